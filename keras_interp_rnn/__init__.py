@@ -1,0 +1,12 @@
+"""Recurrent networks for Keras whose workings can be read exactly, and the tools that read them.
+
+- `layers`: cells and layers that plug into ordinary Keras models.
+- `losses`: what is minimised, in the papers' units.
+- `callbacks`: for `fit`.
+- `datasets`: text and TensorFlow Datasets builders.
+"""
+
+from keras_interp_rnn import callbacks, datasets, layers, losses
+
+__all__ = ["callbacks", "datasets", "layers", "losses"]
+__version__ = "0.1.0"

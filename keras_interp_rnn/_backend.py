@@ -1,0 +1,62 @@
+"""The only place that names a backend. Each quirk stands here with its symptom, its version and its guarding test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+
+def name() -> str:
+    """`"tensorflow"`, `"jax"` or `"torch"`."""
+    return keras.backend.backend()
+
+
+def known_values(x: Any) -> np.ndarray | None:
+    """The values of `x` where they are known now; None for symbolic, traced and accelerator-resident tensors.
+
+    A copy from an accelerator would stall its queue, so values there count as unknown.
+    """
+    if isinstance(x, np.ndarray):
+        return x
+    if isinstance(x, keras.KerasTensor):
+        return None
+    if name() == "tensorflow":
+        return x.numpy() if hasattr(x, "numpy") and "CPU" in x.device else None
+    if name() == "jax":
+        import jax
+
+        if isinstance(x, jax.core.Tracer) or any(device.platform != "cpu" for device in x.devices()):
+            return None
+        return np.asarray(x)
+    return x.detach().numpy() if x.device.type == "cpu" and not _torch_is_tracing() else None
+
+
+def _torch_is_tracing() -> bool:
+    import torch
+
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
+def tensorflow_obstacle() -> str | None:
+    """Why a TensorFlow graph traced now may not hold operations whose sizes depend on the data; None if it may.
+
+    TensorFlow has no public question "is this being compiled by XLA?". While it traces a function with
+    `jit_compile=True` it enters a control-flow context that says so on the graph outside, and this walks there
+    (TensorFlow 2.21; without it XLA stops with "must be a compile-time constant";
+    tests/layers/test_isan_paths.py::test_xla_takes_the_static_path).
+    """
+    import tensorflow as tf
+
+    if tf.config.list_logical_devices("GPU"):
+        return "a GPU is visible, and many small products would starve it"
+    graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    while graph is not None:
+        context = graph._get_control_flow_context()
+        while context is not None:
+            if context.IsXLAContext():
+                return "the graph is compiled by XLA, which needs sizes that do not depend on the data"
+            context = context.outer_context
+        graph = getattr(graph, "outer_graph", None)
+    return None

@@ -1,0 +1,46 @@
+r"""Affine maps of row vectors, $h \mapsto h A + b$, and their composition.
+
+The maps of an input-switched affine network compose to a map of the same kind: reading a word is one matrix and one
+vector (Foerster et al., ICML 2017, section 5.1). Only Python's own operators are used, so the parts may be NumPy
+arrays or the tensors of any Keras backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class AffineMap(NamedTuple):
+    r"""The map $h \mapsto h A + b$ on row vectors.
+
+    Args:
+        matrix: $A$, shape (..., n, m).
+        offset: $b$, shape (..., m).
+    """
+
+    matrix: Any
+    offset: Any
+
+    def apply(self, state: Any) -> Any:
+        """$h A + b$ for rows `state`, shape (..., n)."""
+        return state @ self.matrix + self.offset
+
+    def then(self, following: AffineMap) -> AffineMap:
+        """This map first, `following` second: $(A, b)$ then $(A', b')$ is $(A A', b A' + b')$."""
+        return AffineMap(self.matrix @ following.matrix, following.apply(self.offset))
+
+    @classmethod
+    def identity(cls, units: int) -> AffineMap:
+        """The float64 map that leaves rows of length `units` alone."""
+        return cls(np.eye(units), np.zeros(units))
+
+    @classmethod
+    def compose(cls, maps: Iterable[AffineMap], units: int) -> AffineMap:
+        """All maps in reading order; the identity when there are none."""
+        composed = cls.identity(units)
+        for following in maps:
+            composed = composed.then(following)
+        return composed

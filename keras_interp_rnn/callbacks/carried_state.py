@@ -1,0 +1,55 @@
+"""The state that `stateful=True` layers carry from batch to batch, and who may disturb it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+
+class CarriedState(keras.callbacks.Callback):
+    """Validation inside `fit` reads its own text from the initial state, then training goes on where it was.
+
+    Without it a stateful layer begins the validation text with the state of the training text, and goes on training
+    with that of the validation text.
+
+    Example:
+
+    >>> model.fit(windows, validation_data=held_out, shuffle=False, callbacks=[CarriedState()])
+    """
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self._carried = read(self.model)
+        for layer in _stateful_layers(self.model):
+            layer.reset_state()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        write(self.model, self._carried)
+
+
+def read(model: keras.Model) -> list[np.ndarray]:
+    """Copies of all carried states, layer by layer."""
+    return [keras.ops.convert_to_numpy(v).copy() for layer in _stateful_layers(model) for v in _states(layer)]
+
+
+def write(model: keras.Model, values: list[np.ndarray]) -> None:
+    """Puts back what `read` returned: the next batch begins with these states."""
+    remaining = iter(values)
+    for layer in _stateful_layers(model):
+        states = [next(remaining) for _ in _states(layer)]
+        if hasattr(layer, "set_states"):
+            layer.set_states(states)
+        else:
+            for variable, value in zip(_states(layer), states):
+                variable.assign(value)
+
+
+def _states(layer: keras.layers.RNN) -> list[keras.Variable]:
+    return keras.tree.flatten(layer.states)
+
+
+def _stateful_layers(layer: Any) -> list[keras.layers.RNN]:
+    if isinstance(layer, keras.layers.RNN):
+        return [layer] if layer.stateful and layer.states is not None else []
+    return [found for part in getattr(layer, "layers", []) for found in _stateful_layers(part)]

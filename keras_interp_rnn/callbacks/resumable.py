@@ -1,0 +1,112 @@
+"""Training that survives a kill: after every epoch all that is needed to go on is on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_interp_rnn.callbacks import carried_state
+
+
+class Resumable(keras.callbacks.Callback):
+    """Saves model, optimizer, carried states and history after every epoch, and the best model beside them.
+
+    A kill loses the epoch it falls in and nothing else: files of an epoch have names of their own, and the progress
+    file that points to them is replaced last, in one step.
+
+    Args:
+        directory: of this run. `model.keras` in it is the best model so far, and always loads.
+        monitor: the entry of the logs that is smallest for the best model.
+
+    Attributes:
+        epoch: epochs finished, for `fit(initial_epoch=...)`.
+        history: logs of every finished epoch, with `seconds` since the start of the training, stops left out.
+
+    Raises:
+        ValueError: at the first epoch's end, if `monitor` is not among the logs.
+
+    Example:
+
+    >>> resumable = Resumable("runs/isan")
+    >>> model = resumable.load() or build_and_compile()
+    >>> model.fit(windows, epochs=20, initial_epoch=resumable.epoch, shuffle=False, callbacks=[resumable])
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], monitor: str = "val_loss") -> None:
+        super().__init__()
+        self.directory = Path(directory)
+        self.monitor = monitor
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.history: list[dict[str, float]] = []
+        if self._progress.exists():
+            self.history = json.loads(self._progress.read_text())["history"]
+        self._started = time.monotonic()
+
+    @property
+    def epoch(self) -> int:
+        return len(self.history)
+
+    @property
+    def best(self) -> Path:
+        """Where the best model so far lies."""
+        return self.directory / "model.keras"
+
+    @property
+    def _progress(self) -> Path:
+        return self.directory / "progress.json"
+
+    def load(self) -> keras.Model | None:
+        """The model as it was after the last finished epoch, with optimizer and carried states; None at the start."""
+        if not self.history:
+            return None
+        model = keras.models.load_model(self._checkpoint(self.epoch))
+        with np.load(self._carried(self.epoch)) as states:
+            carried_state.write(model, [states[name] for name in states.files])
+        return model
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        before = self.history[-1]["seconds"] if self.history else 0.0
+        self._started = time.monotonic() - before
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        logs = logs or {}
+        if self.monitor not in logs:
+            raise ValueError(
+                f"Resumable ranks models by monitor={self.monitor!r}, which is not among the logs. Received: "
+                f"{sorted(logs)}. Give fit validation_data, or Resumable another monitor."
+            )
+        entry = {name: float(value) for name, value in logs.items()}
+        entry["seconds"] = time.monotonic() - self._started
+        if all(entry[self.monitor] < earlier[self.monitor] for earlier in self.history):
+            self._save(self.best)
+        history = [*self.history, entry]
+        self._save(self._checkpoint(len(history)))
+        np.savez(self._carried(len(history)), *carried_state.read(self.model))
+        partial = self._progress.with_suffix(".partial")
+        partial.write_text(json.dumps({"history": history}, indent=1))
+        os.replace(partial, self._progress)
+        self.history = history
+        for old in (self._checkpoint(self.epoch - 1), self._carried(self.epoch - 1)):
+            old.unlink(missing_ok=True)
+
+    def save_if_none(self) -> None:
+        """After an interruption: leaves the model as it is now, if no epoch was finished yet."""
+        if not self.best.exists():
+            self._save(self.best)
+
+    def _save(self, path: Path) -> None:
+        partial = path.with_name(f"partial-{path.name}")
+        self.model.save(partial)
+        os.replace(partial, path)
+
+    def _checkpoint(self, epoch: int) -> Path:
+        return self.directory / f"epoch-{epoch:04d}.keras"
+
+    def _carried(self, epoch: int) -> Path:
+        return self.directory / f"epoch-{epoch:04d}.npz"

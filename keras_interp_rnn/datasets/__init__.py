@@ -1,0 +1,15 @@
+"""Data the papers are reproduced on, and the one way in which a long text is fed to a recurrent layer.
+
+| name | what it is |
+|---|---|
+| `text` | character text as 27 symbols: read, clean, encode, split, pair |
+| `text8` | 100 MB of Wikipedia over those symbols, as a TFDS builder and as one array |
+| `Windows` | next-symbol prediction over one long text, lane by lane, for `stateful=True` layers |
+
+`tensorflow_datasets` is imported by the functions of `text8`, not before.
+"""
+
+from keras_interp_rnn.datasets import text, text8
+from keras_interp_rnn.datasets.windows import Windows
+
+__all__ = ["Windows", "text", "text8"]

@@ -1,0 +1,55 @@
+r"""Input-switched affine networks: Foerster et al., "Input Switched Affine Networks", ICML 2017, arXiv:1611.09434.
+
+States are rows, so each matrix here is the transpose of the paper's (docs/conventions.md). With kernel $W$ (K, n, n),
+bias $b$ (K, n), readout $R$ (n, outputs) and readout bias $c$:
+
+    eq. 1        h_t = h_{t-1} W_{x_t} + b_{x_t}
+    eq. 3        l_t = h_t R + c
+    eqs. 4-6     l_t = c + sum_{s=0}^{t} kappa_s^t,   kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,   b_{x_0} = h_0
+
+(The remark under eq. 6 that kappa_t^t = b_{x_t} leaves out the readout; eq. 6 itself gives b_{x_t} R.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Array = Any
+
+
+def step(xp: Any, kernel: Array, bias: Array, state: Array, symbols: Array) -> Array:
+    """Eq. 1 for a batch: state (batch, n), symbols int (batch,) -> (batch, n)."""
+    matrices = xp.take(kernel, symbols, axis=0)
+    return xp.matmul(state[:, None, :], matrices)[:, 0, :] + xp.take(bias, symbols, axis=0)
+
+
+def expected_step(xp: Any, kernel: Array, bias: Array, state: Array, distribution: Array) -> Array:
+    """Eq. 1 averaged over the next symbol, sum_k p_k (h W_k + b_k): distribution p (batch, K) -> (batch, n)."""
+    moved = xp.einsum("bn,knm->bkm", state, kernel) + bias
+    return xp.einsum("bk,bkm->bm", distribution, moved)
+
+
+def states(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array) -> Iterator[Array]:
+    """Eq. 1 along one text: initial_state (n,), symbols int (time,); yields h_1, ..., h_T."""
+    state = initial_state
+    for symbol in symbols:
+        state = xp.matmul(state, kernel[symbol]) + bias[symbol]
+        yield state
+
+
+def sources(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array) -> Iterator[Array]:
+    """Eq. 4 along one text: for t = 1, ..., T yields (t + 1, n), whose rows are the terms s = 0, ..., t of h_t.
+
+    Row 0 belongs to the initial state, row s to the symbol read at step s. Row s of step t is row s of step t - 1
+    times W_{x_t}.
+    """
+    terms = initial_state[None, :]
+    for symbol in symbols:
+        terms = xp.concatenate([xp.matmul(terms, kernel[symbol]), bias[symbol][None, :]], axis=0)
+        yield terms
+
+
+def logits(xp: Any, readout: Array, readout_bias: Array, state: Array) -> Array:
+    """Eq. 3: (..., n) -> (..., outputs)."""
+    return xp.matmul(state, readout) + readout_bias

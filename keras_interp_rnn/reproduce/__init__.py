@@ -1,0 +1,1 @@
+"""Records of experiments, and the report that is generated from them."""

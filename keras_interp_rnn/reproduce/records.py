@@ -1,0 +1,62 @@
+"""One JSON record per run: what was trained on what, where, for how long, and what came out."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("keras_interp_rnn", "tensorflow", "keras", "numpy")
+
+
+def environment() -> dict[str, Any]:
+    """Date, code commit, versions and hardware of this process."""
+    return {
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "hardware": f"{len(os.sched_getaffinity(0))} cores of {_processor()}",
+    }
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Writes the record as readable JSON, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    os.replace(partial, path)
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str:
+    """The commit of the checkout this package lies in, with a + if the working tree differs; "" outside one."""
+
+    def git(*arguments: str) -> str:
+        folder = Path(__file__).parent
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+    try:
+        dirty = git("status", "--porcelain", "--untracked-files=no").strip()
+        return git("rev-parse", "--short=12", "HEAD").strip() + ("+" if dirty else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

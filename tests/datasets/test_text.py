@@ -1,0 +1,249 @@
+"""Text as symbols, against a mapping one character at a time."""
+
+import gzip
+import lzma
+import re
+import tracemalloc
+import unicodedata
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn.datasets import text
+
+SAMPLE = " the cat sat on the mat and one two  three"
+
+
+def slow_clean(raw: str) -> str:
+    """text8's mapping, written one character at a time."""
+    words = dict(zip("0123456789", "zero one two three four five six seven eight nine".split(), strict=True))
+    out = ""
+    for character in unicodedata.normalize("NFKD", raw).lower():
+        if unicodedata.category(character) == "Mn" and ord(character) < 0x370:
+            continue
+        mapped = f" {words[character]} " if character in words else character
+        for letter in mapped if re.fullmatch("[a-z ]+", mapped) else " ":
+            if letter != " " or not out.endswith(" "):
+                out += letter
+    return out
+
+
+def write(folder: Path, suffix: str, data: bytes) -> Path:
+    """Writes a text, packed by suffix."""
+    path = folder / f"sample{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("sample", data)
+    else:
+        path.write_bytes({".gz": gzip.compress, ".xz": lzma.compress}.get(suffix, bytes)(data))
+    return path
+
+
+def test_alphabet() -> None:
+    assert text.ALPHABET == " abcdefghijklmnopqrstuvwxyz"
+    np.testing.assert_array_equal(text.encode(" az"), [0, 1, 26])
+
+
+@pytest.mark.parametrize(
+    ("raw", "cleaned"),
+    [
+        ("", ""),
+        ("Hello, World!", "hello world "),
+        ("1984", " one nine eight four "),
+        ("a1b", "a one b"),
+        ("Café Ångström naïve", "cafe angstrom naive"),
+        ("e\u0301 x²", "e x two "),
+        ("\ufb01n \uff21\uff22 \u212a \u0130", "fin ab k i"),
+        ("straße, 日本語—x", "stra e x"),
+        (" \n\t\r a  \u00a0 b", " a b"),
+        ("?~{[`@", " "),
+    ],
+)
+def test_clean(raw: str, cleaned: str) -> None:
+    assert text.clean(raw) == cleaned
+    assert text.clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 1 << 20])
+def test_clean_equals_the_slow_mapping_wherever_blocks_join(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_BLOCK", block)
+    characters = list("abcXYZ 0195  .,-\n\té\u0301\u0308ßΩ日½\ufb01")
+    raw = "".join(np.random.default_rng(0).choice(characters, 2000))
+    assert text.clean(raw) == slow_clean(raw)
+
+
+def test_encode_and_decode_are_inverse() -> None:
+    symbols = text.encode(SAMPLE)
+    assert symbols.dtype == np.uint8
+    np.testing.assert_array_equal(symbols, [text.ALPHABET.index(character) for character in SAMPLE])
+    np.testing.assert_array_equal(text.encode(SAMPLE.encode("ascii")), symbols)
+    assert text.decode(symbols) == SAMPLE
+    assert text.decode(symbols.astype(np.int64)) == SAMPLE
+    assert text.decode(text.encode("")) == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown", "position"),
+    [("aBc", "'B'", 1), (b"ab\n", r"b'\n'", 2), ("abcé", "'é'", 3), ("日", "'日'", 0), ("a?", "'?'", 1)],
+)
+def test_encode_names_the_first_foreign_character(raw: str | bytes, shown: str, position: int) -> None:
+    with pytest.raises(
+        text.TextError, match=re.escape(f"{shown} at position {position}. Pass the text through `clean`")
+    ):
+        text.encode(raw)
+
+
+@pytest.mark.parametrize("symbols", [[0, 27], [-1, 3], [728]])
+def test_decode_refuses_what_is_no_symbol(symbols: list[int]) -> None:
+    with pytest.raises(
+        text.TextError, match=rf"Symbols lie in \[0, 27\). Received: symbols from {min(symbols)} to"
+    ):
+        text.decode(np.array(symbols))
+
+
+@pytest.mark.parametrize("suffix", ["", ".txt", ".gz", ".xz", ".zip", ".ZIP"])
+def test_read_maps_a_text_over_the_alphabet_as_it_stands(suffix: str, tmp_path: Path) -> None:
+    symbols = text.read(write(tmp_path, suffix.lower(), SAMPLE.encode()).rename(tmp_path / f"text{suffix}"))
+    assert symbols.dtype == np.uint8
+    assert text.decode(symbols) == SAMPLE  # two spaces in a row included
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+@pytest.mark.parametrize("block", [3, 1 << 20])
+def test_read_cleans_any_other_text(
+    suffix: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_BLOCK", block)
+    raw = "Ça,  c'est 2 \u00d7 日本\n" * 3
+    path = write(tmp_path, suffix, raw.encode("utf-8") + b"\xff end")
+    assert text.decode(text.read(path)) == slow_clean(raw) + "end"
+
+
+def test_a_digit_is_text_enough(tmp_path: Path) -> None:
+    assert text.decode(text.read(write(tmp_path, "", b"7"))) == " seven "
+
+
+def test_read_takes_the_largest_text_of_a_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        archive.mkdir("folder")
+        archive.writestr("folder/small.txt", "small")
+        archive.writestr("folder/large", "the large one")
+        archive.writestr("picture.png", "larger than either of the texts")
+    assert text.decode(text.read(tmp_path / "many.zip")) == "the large one"
+
+
+def test_read_needs_a_text_in_a_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
+        archive.writestr("one.png", "a")
+        archive.writestr("two.png", "b")
+    with pytest.raises(
+        text.TextError, match=r"no suffix or ends in \.txt.*\['one.png', 'two.png'\]. Unpack it"
+    ):
+        text.read(tmp_path / "none.zip")
+
+
+def test_read_needs_a_file(tmp_path: Path) -> None:
+    with pytest.raises(text.TextError, match=r"There is no file .*nowhere\.txt\. Check the path"):
+        text.read(tmp_path / "nowhere.txt")
+    with pytest.raises(
+        text.TextError, match=r"A text is one file.*which is a folder\. Give a file inside it"
+    ):
+        text.read(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+def test_read_needs_a_character(suffix: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        text.TextError, match=r"at least one character. Received: .*, an empty file. Give another"
+    ):
+        text.read(write(tmp_path, suffix, b""))
+
+
+@pytest.mark.parametrize("data", [b"   ", b"\n\n", "日本語".encode(), b"\xff\xfe\xfd", b"?!"])
+def test_read_needs_a_letter_or_digit(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(
+        text.TextError, match=r"at least one letter a-z or digit. Received: .*Give a text in Latin"
+    ):
+        text.read(write(tmp_path, "", data))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zip"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign"])
+def test_read_needs_an_archive_that_unpacks(suffix: str, damage: str, tmp_path: Path) -> None:
+    words = np.random.default_rng(0).choice(list(text.ALPHABET), 50_000)
+    path = write(tmp_path, suffix, "".join(words).encode())
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(
+        {"truncated": path.read_bytes()[: len(data) // 2], "flipped": data, "foreign": b"plain text"}[damage]
+    )
+    with pytest.raises(
+        text.TextError, match=r"unpacks to its end. Received: .*truncated, damaged or encrypted: fetch"
+    ):
+        text.read(path)
+
+
+def test_read_takes_little_more_memory_than_the_text(tmp_path: Path) -> None:
+    path = write(tmp_path, "", SAMPLE.encode() * (16 << 14))
+    tracemalloc.start()
+    try:
+        symbols = text.read(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * len(symbols)
+
+
+def test_python_documentation() -> None:
+    from pydoc_data.topics import topics
+
+    symbols = text.python_documentation()
+    assert symbols.dtype == np.uint8
+    assert len(symbols) > 200_000
+    first, second = (slow_clean(topics[key]) for key in sorted(topics)[:2])
+    assert text.decode(symbols).startswith(re.sub(" +", " ", f"{first} {second}"))
+    np.testing.assert_array_equal(np.unique(symbols), np.arange(27))
+
+
+@pytest.mark.parametrize("size", [40, 101, 1000])
+def test_split_is_contiguous_views(size: int) -> None:
+    symbols = np.arange(size) % 27
+    parts = text.split(symbols)
+    np.testing.assert_array_equal(np.concatenate(parts), symbols)
+    assert all(np.shares_memory(part, symbols) for part in parts)
+    for part, fraction in zip(parts, (0.9, 0.05, 0.05), strict=True):
+        assert abs(len(part) - fraction * size) <= 1
+
+
+def test_split_of_text8_is_the_papers() -> None:
+    whole = np.broadcast_to(np.uint8(0), 100_000_000)
+    assert [len(part) for part in text.split(whole)] == [90_000_000, 5_000_000, 5_000_000]
+    assert [len(part) for part in text.split(whole[:100], (0.5, 0.3, 0.2))] == [50, 30, 20]
+
+
+def test_split_needs_two_symbols_a_part() -> None:
+    with pytest.raises(
+        text.TextError, match=r"at least two symbols. Received: 20 symbols, split into 18, 1 and 1."
+    ):
+        text.split(np.zeros(20, np.uint8))
+
+
+@pytest.mark.parametrize("fractions", [(0.5, 0.5, 0.5), (1.0, 0.0, 0.0), (0.5, 0.5), (1.5, -0.25, -0.25)])
+def test_split_needs_three_fractions(fractions: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match=r"three positive fractions that sum to 1. Received: fractions="):
+        text.split(np.zeros(100, np.uint8), fractions)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 8])
+def test_pairs(size: int) -> None:
+    symbols = np.random.default_rng(size).integers(0, 27, size).astype(np.uint8)
+    pairs = text.pairs(symbols)
+    assert pairs.dtype == np.uint16
+    np.testing.assert_array_equal(
+        pairs, [27 * int(symbols[i]) + int(symbols[i + 1]) for i in range(0, size - 1, 2)]
+    )
+    np.testing.assert_array_equal(text.pairs(np.array([26, 26], np.uint8)), [728])

@@ -1,0 +1,280 @@
+"""The text8 builder on small generated texts, against the split computed anew."""
+
+import gzip
+import hashlib
+import io
+import lzma
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from keras_interp_rnn.datasets import text, text8
+from keras_interp_rnn.datasets.text8 import text8_dataset_builder
+
+SIZE = 30_007
+CHUNK = 100
+
+
+def some_text(seed: int = 0, size: int = SIZE) -> str:
+    return "".join(np.random.default_rng(seed).choice(list(text.ALPHABET), size))
+
+
+def write(path: Path, characters: str) -> Path:
+    """Writes a text, packed by the suffix of its path."""
+    data = characters.encode("ascii")
+    if path.suffix == ".zip":
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("text8", data)
+        data = buffer.getvalue()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes({".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)(data))
+    return path
+
+
+def parts(characters: str) -> dict[str, np.ndarray]:
+    """The split, from its definition: ninety in a hundred characters, then five, then five."""
+    codes = np.array([0 if character == " " else ord(character) - 96 for character in characters])
+    first, second = (len(codes) * 90 + 50) // 100, (len(codes) * 95 + 50) // 100
+    return {"train": codes[:first], "validation": codes[first:second], "test": codes[second:]}
+
+
+@pytest.fixture(autouse=True)
+def small_chunks_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*args: object, **kwargs: object) -> None:
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr(text8_dataset_builder, "CHUNK", CHUNK)
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+
+
+@pytest.mark.parametrize("name", ["text8.zip", "text8", "mine.txt", "mine.xz", "mine.gz"])
+def test_splits_are_the_text_in_order(name: str, tmp_path: Path) -> None:
+    source = write(tmp_path / "sources" / name, some_text())
+    for split, expected in parts(some_text()).items():
+        symbols = text8.load(split, source=source, data_dir=tmp_path)
+        assert symbols.dtype == np.uint8
+        assert symbols.flags.c_contiguous
+        np.testing.assert_array_equal(symbols, expected)
+
+
+def test_pairs_of_every_split(tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.zip", some_text())
+    for split, expected in parts(some_text()).items():
+        symbols = text8.load(split, config="pairs", source=source, data_dir=tmp_path)
+        even = len(expected) // 2 * 2
+        assert symbols.dtype == np.uint16
+        np.testing.assert_array_equal(symbols, 27 * expected[0:even:2] + expected[1:even:2])
+
+
+def test_a_split_in_several_files_is_read_in_order(tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.xz", some_text())
+    builder = text8_dataset_builder.Builder(config="chars", source=source, data_dir=tmp_path)
+    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(num_shards=7))
+    assert builder.info.splits["train"].num_shards == 7
+    np.testing.assert_array_equal(
+        text8.load("train", source=source, data_dir=tmp_path), parts(some_text())["train"]
+    )
+
+
+def test_a_slice_is_cut_between_chunks(tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.xz", some_text())
+    np.testing.assert_array_equal(
+        text8.load("train[:3]", source=source, data_dir=tmp_path), parts(some_text())["train"][: 3 * CHUNK]
+    )
+
+
+def test_info_says_what_the_text_was(tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.gz", some_text())
+    assert text8.info(source=source, data_dir=tmp_path) == {
+        "source": "mine.gz",
+        "sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
+        "text_sha256": hashlib.sha256(some_text().encode()).hexdigest(),
+        "characters": SIZE,
+        "whole_text8": False,
+    }
+
+
+def test_the_builder_is_an_ordinary_tfds_builder(tmp_path: Path) -> None:
+    builder = text8.builder(source=write(tmp_path / "mine.txt", some_text()), data_dir=tmp_path)
+    assert (builder.name, str(builder.version)) == ("text8", "1.0.0")
+    assert sorted(builder.builder_configs) == ["chars", "pairs"]
+    assert builder.info.disable_shuffling
+    examples = {split: builder.info.splits[split].num_examples for split in builder.info.splits}
+    assert examples == {"train": 271, "validation": 16, "test": 15}  # 27006, 1501 and 1500 characters
+    again = tfds.builder_from_directory(builder.data_dir)
+    assert again.info.metadata["characters"] == SIZE
+
+
+def test_two_sources_are_never_mixed_up(tmp_path: Path) -> None:
+    first = write(tmp_path / "one" / "mine.txt", some_text(1))
+    second = write(tmp_path / "two" / "mine.txt", some_text(2))
+    for _ in range(2):
+        for source, seed in ((first, 1), (second, 2)):
+            symbols = text8.load("test", source=source, data_dir=tmp_path)
+            np.testing.assert_array_equal(symbols, parts(some_text(seed))["test"])
+    write(first, some_text(3))
+    symbols = text8.load("test", source=first, data_dir=tmp_path)
+    np.testing.assert_array_equal(symbols, parts(some_text(3))["test"])
+
+
+def test_a_file_put_there_by_hand(tmp_path: Path) -> None:
+    manual = tmp_path / "downloads" / "manual"
+    for seed, name in ((1, "text8.prefix.xz"), (2, "text8.zip")):  # text8.zip comes first in the list
+        write(manual / name, some_text(seed))
+        assert text8.info(data_dir=tmp_path)["source"] == name
+        np.testing.assert_array_equal(text8.load("test", data_dir=tmp_path), parts(some_text(seed))["test"])
+
+
+def test_a_manual_folder_of_tfds(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere" / "text8.gz", some_text())
+    builder = text8_dataset_builder.Builder(config="chars", data_dir=tmp_path)
+    builder.download_and_prepare(
+        download_config=tfds.download.DownloadConfig(
+            manual_dir=tmp_path / "elsewhere", try_download_gcs=False
+        )
+    )
+    assert builder.info.metadata["source"] == "text8.gz"
+
+
+@pytest.mark.parametrize("manual", [False, True])
+def test_without_network_it_says_where_to_put_the_file(manual: bool, tmp_path: Path) -> None:
+    if manual:
+        write(tmp_path / "downloads" / "manual" / "unrelated.txt", "a")
+    message = (
+        r"cannot be downloaded from http://mattmahoney.net/dc/text8.zip .*no network.*put it into .*manual"
+    )
+    with pytest.raises(text.TextError, match=message):
+        text8.load("train", data_dir=tmp_path)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Serves a folder on this machine in place of text8's own site."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *args: None)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=folder)) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        monkeypatch.setattr(text8_dataset_builder, "URL", f"http://127.0.0.1:{site.server_port}/text8.zip")
+        yield folder
+        site.shutdown()
+        thread.join()
+
+
+def test_the_download_is_kept_for_the_other_config(
+    server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(server / "text8.zip", some_text())
+    with monkeypatch.context() as network:
+        network.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
+        chars = text8.load("test", data_dir=tmp_path)
+    np.testing.assert_array_equal(chars, parts(some_text())["test"])
+    np.testing.assert_array_equal(text8.load("test", "pairs", data_dir=tmp_path), text.pairs(chars))
+
+
+def test_a_page_that_is_not_there(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
+    with pytest.raises(text.TextError, match=r"cannot be downloaded from .*404"):
+        text8.load("train", data_dir=tmp_path)
+
+
+def test_text8s_own_checksum_is_registered() -> None:
+    registered = text8_dataset_builder.Builder.url_infos["http://mattmahoney.net/dc/text8.zip"]
+    assert registered.size == 31_344_016
+    assert registered.checksum == "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232"
+
+
+@pytest.mark.parametrize("name", ["text8.zip", "other.xz"])
+def test_what_claims_to_be_text8_has_its_checksum(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    characters = text8_dataset_builder.OPENING + some_text(0, 2000)
+    source = write(tmp_path / name, characters)
+    monkeypatch.setattr(text8_dataset_builder, "CHARACTERS", len(characters))
+    with pytest.raises(
+        text.TextError, match=r"text8 has sha256 6e8901.*its length and its name or opening.*Fetch"
+    ):
+        text8.load("train", source=source, data_dir=tmp_path)
+    monkeypatch.setattr(text8_dataset_builder, "SHA256", hashlib.sha256(characters.encode()).hexdigest())
+    assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is True
+
+
+def test_another_text_of_text8s_length_is_another_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text8_dataset_builder, "CHARACTERS", SIZE)
+    source = write(tmp_path / "other.xz", some_text())
+    assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is False
+
+
+def test_a_damaged_source_says_so(tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.xz", some_text())
+    source.write_bytes(source.read_bytes()[:-100])
+    with pytest.raises(text.TextError, match=r"unpacks to its end.*mine\.xz.*fetch it again"):
+        text8.load("train", source=source, data_dir=tmp_path)
+    write(source, some_text())
+    assert len(text8.load("train", source=source, data_dir=tmp_path)) == 27_006
+
+
+def test_a_source_is_a_file_with_enough_text(tmp_path: Path) -> None:
+    with pytest.raises(text.TextError, match=r"There is no file .*nowhere\.xz"):
+        text8.load("train", source=tmp_path / "nowhere.xz", data_dir=tmp_path)
+    with pytest.raises(text.TextError, match=r"at least two symbols. Received: 9 symbols"):
+        text8.load("train", source=write(tmp_path / "mine.txt", "too short"), data_dir=tmp_path)
+
+
+def test_a_config_is_one_of_two(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"`config` is one of \['chars', 'pairs'\]. Received: 'words'. Choose"
+    ):
+        text8.load("train", config="words", data_dir=tmp_path)
+
+
+def test_a_split_is_one_of_three(tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.txt", some_text())
+    with pytest.raises(ValueError, match=r"Unknown split 'dev'"):
+        text8.load("dev", source=source, data_dir=tmp_path)
+
+
+def test_prepared_data_are_read_in_silence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = write(tmp_path / "mine.txt", some_text())
+    text8.load("train", source=source, data_dir=tmp_path)
+    assert "WARNING" not in capfd.readouterr().err
+    text8.load("train", source=source, data_dir=tmp_path)
+    assert capfd.readouterr().out == ""
+
+
+def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    with pytest.raises(
+        ImportError, match=r"^`datasets.text8` needs.*pip install keras_interp_rnn\[datasets\]$"
+    ):
+        text8.load("train", data_dir=tmp_path)
+
+
+@pytest.mark.slow
+def test_tfds_is_not_imported_before_it_is_needed() -> None:
+    code = "import sys, keras_interp_rnn.datasets.text8; sys.exit('tensorflow_datasets' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_chunks_of_the_real_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text8_dataset_builder, "CHUNK", 100_000)
+    characters = some_text(4, 2_300_001)
+    source = write(tmp_path / "mine.zip", characters)
+    for split, expected in parts(characters).items():
+        np.testing.assert_array_equal(text8.load(split, source=source, data_dir=tmp_path), expected)

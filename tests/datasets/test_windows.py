@@ -1,0 +1,133 @@
+"""Windows over one text, against the text cut by hand and against a layer that reads each lane at once."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn.datasets import Windows
+
+BATCH, LENGTH = 3, 4
+
+
+def some_text(size: int = 67) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 27, size).astype(np.uint8)
+
+
+def model(stateful: bool, batch_size: int = BATCH) -> keras.Model:
+    keras.utils.set_random_seed(1)
+    inputs = keras.Input((None,), batch_size=batch_size, dtype="int32")
+    hidden = keras.layers.Embedding(27, 5)(inputs)
+    hidden = keras.layers.SimpleRNN(6, return_sequences=True, stateful=stateful)(hidden)
+    built = keras.Model(inputs, keras.layers.Dense(27)(hidden))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    built.compile("sgd", loss)
+    return built
+
+
+def test_every_window_cut_by_hand() -> None:
+    symbols = some_text(67)  # (67 - 1) // 12 = 5 windows, 6 symbols left over
+    windows = Windows(symbols, BATCH, LENGTH)
+    assert len(windows) == 5
+    assert windows.symbols_per_pass == 60
+    assert windows.workers == 1
+    for item in range(5):
+        x, y = windows[item]
+        assert x.dtype == y.dtype == np.int32
+        for lane in range(BATCH):
+            at = lane * 20 + item * LENGTH
+            np.testing.assert_array_equal(x[lane], symbols[at : at + LENGTH])
+            np.testing.assert_array_equal(y[lane], symbols[at + 1 : at + LENGTH + 1])
+
+
+@pytest.mark.parametrize("size", [13, 24, 25, 36, 37, 60, 61])
+def test_lanes_follow_one_another_and_fill_the_text(size: int) -> None:
+    symbols = some_text(size)
+    windows = Windows(symbols, BATCH, LENGTH)
+    x = np.concatenate([item[0] for item in windows], axis=1)
+    y = np.concatenate([item[1] for item in windows], axis=1)
+    used = windows.symbols_per_pass
+    np.testing.assert_array_equal(x.ravel(), symbols[:used])
+    np.testing.assert_array_equal(y.ravel(), symbols[1 : used + 1])
+    assert size - 1 - BATCH * LENGTH < used <= size - 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+def test_the_text_is_not_copied(dtype: type) -> None:
+    symbols = some_text().astype(dtype)
+    windows = Windows(symbols, BATCH, LENGTH)
+    symbols[:] = 26 - symbols
+    np.testing.assert_array_equal(windows[0][0][0], symbols[:LENGTH])
+
+
+@pytest.mark.parametrize("start", [0, 1, 4, 5, 13])
+def test_a_resumed_run_reads_what_the_stopped_one_would_have(start: int) -> None:
+    whole = Windows(some_text(), BATCH, LENGTH)
+    resumed = Windows(some_text(), BATCH, LENGTH, start=start)
+    assert len(resumed) == len(whole) == 5
+    for item in range(5):
+        np.testing.assert_array_equal(resumed[item], whole[(start + item) % 5])
+
+
+def test_a_stateful_layer_reads_each_lane_as_one_text() -> None:
+    windows = Windows(some_text(), BATCH, LENGTH)
+    stateful, stateless = model(stateful=True), model(stateful=False)
+    # Called one by one: under JAX, `predict` (Keras 3.15) does not carry the state from batch to batch.
+    carried = [keras.ops.convert_to_numpy(stateful(x)) for x, _ in windows]
+    lanes = some_text()[:60].reshape(BATCH, 20).astype(np.int32)
+    at_once = keras.ops.convert_to_numpy(stateless(lanes))
+    np.testing.assert_allclose(np.concatenate(carried, axis=1), at_once, atol=1e-5)
+
+
+def test_fit_in_order_over_several_epochs() -> None:
+    windows = Windows(some_text(1000), BATCH, LENGTH)
+    history = model(True).fit(windows, validation_data=windows, epochs=3, shuffle=False, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0]
+    model(True).fit(windows, epochs=2, steps_per_epoch=7, shuffle=False, verbose=0)
+
+
+def test_fit_shuffles_by_default_and_is_stopped() -> None:
+    with pytest.raises(
+        Exception, match=r"Call `fit\(\.\.\., shuffle=False\)`"
+    ):  # TensorFlow wraps the ValueError
+        model(True).fit(Windows(some_text(1000), BATCH, LENGTH), verbose=0)
+
+
+def test_out_of_training_any_item_may_be_read() -> None:
+    windows = Windows(some_text(1000), BATCH, LENGTH)
+    windows[40], windows[3]
+    windows.on_epoch_begin()
+    windows[0], windows[1], windows[0], windows[2], windows[1]
+    with pytest.raises(ValueError, match=r"Windows are read in order.*Received: item 9 after item 2\."):
+        windows[9]
+    windows.on_epoch_end()
+    windows[9]
+
+
+@pytest.mark.parametrize("index", [-1, 5])
+def test_an_index_is_in_the_pass(index: int) -> None:
+    with pytest.raises(IndexError, match=re.escape(f"indices in [0, 5). Received: {index}.")):
+        Windows(some_text(), BATCH, LENGTH)[index]
+
+
+def test_a_short_text_is_refused() -> None:
+    assert len(Windows(some_text(13), BATCH, LENGTH)) == 1
+    with pytest.raises(
+        ValueError, match=r"length \+ 1 = 13 symbols. Received: 12 symbols with batch_size=3, length=4. Give"
+    ):
+        Windows(some_text(12), BATCH, LENGTH)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "least"), [("batch_size", 0, 1), ("length", -2, 1), ("start", -1, 0)]
+)
+def test_sizes_are_positive(name: str, value: int, least: int) -> None:
+    with pytest.raises(ValueError, match=rf"`{name}` is at least {least}. Received: {name}={value}"):
+        Windows(some_text(), **{"batch_size": BATCH, "length": LENGTH, name: value})
+
+
+@pytest.mark.parametrize("symbols", [np.zeros((4, 30), np.uint8), np.zeros(90, np.float32)])
+def test_symbols_are_one_row_of_integers(symbols: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=rf"one row of integer symbols. Received: {symbols.dtype} of shape"):
+        Windows(symbols, BATCH, LENGTH)
