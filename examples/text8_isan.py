@@ -12,16 +12,17 @@ Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 3.1.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras
+import quiet
 
-from keras_interp_rnn import callbacks, datasets, layers, losses
-from keras_interp_rnn.reproduce import records
+with quiet.standard_error():
+    import keras
+
+    from keras_interp_rnn import callbacks, datasets, layers, losses
+    from keras_interp_rnn.reproduce import records
 
 SYMBOLS = 27
 
@@ -72,9 +73,7 @@ def train(size: str, args: argparse.Namespace) -> None:
         "experiment": "isan_text8",
         "data": {**datasets.text8.info(source=args.source, data_dir=args.data_dir), "name": args.name},
         "model": {"layer": "ISAN", "units": units, "parameters": best.count_params(), "size": size},
-        "protocol": {
-            name: getattr(args, name) for name in ("batch", "length", "steps", "epochs", "learning_rate")
-        },
+        "protocol": {name: getattr(args, name) for name in ("batch", "length", "steps", "epochs", "learning_rate")},
         "result": {
             "test_bits": bits,
             "validation_bits": min(entry["val_loss"] for entry in resumable.history),

@@ -1,12 +1,13 @@
 """Recurrent networks for Keras whose workings can be read exactly, and the tools that read them.
 
 - `layers`: cells and layers that plug into ordinary Keras models.
+- `analysis`: exact analysis of trained layers, in float64 NumPy.
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
 """
 
-from keras_interp_rnn import callbacks, datasets, layers, losses
+from keras_interp_rnn import analysis, callbacks, datasets, layers, losses
 
-__all__ = ["callbacks", "datasets", "layers", "losses"]
+__all__ = ["analysis", "callbacks", "datasets", "layers", "losses"]
 __version__ = "0.1.0"

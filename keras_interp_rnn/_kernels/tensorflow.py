@@ -33,7 +33,7 @@ import tensorflow as tf
 Tensor = Any
 
 SLOTS = 64
-"""Products of their own per step. More slots mean more (mostly empty) operations, fewer mean more copies of matrices."""
+"""Symbols with a product of their own. More of them mean more empty operations, fewer mean more copies of matrices."""
 
 
 class Order(NamedTuple):
@@ -55,6 +55,9 @@ class Order(NamedTuple):
 
 def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -> Order:
     """Order of the batch at every step. symbols: int32 (B, T) in [0, vocabulary_size); mask: bool (B, T) or None."""
+    low, high = tf.reduce_min(symbols), tf.reduce_max(symbols)
+    sentence = f"ISAN: ids must lie in [0, {vocabulary_size}). Received the lowest and the highest id:"
+    tf.debugging.Assert((low >= 0) & (high < vocabulary_size), [sentence, low, high])
     symbols = tf.transpose(symbols)
     if vocabulary_size <= SLOTS:
         slot_symbols, slots, number_of_slots = None, symbols, vocabulary_size
@@ -109,7 +112,7 @@ def scan(
     def body(t: Tensor, state: Tensor, states: tf.TensorArray) -> tuple[Tensor, Tensor, tf.TensorArray]:
         state = tf.gather(state, moves[t])
         groups = tf.split(state, order.sizes[t], num=slots)
-        moved = [tf.matmul(g, w, transpose_b=transposed) for g, w in zip(groups, matrices)]
+        moved = [tf.matmul(g, w, transpose_b=transposed) for g, w in zip(groups, matrices, strict=False)]
         if rest:
             own = tf.gather(kernel, order.symbols[t, tf.shape(state)[0] - order.sizes[t, SLOTS] :])
             moved.append(tf.matmul(groups[SLOTS][:, None, :], own, transpose_b=transposed)[:, 0, :])
@@ -144,7 +147,7 @@ def kernel_gradient(kernel: Tensor, order: Order, before: Tensor, gradient: Tens
         key = tf.gather(slot_of, key)
     rows = tf.argsort(key, stable=True)
     left, right = tf.split(before(rows), sizes, num=slots), tf.split(gradient(rows), sizes, num=slots)
-    common = tf.stack([tf.matmul(a, g, transpose_a=True) for a, g in zip(left[:SLOTS], right[:SLOTS])])
+    common = tf.stack([tf.matmul(a, g, transpose_a=True) for a, g in zip(left[:SLOTS], right[:SLOTS], strict=True)])
     if order.slot_symbols is None:
         return common
     symbols, _, counts = tf.unique_with_counts(tf.gather(tf.reshape(order.symbols, [-1]), rows)[-sizes[SLOTS] :])
@@ -200,9 +203,7 @@ def trajectory(
         flat_gradients = tf.reshape(gradients, [-1, units])
         # Row r of step t, in sorted order: the sequence there, its state before, the gradient of its state after.
         before_rows = tf.gather((step_rows + order.places)[:-1], order.lanes, batch_dims=1)
-        gradient_rows = tf.gather(
-            tf.reverse((step_rows + backwards.places)[:-1], [0]), order.lanes, batch_dims=1
-        )
+        gradient_rows = tf.gather(tf.reverse((step_rows + backwards.places)[:-1], [0]), order.lanes, batch_dims=1)
         before_rows, gradient_rows = tf.reshape(before_rows, [-1]), tf.reshape(gradient_rows, [-1])
 
         def gradient_after(rows: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ def write(model: keras.Model, values: list[np.ndarray]) -> None:
         if hasattr(layer, "set_states"):
             layer.set_states(states)
         else:
-            for variable, value in zip(_states(layer), states):
+            for variable, value in zip(_states(layer), states, strict=True):
                 variable.assign(value)
 
 

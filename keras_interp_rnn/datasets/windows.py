@@ -58,12 +58,10 @@ class Windows(keras.utils.PyDataset):
             )
         for name, value, least in (("batch_size", batch_size, 1), ("length", length, 1), ("start", start, 0)):
             if value < least:
-                raise ValueError(
-                    f"`{name}` is at least {least}. Received: {name}={value}. Give a larger one."
-                )
+                raise ValueError(f"`{name}` is at least {least}. Received: {name}={value}. Give a larger one.")
         self.batch_size, self.length, self.start = batch_size, length, start
-        self._passes = (len(symbols) - 1) // (batch_size * length)
-        if self._passes < 1:
+        self._windows = (len(symbols) - 1) // (batch_size * length)
+        if self._windows < 1:
             raise ValueError(
                 f"One window of every lane takes batch_size * length + 1 = {batch_size * length + 1} symbols."
                 f" Received: {len(symbols)} symbols with batch_size={batch_size}, length={length}. "
@@ -81,14 +79,12 @@ class Windows(keras.utils.PyDataset):
 
     def __len__(self) -> int:
         """Whole windows in a pass."""
-        return self._passes
+        return self._windows
 
     def __getitem__(self, index: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Returns window (index + start) modulo the windows of a pass, as (x, y)."""
         if not 0 <= index < len(self):
-            raise IndexError(
-                f"Windows have indices in [0, {len(self)}). Received: {index}. Give one of these."
-            )
+            raise IndexError(f"Windows have indices in [0, {len(self)}). Received: {index}. Give one of these.")
         self._check_order(index)
         first = (index + self.start) % len(self) * self.length
         window = slice(first, first + self.length)

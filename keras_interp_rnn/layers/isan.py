@@ -410,8 +410,8 @@ def _symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) ->
 def _checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:
     mask = mask if hasattr(mask, "shape") else ops.convert_to_tensor(mask)
     expected, received = tuple(sequences.shape[:2]), tuple(mask.shape)
-    agrees = len(received) == 2 and all(None in pair or len(set(pair)) == 1 for pair in zip(expected, received))
-    if not agrees:
+    fits = len(received) == 2 and all(r == e or None in (r, e) for r, e in zip(received, expected, strict=True))
+    if not fits:
         raise ValueError(
             f"mask must have the shape (batch, time) = {expected} of the sequences, True where a symbol is to be "
             f"read. Received: mask.shape={received}. Give one bool per symbol."

@@ -67,9 +67,7 @@ def test_clean(raw: str, cleaned: str) -> None:
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 1 << 20])
-def test_clean_equals_the_slow_mapping_wherever_blocks_join(
-    block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clean_equals_the_slow_mapping_wherever_blocks_join(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "_BLOCK", block)
     characters = list("abcXYZ 0195  .,-\n\té\u0301\u0308ßΩ日½\ufb01")
     raw = "".join(np.random.default_rng(0).choice(characters, 2000))
@@ -99,9 +97,7 @@ def test_encode_names_the_first_foreign_character(raw: str | bytes, shown: str, 
 
 @pytest.mark.parametrize("symbols", [[0, 27], [-1, 3], [728]])
 def test_decode_refuses_what_is_no_symbol(symbols: list[int]) -> None:
-    with pytest.raises(
-        text.TextError, match=rf"Symbols lie in \[0, 27\). Received: symbols from {min(symbols)} to"
-    ):
+    with pytest.raises(text.TextError, match=rf"Symbols lie in \[0, 27\). Received: symbols from {min(symbols)} to"):
         text.decode(np.array(symbols))
 
 
@@ -114,13 +110,11 @@ def test_read_maps_a_text_over_the_alphabet_as_it_stands(suffix: str, tmp_path: 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 @pytest.mark.parametrize("block", [3, 1 << 20])
-def test_read_cleans_any_other_text(
-    suffix: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_cleans_any_other_text(suffix: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "_BLOCK", block)
     raw = "Ça,  c'est 2 \u00d7 日本\n" * 3
-    path = write(tmp_path, suffix, raw.encode("utf-8") + b"\xff end")
-    assert text.decode(text.read(path)) == slow_clean(raw) + "end"
+    path = write(tmp_path, suffix, raw.encode("utf-8") + b"the\xffend")
+    assert text.decode(text.read(path)) == slow_clean(raw) + "the end"
 
 
 def test_a_digit_is_text_enough(tmp_path: Path) -> None:
@@ -140,34 +134,26 @@ def test_read_needs_a_text_in_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
         archive.writestr("one.png", "a")
         archive.writestr("two.png", "b")
-    with pytest.raises(
-        text.TextError, match=r"no suffix or ends in \.txt.*\['one.png', 'two.png'\]. Unpack it"
-    ):
+    with pytest.raises(text.TextError, match=r"no suffix or ends in \.txt.*\['one.png', 'two.png'\]. Unpack it"):
         text.read(tmp_path / "none.zip")
 
 
 def test_read_needs_a_file(tmp_path: Path) -> None:
     with pytest.raises(text.TextError, match=r"There is no file .*nowhere\.txt\. Check the path"):
         text.read(tmp_path / "nowhere.txt")
-    with pytest.raises(
-        text.TextError, match=r"A text is one file.*which is a folder\. Give a file inside it"
-    ):
+    with pytest.raises(text.TextError, match=r"A text is one file.*which is a folder\. Give a file inside it"):
         text.read(tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 def test_read_needs_a_character(suffix: str, tmp_path: Path) -> None:
-    with pytest.raises(
-        text.TextError, match=r"at least one character. Received: .*, an empty file. Give another"
-    ):
+    with pytest.raises(text.TextError, match=r"at least one character. Received: .*, an empty file. Give another"):
         text.read(write(tmp_path, suffix, b""))
 
 
 @pytest.mark.parametrize("data", [b"   ", b"\n\n", "日本語".encode(), b"\xff\xfe\xfd", b"?!"])
 def test_read_needs_a_letter_or_digit(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(
-        text.TextError, match=r"at least one letter a-z or digit. Received: .*Give a text in Latin"
-    ):
+    with pytest.raises(text.TextError, match=r"at least one letter a-z or digit. Received: .*Give a text in Latin"):
         text.read(write(tmp_path, "", data))
 
 
@@ -181,9 +167,7 @@ def test_read_needs_an_archive_that_unpacks(suffix: str, damage: str, tmp_path: 
     path.write_bytes(
         {"truncated": path.read_bytes()[: len(data) // 2], "flipped": data, "foreign": b"plain text"}[damage]
     )
-    with pytest.raises(
-        text.TextError, match=r"unpacks to its end. Received: .*truncated, damaged or encrypted: fetch"
-    ):
+    with pytest.raises(text.TextError, match=r"unpacks to its end. Received: .*truncated, damaged or encrypted: fetch"):
         text.read(path)
 
 
@@ -198,15 +182,13 @@ def test_read_takes_little_more_memory_than_the_text(tmp_path: Path) -> None:
     assert peak < 1.5 * len(symbols)
 
 
-def test_python_documentation() -> None:
-    from pydoc_data.topics import topics
-
+def test_python_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
     symbols = text.python_documentation()
     assert symbols.dtype == np.uint8
     assert len(symbols) > 200_000
-    first, second = (slow_clean(topics[key]) for key in sorted(topics)[:2])
-    assert text.decode(symbols).startswith(re.sub(" +", " ", f"{first} {second}"))
     np.testing.assert_array_equal(np.unique(symbols), np.arange(27))
+    monkeypatch.setattr("pydoc_data.topics.topics", {"b": "Second.", "a": "First 1."})
+    assert text.decode(text.python_documentation()) == "first one second "
 
 
 @pytest.mark.parametrize("size", [40, 101, 1000])
@@ -226,9 +208,7 @@ def test_split_of_text8_is_the_papers() -> None:
 
 
 def test_split_needs_two_symbols_a_part() -> None:
-    with pytest.raises(
-        text.TextError, match=r"at least two symbols. Received: 20 symbols, split into 18, 1 and 1."
-    ):
+    with pytest.raises(text.TextError, match=r"at least two symbols. Received: 20 symbols, split into 18, 1 and 1."):
         text.split(np.zeros(20, np.uint8))
 
 
@@ -243,7 +223,5 @@ def test_pairs(size: int) -> None:
     symbols = np.random.default_rng(size).integers(0, 27, size).astype(np.uint8)
     pairs = text.pairs(symbols)
     assert pairs.dtype == np.uint16
-    np.testing.assert_array_equal(
-        pairs, [27 * int(symbols[i]) + int(symbols[i + 1]) for i in range(0, size - 1, 2)]
-    )
+    np.testing.assert_array_equal(pairs, [27 * int(symbols[i]) + int(symbols[i + 1]) for i in range(0, size - 1, 2)])
     np.testing.assert_array_equal(text.pairs(np.array([26, 26], np.uint8)), [728])

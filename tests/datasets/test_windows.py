@@ -88,9 +88,7 @@ def test_fit_in_order_over_several_epochs() -> None:
 
 
 def test_fit_shuffles_by_default_and_is_stopped() -> None:
-    with pytest.raises(
-        Exception, match=r"Call `fit\(\.\.\., shuffle=False\)`"
-    ):  # TensorFlow wraps the ValueError
+    with pytest.raises(Exception, match=r"Call `fit\(\.\.\., shuffle=False\)`"):  # TensorFlow wraps the ValueError
         model(True).fit(Windows(some_text(1000), BATCH, LENGTH), verbose=0)
 
 
@@ -119,9 +117,7 @@ def test_a_short_text_is_refused() -> None:
         Windows(some_text(12), BATCH, LENGTH)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "least"), [("batch_size", 0, 1), ("length", -2, 1), ("start", -1, 0)]
-)
+@pytest.mark.parametrize(("name", "value", "least"), [("batch_size", 0, 1), ("length", -2, 1), ("start", -1, 0)])
 def test_sizes_are_positive(name: str, value: int, least: int) -> None:
     with pytest.raises(ValueError, match=rf"`{name}` is at least {least}. Received: {name}={value}"):
         Windows(some_text(), **{"batch_size": BATCH, "length": LENGTH, name: value})

@@ -25,9 +25,7 @@ __all__ = ["builder", "info", "load"]
 PathLike = str | os.PathLike[str]
 
 
-def builder(
-    config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None
-) -> "Builder":
+def builder(config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
     """Returns the TFDS builder, its data prepared.
 
     Args:
@@ -98,9 +96,7 @@ def load(
     return symbols[:filled]
 
 
-def info(
-    config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None
-) -> dict[str, Any]:
+def info(config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None) -> dict[str, Any]:
     """Says what text the data were prepared from.
 
     Args:

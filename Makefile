@@ -1,0 +1,88 @@
+# Needs GNU make and Python 3.10 or newer, nothing else. Each target sets up what it needs in $(VENV).
+#
+#   make test ARGS="-k contributions"       arguments for pytest
+#   make run ARGS="--smoke"                 arguments for the example
+#   make test PYTHON=python3.12             another Python, for a new environment (`make distclean` first)
+
+PYTHON  ?= python3
+VENV    ?= .venv
+ARGS    ?=
+WORKERS ?= 2
+# What pip is asked for in `make test-backends`. On Linux a plain torch brings several GB of CUDA libraries.
+TORCH   ?= torch
+
+export KERAS_BACKEND ?= tensorflow
+# Nothing from TensorFlow's C++ side: what matters there reaches Python as an exception.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# The extras behind each target that installs.
+EXTRAS_run  := datasets,figures
+EXTRAS_test := test,all
+EXTRAS_lint := dev,all
+EXTRAS_jax  := test,all,jax
+
+# One thread a worker: the workers already fill the cores, and sums keep their order.
+PYTEST := TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 OMP_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: help run test test-backends lint format dist clean distclean
+
+help:  ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+run: $(VENV)/.installed-run  ## Train an ISAN on text and look inside it (examples/text_isan.py).
+	$(BIN)/python examples/text_isan.py $(ARGS)
+
+test: $(VENV)/.installed-test  ## Run the tests on TensorFlow.
+	$(PYTEST) $(ARGS)
+
+test-backends: $(VENV)/.installed-jax  ## Run the layers' tests on JAX and on torch.
+	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."
+	@$(PIP) install '$(TORCH)'
+	KERAS_BACKEND=jax $(PYTEST) tests/layers $(ARGS)
+	KERAS_BACKEND=torch $(PYTEST) tests/layers $(ARGS)
+
+lint: $(VENV)/.installed-lint  ## Check style, format and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-lint  ## Put the code into form.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+dist: $(VENV)/.installed-lint  ## Build the wheel and the source archive into dist/.
+	rm -rf build dist
+	$(BIN)/python -m build
+
+clean:  ## Remove what was built and cached. The environment and runs/ stay.
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean  ## Remove the environment too.
+	rm -rf '$(VENV)'
+
+# The stamps are younger than what they stand for, so nothing is installed twice unless setup.cfg changes.
+$(VENV)/.installed-%: setup.cfg $(VENV)/.created
+	@echo "Installing keras_interp_rnn[$(EXTRAS_$*)] into $(VENV)" \
+		"(1 to 5 minutes the first time: TensorFlow alone is half a GB)."
+	@$(PIP) install --editable '.[$(EXTRAS_$*)]'
+	@touch $@
+
+# pip is renewed first: the one that comes with Python 3.10 still searches after three minutes where a new one needs ten
+# seconds (tensorflow-datasets and its etils).
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+		{ echo "keras_interp_rnn needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1)." \
+		"Name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version) (half a minute)."
+	@$(PYTHON) -m venv --clear '$(VENV)'
+	@$(PIP) install --upgrade 'pip>=25'
+	@touch $@

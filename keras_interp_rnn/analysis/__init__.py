@@ -1,0 +1,7 @@
+"""Exact analysis of trained layers: float64 NumPy, and every exact method reports its residual."""
+
+from keras_interp_rnn.analysis._weights import affine_map
+from keras_interp_rnn.analysis.contributions import Contributions, contributions
+from keras_interp_rnn.analysis.ngrams import BackoffModel
+
+__all__ = ["BackoffModel", "Contributions", "affine_map", "contributions"]
