@@ -39,6 +39,24 @@ def _torch_is_tracing() -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
+def silent_before_first_step(last_output: Any, outputs: Any, mask: Any) -> tuple[Any, Any]:
+    """What Keras's loop puts out, zero before the first unmasked step on every backend.
+
+    On JAX the loop puts out the initial state there, on TensorFlow and torch zeros (Keras 3.15;
+    tests/layers/test_isan_contract.py, outputs before the first unmasked step).
+
+    Args:
+        last_output: (batch, n).
+        outputs: (batch, time, n), or (batch, 1, n) with the last output alone.
+        mask: bool (batch, time) in reading order, or None.
+    """
+    if mask is None or name() != "jax":
+        return last_output, outputs
+    begun = keras.ops.cumsum(keras.ops.cast(mask, "int32"), axis=1)[:, -outputs.shape[1] :, None] > 0
+    outputs = keras.ops.where(begun, outputs, keras.ops.zeros_like(outputs))
+    return outputs[:, -1], outputs
+
+
 def tensorflow_obstacle() -> str | None:
     """Why a TensorFlow graph traced now may not hold operations whose sizes depend on the data; None if it may.
 

@@ -79,7 +79,7 @@ def contributions(layer: Any, symbols: ArrayLike, readout: Any = None) -> Contri
     values = np.zeros((steps + 1, steps, outputs))
     for t, terms in enumerate(equations.sources(np, *weights, text)):
         values[: t + 2, t] = terms @ head.matrix
-    states = np.array(list(equations.states(np, *weights, text))).reshape(steps, -1)
-    logits = equations.logits(np, head.matrix, head.offset, states) if steps else np.zeros((0, outputs))
+    states = np.array(list(equations.states(np, *weights, text))).reshape(steps, len(weights.initial_state))
+    logits = equations.logits(np, head.matrix, head.offset, states)
     residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
     return Contributions(text, values, head.offset, logits, float(residual))

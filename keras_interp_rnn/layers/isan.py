@@ -304,12 +304,13 @@ class ISAN(keras.layers.RNN):
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         self.chosen_path = _recurrence.choose_path(self.fused, self.units, _is_integer(sequences), self.unroll)
+        in_reading_order = ops.flip(mask, axis=1) if mask is not None and self.go_backwards else mask
         if self.chosen_path.name == "stepwise":
-            return super().inner_loop(sequences, initial_state, mask, training)
-        symbols = sequences[:, :, 0]
+            last_output, outputs, states = super().inner_loop(sequences, initial_state, mask, training)
+            return *_backend.silent_before_first_step(last_output, outputs, in_reading_order), states
+        symbols, mask = sequences[:, :, 0], in_reading_order
         if self.go_backwards:
             symbols = ops.flip(symbols, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
         states = _recurrence.switched_affine_states(
             self.chosen_path.name,
             ops.copy(self.cell.recurrent_kernel),  # copy: a tensor, as TensorFlow's custom gradients take no variables

@@ -168,5 +168,8 @@ def _record(path: Path, symbols: NDArray[np.uint8]) -> dict[str, Any]:
 
 
 def _file_sha256(path: Path) -> str:
+    sha256 = hashlib.sha256()
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while block := stream.read(1 << 20):
+            sha256.update(block)
+    return sha256.hexdigest()

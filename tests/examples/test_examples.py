@@ -1,0 +1,132 @@
+"""Every example as a stranger runs it: in a process of its own, from another folder."""
+
+import gzip
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "quiet.py")
+
+
+def command(name, *arguments):
+    return [sys.executable, str(ROOT / "examples" / name), *map(str, arguments)]
+
+
+def run(folder, name, *arguments):
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command(name, *arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_smoke_run_ends_well(tmp_path, path):
+    done = run(tmp_path, path.name, "--smoke")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "arning" not in done.stdout + done.stderr
+    assert len(path.read_text().splitlines()) <= 150
+
+
+@pytest.mark.slow
+def test_the_text_example_says_all_it_promises(tmp_path):
+    done = run(tmp_path, "text_isan.py", "--smoke", "--prompt", "In 1 word")
+    assert done.stderr == ""
+    for promised in (
+        "unigram",
+        "bigram with back-off",
+        "trigram with back-off",
+        "ISAN, 16,899 weights",
+        "temperature 1.5",
+        "temperature 2.0",
+        "After 'in one word' comes '",
+        "shares of all logits sum",
+        "tensorboard --logdir",
+    ):
+        assert promised in done.stdout
+
+
+def bad_texts(folder):
+    (folder / "empty.txt").write_text("")
+    (folder / "symbols.txt").write_text("!?;:" * 500)
+    (folder / "short.txt").write_text("too short")
+    (folder / "truncated.xz").write_bytes(lzma.compress(os.urandom(5000))[:-200])
+    (folder / "truncated.gz").write_bytes(gzip.compress(b"some words " * 500)[:-20])
+    (folder / "folder").mkdir()
+    return {
+        "missing.txt": "There is no file",
+        "folder": "which is a folder",
+        "empty.txt": "empty",
+        "symbols.txt": "27 symbols",
+        "short.txt": "too short|symbols",
+        "truncated.xz": "truncated.xz",
+        "truncated.gz": "truncated.gz",
+    }
+
+
+@pytest.mark.slow
+def test_bad_input_gets_one_line_and_exit_code_2_and_leaves_nothing(tmp_path):
+    texts, here = tmp_path / "texts", tmp_path / "here"
+    texts.mkdir()
+    here.mkdir()
+    for name, sentence in bad_texts(texts).items():
+        done = run(here, "text_isan.py", "--text", texts / name)
+        assert done.returncode == 2, (name, done)
+        assert len(done.stderr.splitlines()) == 1, (name, done.stderr)
+        assert done.stderr.startswith("text_isan: "), (name, done.stderr)
+        assert any(part in done.stderr for part in sentence.split("|")), (name, done.stderr)
+        assert files(here) == [], name
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_written_gets_one_line_and_exit_code_2(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = run(tmp_path, "text_isan.py", "--run", "file/run")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "file/run" in done.stderr
+    assert files(tmp_path) == ["file"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_model_that_loads_and_the_next_run_goes_on(tmp_path):
+    book = tmp_path / "book.txt"
+    book.write_text("it was the best of times it was the worst of times " * 4000)
+    arguments = ("--text", book, "--units", 24, "--epochs", 40, "--run", "r")
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        command("text_isan.py", *arguments),
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "r" / "progress.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert b"Traceback" not in errors, errors
+    assert b"Run the same command again to go on" in errors
+    check = "import keras, keras_interp_rnn; print(keras.models.load_model('r/model.keras').count_params())"
+    loaded = subprocess.run(
+        [sys.executable, "-c", check], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert loaded.stdout.strip() == "16899", loaded.stderr
+    again = run(tmp_path, "text_isan.py", *arguments)
+    assert "Going on after epoch" in again.stdout, again
+    assert "is finished (40 epochs)" in run(tmp_path, "text_isan.py", *arguments).stdout

@@ -1,0 +1,57 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_interp_rnn.reproduce import records, report
+
+ROOT = Path(__file__).parents[2]
+
+
+def record(name="mine", size="8e4", bits=1.9):
+    return {
+        "experiment": "isan_text8",
+        "data": {"name": name, "characters": 1000, "text_sha256": "ab" * 32, "whole_text8": False},
+        "model": {"size": size, "units": 53, "parameters": 78785},
+        "protocol": {"batch": 2, "epochs": 1},
+        "result": {"test_bits": bits, "validation_bits": 1.95, "characters": 2e6, "seconds": 7200},
+        "environment": {**records.environment(), "commit": "c0ffee"},
+    }
+
+
+def test_the_committed_report_is_generated_from_the_committed_records():
+    folder = ROOT / "docs" / "records"
+    assert (ROOT / "docs" / "results.md").read_text() == report.results(report.read(folder))
+
+
+def test_every_figure_of_a_record_appears_beside_its_data_and_the_papers():
+    text = report.results([record()])
+    assert "| mine | 8e4 | 53 | 78,785 | 1.900 | 1.950 | 1.92 | 2 M | 2.0 |" in text
+    assert "`abababababababab…`. Not the whole text8." in text
+    assert "commit `c0ffee`" in text
+
+
+def test_without_records_there_are_no_figures():
+    assert "No records yet." in report.results([])
+
+
+def test_rows_are_sorted_by_data_and_size():
+    text = report.results([record("b", "1.28e6"), record("b", "8e4"), record("a", "3.2e5")])
+    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith(("| a", "| b"))]
+    assert [[cell.strip() for cell in row] for row in rows] == [["a", "3.2e5"], ["b", "8e4"], ["b", "1.28e6"]]
+
+
+def test_a_record_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "new" / "r.json"
+    records.write(path, {"a": 1})
+    assert json.loads(path.read_text()) == {"a": 1}
+    with pytest.raises(TypeError):
+        records.write(path, {"a": object()})
+    assert json.loads(path.read_text()) == {"a": 1}
+
+
+def test_the_environment_names_versions_and_hardware():
+    found = records.environment()
+    assert set(found) == {"date", "commit", "python", "versions", "hardware"}
+    assert "cores of" in found["hardware"]
+    assert all(found["versions"].values())

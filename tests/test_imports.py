@@ -1,0 +1,77 @@
+"""Who imports whom, as docs/architecture.md says, read off the syntax trees."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "keras_interp_rnn"
+BACKENDS = {"tensorflow", "jax", "torch"}
+OURS = "keras_interp_rnn"
+
+# Module, or folder of modules -> what it may import besides the standard library and NumPy.
+MAY_IMPORT = {
+    "affine.py": set(),
+    "equations": set(),
+    "_backend.py": {"keras", *BACKENDS},
+    "_kernels/tensorflow.py": {"tensorflow"},
+    "_recurrence.py": {"keras", f"{OURS}._backend", f"{OURS}._kernels"},
+    "losses.py": {"keras"},
+    "layers": {"keras", f"{OURS}.layers", f"{OURS}.equations", f"{OURS}._backend", f"{OURS}._recurrence"},
+    "analysis/_weights.py": {"keras", f"{OURS}.affine"},
+    "analysis": {f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
+    "callbacks": {"keras", f"{OURS}.callbacks"},
+    "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
+    "reproduce": set(),
+}
+
+
+def imports(path):
+    """Full names of everything a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def outside_names(path):
+    """Those that are neither of the standard library nor NumPy."""
+    import sys
+
+    known = {*sys.stdlib_module_names, "numpy", "__future__"}
+    return {name for name in imports(path) if name.split(".")[0] not in known}
+
+
+MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_stands_below_it(path):
+    place = path.relative_to(PACKAGE)
+    rule = next((r for r in (str(place), place.parts[0]) if r in MAY_IMPORT), None)
+    if path.name == "__init__.py" and path.parent.name == "_kernels":
+        rule, allowed = "_kernels", set()
+    else:
+        assert rule is not None, f"{place} has no rule: add one here and to docs/architecture.md"
+        allowed = MAY_IMPORT[rule]
+    strays = {n for n in outside_names(path) if not any(n == a or n.startswith(f"{a}.") for a in allowed)}
+    assert not strays, f"{place} imports {sorted(strays)}"
+
+
+@pytest.mark.parametrize("folder", ["examples", "benchmarks"])
+def test_examples_and_benchmarks_use_public_names_alone(folder):
+    for path in sorted((ROOT / folder).glob("*.py")):
+        private = {
+            n for n in outside_names(path) if n.startswith(OURS) and any(p.startswith("_") for p in n.split("."))
+        }
+        assert not private, f"{path.name} imports {sorted(private)}"
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("*/**/*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nobody_imports_private_modules_of_keras_or_tensorflow(path):
+    if ".venv" in path.parts or "build" in path.parts:
+        return
+    private = {n for n in outside_names(path) if n.startswith(("keras.src", "tensorflow.python"))}
+    assert not private, f"{path} imports {sorted(private)}"

@@ -1,0 +1,39 @@
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+PUBLIC = {
+    "keras_interp_rnn": ["analysis", "callbacks", "datasets", "layers", "losses"],
+    "keras_interp_rnn.analysis": ["BackoffModel", "Contributions", "affine_map", "contributions"],
+    "keras_interp_rnn.callbacks": ["CarriedState", "Resumable"],
+    "keras_interp_rnn.datasets": ["Windows", "text", "text8"],
+    "keras_interp_rnn.layers": ["ISAN", "ISANCell"],
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_contents_page_is_what_was_agreed(module):
+    imported = importlib.import_module(module)
+    assert sorted(imported.__all__) == PUBLIC[module]
+    assert all(hasattr(imported, name) for name in PUBLIC[module])
+    assert imported.__doc__
+
+
+@pytest.mark.parametrize("module", [module for module in PUBLIC if module != "keras_interp_rnn"])
+def test_every_public_function_and_class_is_documented(module):
+    imported = importlib.import_module(module)
+    assert all(getattr(imported, name).__doc__ for name in imported.__all__)
+
+
+@pytest.mark.slow
+def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    assert len(code.splitlines()) <= 15
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    letter, *_ = capsys.readouterr().out.strip().splitlines()[-1]
+    assert letter

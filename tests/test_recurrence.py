@@ -1,0 +1,204 @@
+"""Whole-sequence trajectories and their adjoints, against two witnesses that share no code with them.
+
+The witnesses are the stepwise recurrence differentiated by the backend, and the oracle's back-propagation by hand. The
+paths: "static" on every backend, "grouped" on TensorFlow.
+"""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import _backend, _recurrence
+from keras_interp_rnn.equations import isan as equations
+from tests import autodiff
+from tests.oracles import isan as oracle
+from tests.samples import MASKS, Sample, sample
+from tests.tolerances import assert_close
+
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+PATHS = ("static", "grouped") if TENSORFLOW else ("static",)
+
+# With more than 64 symbols (SLOTS) the grouped path treats the rarer ones apart; the static path works in blocks of
+# 32 rows (BLOCK). `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
+CASES = {
+    "small": {},
+    "another seed": {"seed": 1},
+    "batch of one": {"batch": 1, "time": 6},
+    "one step": {"time": 1},
+    "one step of one sequence": {"batch": 1, "time": 1},
+    "one unit": {"units": 1},
+    "an alphabet of one": {"vocabulary_size": 1},
+    "one symbol throughout": {"read": (2,)},
+    "the last symbol throughout": {"read": (4,)},
+    "absent symbols": {"vocabulary_size": 9, "read": (1, 6)},
+    "many rows a symbol": {"batch": 11, "time": 13, "vocabulary_size": 3, "units": 5},
+    "exactly one block of rows": {"batch": 4, "time": 8, "vocabulary_size": 3, "units": 5, "read": (1,)},
+    "as many symbols as slots": {"batch": 11, "time": 8, "vocabulary_size": 64, "units": 25},
+    "one symbol more than slots": {"batch": 11, "time": 8, "vocabulary_size": 65, "units": 25},
+    "more symbols than slots": {"batch": 9, "time": 11, "vocabulary_size": 70, "units": 25},
+    "most symbols absent": {"batch": 9, "time": 11, "vocabulary_size": 200, "units": 24},
+    "few of many symbols": {"batch": 6, "time": 11, "vocabulary_size": 130, "units": 24, "read": (3, 77, 128, 129)},
+}
+MASKED_CASES = ("small", "many rows a symbol", "more symbols than slots")
+
+
+def stepwise(kernel, bias, start, symbols: np.ndarray, mask: np.ndarray | None):
+    """The recurrence as it is written, one step after the other: (batch, time, n)."""
+    state, states = start, []
+    for t in range(symbols.shape[1]):
+        moved = equations.step(ops, kernel, bias, state, symbols[:, t])
+        state = moved if mask is None else ops.where(mask[:, t, None], moved, state)
+        states.append(state)
+    return ops.stack(states, axis=1)
+
+
+def check_values_and_gradients(path: str, some: Sample, dtype: str) -> None:
+    """Raises unless the path agrees with both witnesses, in its states and in the gradients of all three inputs."""
+    arrays = [array.astype(dtype) for array in (some.kernel, some.bias, some.start)]
+    cotangent = ops.convert_to_tensor(some.cotangent.astype(dtype))
+    symbols = ops.convert_to_tensor(some.symbols)
+    mask = None if some.mask is None else ops.convert_to_tensor(some.mask)
+
+    def whole(kernel, bias, start):
+        return ops.sum(cotangent * _recurrence.switched_affine_states(path, kernel, bias, start, symbols, mask))
+
+    def stepped(kernel, bias, start):
+        return ops.sum(cotangent * stepwise(kernel, bias, start, some.symbols, some.mask))
+
+    tensors = [ops.convert_to_tensor(array) for array in arrays]
+    states = _recurrence.switched_affine_states(path, *tensors, symbols, mask)
+    assert_close(states, some.states(some.start), dtype)
+    assert_close(states, ops.convert_to_numpy(stepwise(*tensors, some.symbols, some.mask)), dtype)
+
+    dW, db, dstart = oracle.loss_gradients(some.W, some.bias, some.start, some.symbols, some.cotangent, some.mask)
+    by_hand = (np.swapaxes(dW, 1, 2), db, dstart)
+    found, expected = autodiff.gradients(whole, arrays), autodiff.gradients(stepped, arrays)
+    for gradient, one_witness, other_witness in zip(found, expected, by_hand, strict=True):
+        assert_close(gradient, one_witness, dtype)
+        assert_close(gradient, other_witness, dtype)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("path", PATHS)
+def test_states_and_gradients_are_those_of_the_stepwise_recurrence(path: str, dtype: str, case: str) -> None:
+    check_values_and_gradients(path, sample(**CASES[case]), dtype)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("case", MASKED_CASES)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_mask_keeps_the_state_and_stops_the_gradient(path: str, case: str, mask: str) -> None:
+    check_values_and_gradients(path, sample(**CASES[case], mask=mask), "float64")
+
+
+@pytest.mark.parametrize("case", sorted(set(CASES) - set(MASKED_CASES)))
+@pytest.mark.parametrize("path", PATHS)
+def test_a_scattered_mask_over_every_kind_of_text(path: str, case: str) -> None:
+    check_values_and_gradients(path, sample(**CASES[case], mask="scattered"), "float64")
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("path", PATHS)
+def test_masks_in_single_precision(path: str, mask: str) -> None:
+    check_values_and_gradients(path, sample(mask=mask), "float32")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_mask_of_true_changes_nothing(path: str) -> None:
+    some = sample()
+    tensors = [ops.convert_to_tensor(array) for array in (some.kernel, some.bias, some.start, some.symbols)]
+    everything = ops.convert_to_tensor(np.ones_like(some.symbols, bool))
+    expected = _recurrence.switched_affine_states(path, *tensors)
+    assert_close(_recurrence.switched_affine_states(path, *tensors, everything), expected, "float64")
+
+
+def test_the_sizes_here_straddle_those_of_the_code() -> None:
+    sizes = {name: sample(**case) for name, case in CASES.items()}
+    assert np.bincount(sizes["many rows a symbol"].symbols.ravel()).min() > _recurrence.BLOCK
+    assert sizes["exactly one block of rows"].symbols.size == _recurrence.BLOCK
+    if TENSORFLOW:
+        from keras_interp_rnn._kernels.tensorflow import SLOTS
+
+        assert sizes["as many symbols as slots"].vocabulary_size == SLOTS
+        assert sizes["one symbol more than slots"].vocabulary_size == SLOTS + 1
+        for name in ("one symbol more than slots", "more symbols than slots", "most symbols absent"):
+            assert len(np.unique(sizes[name].symbols)) > SLOTS
+        assert len(np.unique(sizes["few of many symbols"].symbols)) < SLOTS
+
+
+def expected_outputs(mask: list[bool], zero_output: bool) -> list[float]:
+    some = np.arange(1.0, len(mask) + 1)
+    states = ops.convert_to_tensor(some[None, :, None])
+    result = _recurrence.outputs_under_mask(states, ops.convert_to_tensor(np.array([mask])), zero_output)
+    return ops.convert_to_numpy(result)[0, :, 0].tolist()
+
+
+def test_outputs_are_zero_before_the_first_unmasked_step() -> None:
+    assert expected_outputs([False, True, False, True], zero_output=False) == [0, 2, 3, 4]
+
+
+def test_outputs_are_zero_wherever_masked_if_told_so() -> None:
+    assert expected_outputs([False, True, False, True], zero_output=True) == [0, 2, 0, 4]
+
+
+def test_without_a_mask_the_outputs_are_the_states() -> None:
+    states = ops.convert_to_tensor(sample().cotangent)
+    assert _recurrence.outputs_under_mask(states, None, zero_output=True) is states
+
+
+class TestChoiceOfPath:
+    @pytest.mark.parametrize("fused", ["auto", True])
+    def test_few_units_take_the_static_path(self, fused: bool | str) -> None:
+        path = _recurrence.choose_path(fused, units=23, reads_ids=True, unroll=False)
+        assert path.name == "static"
+        if TENSORFLOW:
+            assert path.reason == "with fewer than 24 units grouping costs more than it saves"
+
+    @pytest.mark.parametrize("fused", ["auto", True])
+    def test_many_units_take_the_grouped_path_on_tensorflow_alone(self, fused: bool | str) -> None:
+        path = _recurrence.choose_path(fused, units=24, reads_ids=True, unroll=False)
+        if TENSORFLOW:
+            assert path == ("grouped", "TensorFlow on CPU")
+        else:
+            backend = keras.backend.backend()
+            assert path == ("static", f"the grouped kernel is TensorFlow's, the backend is {backend}")
+
+    @pytest.mark.skipif(not TENSORFLOW, reason="an obstacle to the grouped path, which is TensorFlow's")
+    def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_backend, "tensorflow_obstacle", lambda: "a GPU is visible")
+        assert _recurrence.choose_path("auto", 216, True, False) == ("static", "a GPU is visible")
+
+    def test_fused_false_steps_whatever_else_holds(self) -> None:
+        for reads_ids in (True, False):
+            for unroll in (True, False):
+                assert _recurrence.choose_path(False, 30, reads_ids, unroll) == ("stepwise", "fused=False")
+
+    def test_a_distribution_is_read_step_by_step(self) -> None:
+        path = _recurrence.choose_path("auto", 30, reads_ids=False, unroll=False)
+        assert path.name == "stepwise"
+        assert path.reason.startswith("the input is a distribution over symbols, which mixes all matrices")
+
+    def test_unrolling_is_step_by_step(self) -> None:
+        path = _recurrence.choose_path("auto", 30, reads_ids=True, unroll=True)
+        assert path.name == "stepwise"
+        assert path.reason.startswith("unroll=True asks for the cell step by step")
+
+    def test_fused_true_refuses_a_distribution(self) -> None:
+        sentence = (
+            "fused=True cannot run here: the input is a distribution over symbols, which mixes all matrices at every "
+            "step: pass integer ids, or fused='auto'."
+        )
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            _recurrence.choose_path(True, 30, reads_ids=False, unroll=False)
+
+    def test_fused_true_refuses_to_unroll(self) -> None:
+        sentence = (
+            "fused=True cannot run here: unroll=True asks for the cell step by step: pass unroll=False, or "
+            "fused='auto'."
+        )
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            _recurrence.choose_path(True, 30, reads_ids=True, unroll=True)
