@@ -69,7 +69,7 @@ def bad_texts(folder):
         "missing.txt": "There is no file",
         "folder": "which is a folder",
         "empty.txt": "empty",
-        "symbols.txt": "27 symbols",
+        "symbols.txt": "at least one letter a-z or digit",
         "short.txt": "too short|symbols",
         "truncated.xz": "truncated.xz",
         "truncated.gz": "truncated.gz",
