@@ -28,8 +28,11 @@ Tensor = Any
 BLOCK = 32
 """Rows per block of the static kernel gradient: every symbol pads to a multiple of it."""
 
-SMALLEST_GROUPED_UNITS = 24
-"""Below this the products are so small that launching one per symbol costs more than copying matrices."""
+FEW_SYMBOLS = 64
+"""Up to here every symbol has a product of its own on the grouped path; beyond, only the commonest."""
+
+SMALLEST_GROUPED_UNITS = {"few": 8, "many": 96}
+"""With fewer units the products are so small that launching one per symbol costs more than copying matrices."""
 
 
 class Path(NamedTuple):
@@ -39,12 +42,12 @@ class Path(NamedTuple):
     reason: str
 
 
-def choose_path(fused: bool | str, units: int, reads_ids: bool, unroll: bool) -> Path:
+def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: bool, unroll: bool) -> Path:
     """Which path runs.
 
     Args:
         fused: "auto", True or False, as the layer was told.
-        units: size of the state.
+        units, vocabulary_size: n, K.
         reads_ids: False if the input is a distribution over symbols.
         unroll: as in `keras.layers.RNN`.
 
@@ -64,8 +67,11 @@ def choose_path(fused: bool | str, units: int, reads_ids: bool, unroll: bool) ->
         return Path("stepwise", obstacle)
     if _backend.name() != "tensorflow":
         return Path("static", f"the grouped kernel is TensorFlow's, the backend is {_backend.name()}")
-    if units < SMALLEST_GROUPED_UNITS:
-        return Path("static", f"with fewer than {SMALLEST_GROUPED_UNITS} units grouping costs more than it saves")
+    smallest = SMALLEST_GROUPED_UNITS["few" if vocabulary_size <= FEW_SYMBOLS else "many"]
+    if units < smallest:
+        return Path(
+            "static", f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
+        )
     tensorflow_obstacle = _backend.tensorflow_obstacle()
     if tensorflow_obstacle:
         return Path("static", tensorflow_obstacle)

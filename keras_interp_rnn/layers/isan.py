@@ -303,7 +303,9 @@ class ISAN(keras.layers.RNN):
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        self.chosen_path = _recurrence.choose_path(self.fused, self.units, _is_integer(sequences), self.unroll)
+        self.chosen_path = _recurrence.choose_path(
+            self.fused, self.units, self.vocabulary_size, _is_integer(sequences), self.unroll
+        )
         in_reading_order = ops.flip(mask, axis=1) if mask is not None and self.go_backwards else mask
         if self.chosen_path.name == "stepwise":
             last_output, outputs, states = super().inner_loop(sequences, initial_state, mask, training)
