@@ -48,7 +48,7 @@ def variable_gradients(function: Callable[[], Tensor], variables: Sequence[keras
         import jax
 
         def pure(values: list[Tensor]) -> Tensor:
-            with keras.StatelessScope(state_mapping=list(zip(variables, values))):
+            with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
                 return function()
 
         return [np.asarray(gradient) for gradient in jax.grad(pure)([variable.value for variable in variables])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from keras_interp_rnn.layers import ISAN

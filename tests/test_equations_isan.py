@@ -1,4 +1,4 @@
-"""The equations of Foerster et al. 2017, in float64 NumPy and in keras.ops, against the loops written from the paper."""
+"""The equations of Foerster et al. 2017, in float64 NumPy and in keras.ops, against loops written from the paper."""
 
 import keras
 import numpy as np

@@ -30,6 +30,7 @@ CASES = {
     "one step": {"time": 1},
     "one step of one sequence": {"batch": 1, "time": 1},
     "one unit": {"units": 1},
+    "no sequence": {"batch": 0},
     "an alphabet of one": {"vocabulary_size": 1},
     "one symbol throughout": {"read": (2,)},
     "the last symbol throughout": {"read": (4,)},
@@ -123,6 +124,7 @@ def test_the_sizes_here_straddle_those_of_the_code() -> None:
     if TENSORFLOW:
         from keras_interp_rnn._kernels.tensorflow import SLOTS
 
+        assert _recurrence.FEW_SYMBOLS == SLOTS
         assert sizes["as many symbols as slots"].vocabulary_size == SLOTS
         assert sizes["one symbol more than slots"].vocabulary_size == SLOTS + 1
         for name in ("one symbol more than slots", "more symbols than slots", "most symbols absent"):
@@ -151,16 +153,27 @@ def test_without_a_mask_the_outputs_are_the_states() -> None:
 
 
 class TestChoiceOfPath:
-    @pytest.mark.parametrize("fused", ["auto", True])
-    def test_few_units_take_the_static_path(self, fused: bool | str) -> None:
-        path = _recurrence.choose_path(fused, units=23, reads_ids=True, unroll=False)
-        assert path.name == "static"
-        if TENSORFLOW:
-            assert path.reason == "with fewer than 24 units grouping costs more than it saves"
+    def choose(self, fused: bool | str = "auto", **arguments) -> _recurrence.Path:
+        defaults = {"units": 30, "vocabulary_size": 27, "reads_ids": True, "unroll": False}
+        return _recurrence.choose_path(fused, **{**defaults, **arguments})
 
     @pytest.mark.parametrize("fused", ["auto", True])
-    def test_many_units_take_the_grouped_path_on_tensorflow_alone(self, fused: bool | str) -> None:
-        path = _recurrence.choose_path(fused, units=24, reads_ids=True, unroll=False)
+    @pytest.mark.parametrize(("units", "vocabulary_size", "smallest"), [(7, 27, 8), (7, 64, 8), (95, 65, 96)])
+    def test_few_units_take_the_static_path(
+        self, units: int, vocabulary_size: int, smallest: int, fused: bool | str
+    ) -> None:
+        path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
+        assert path.name == "static"
+        if TENSORFLOW:
+            because = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
+            assert path.reason == because
+
+    @pytest.mark.parametrize("fused", ["auto", True])
+    @pytest.mark.parametrize(("units", "vocabulary_size"), [(8, 27), (8, 64), (96, 65)])
+    def test_many_units_take_the_grouped_path_on_tensorflow_alone(
+        self, units: int, vocabulary_size: int, fused: bool | str
+    ) -> None:
+        path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
         if TENSORFLOW:
             assert path == ("grouped", "TensorFlow on CPU")
         else:
@@ -170,20 +183,20 @@ class TestChoiceOfPath:
     @pytest.mark.skipif(not TENSORFLOW, reason="an obstacle to the grouped path, which is TensorFlow's")
     def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_backend, "tensorflow_obstacle", lambda: "a GPU is visible")
-        assert _recurrence.choose_path("auto", 216, True, False) == ("static", "a GPU is visible")
+        assert self.choose(units=216) == ("static", "a GPU is visible")
 
     def test_fused_false_steps_whatever_else_holds(self) -> None:
         for reads_ids in (True, False):
             for unroll in (True, False):
-                assert _recurrence.choose_path(False, 30, reads_ids, unroll) == ("stepwise", "fused=False")
+                assert self.choose(False, reads_ids=reads_ids, unroll=unroll) == ("stepwise", "fused=False")
 
     def test_a_distribution_is_read_step_by_step(self) -> None:
-        path = _recurrence.choose_path("auto", 30, reads_ids=False, unroll=False)
+        path = self.choose(reads_ids=False)
         assert path.name == "stepwise"
         assert path.reason.startswith("the input is a distribution over symbols, which mixes all matrices")
 
     def test_unrolling_is_step_by_step(self) -> None:
-        path = _recurrence.choose_path("auto", 30, reads_ids=True, unroll=True)
+        path = self.choose(unroll=True)
         assert path.name == "stepwise"
         assert path.reason.startswith("unroll=True asks for the cell step by step")
 
@@ -193,7 +206,7 @@ class TestChoiceOfPath:
             "step: pass integer ids, or fused='auto'."
         )
         with pytest.raises(ValueError, match=re.escape(sentence)):
-            _recurrence.choose_path(True, 30, reads_ids=False, unroll=False)
+            self.choose(True, reads_ids=False)
 
     def test_fused_true_refuses_to_unroll(self) -> None:
         sentence = (
@@ -201,4 +214,4 @@ class TestChoiceOfPath:
             "fused='auto'."
         )
         with pytest.raises(ValueError, match=re.escape(sentence)):
-            _recurrence.choose_path(True, 30, reads_ids=True, unroll=True)
+            self.choose(True, unroll=True)

@@ -1,10 +1,7 @@
 """ISAN and ISANCell as layers of Keras: every flag of keras.layers.RNN, wrappers, precision, training, configuration.
 
-Values are the oracle's throughout, in float64, on every path of this backend. What Keras itself does on JAX (3.15):
-
-- its loop repeats h_0 before the first unmasked step, where TensorFlow and torch put out zeros: there the stepwise path
-  is given masks whose first step read is True;
-- `fit` and `predict` do not carry the states of stateful layers: carrying is tested by calling the layer.
+Values are the oracle's throughout, in float64, on every path of this backend. On JAX, Keras's `fit` and `predict` do
+not carry the states of stateful layers (3.15): carrying is tested by calling the layer.
 """
 
 import copy
@@ -38,10 +35,7 @@ every_path = pytest.mark.parametrize("path", PATHS)
 
 def sample_for(path: str, **arguments) -> Sample:
     """A sample of a size that the path takes."""
-    some = sample(units=PATHS[path][1], **arguments)
-    if BACKEND == "jax" and path == "stepwise" and some.mask is not None:
-        some.mask[:, [0, -1]] = True
-    return some
+    return sample(units=PATHS[path][1], **arguments)
 
 
 def layer_for(path: str, some: Sample, **arguments) -> ISAN:
@@ -113,6 +107,7 @@ class TestFlags:
     @every_path
     def test_a_model_takes_ids_mask_and_initial_state_as_inputs(self, path: str) -> None:
         some = sample_for(path, mask="scattered")
+        some = some._replace(start=some.start.astype("float32"))  # to which `predict` rounds what it is given
         ids = keras.Input((None,), dtype="int32")
         mask = keras.Input((None,), dtype="bool")
         start = keras.Input((some.units,), dtype="float64")
@@ -125,8 +120,9 @@ class TestFlags:
     def test_the_gradient_reaches_all_weights_whatever_the_flags(self, path: str) -> None:
         some = sample_for(path, mask="scattered")
         layer = layer_for(path, some, return_sequences=True, go_backwards=True)
+        cotangent = ops.convert_to_tensor(some.cotangent)
         found = autodiff.variable_gradients(
-            lambda: ops.sum(some.cotangent * layer(some.symbols, mask=some.mask)), layer.trainable_variables
+            lambda: ops.sum(cotangent * layer(some.symbols, mask=some.mask)), layer.trainable_variables
         )
         # An output of zero, before the first unmasked step, passes no gradient on.
         begun = np.cumsum(some.mask[:, ::-1], axis=1) > 0
@@ -168,8 +164,6 @@ class TestInputs:
     @pytest.mark.parametrize("seed", [0, 1])
     def test_a_distribution_applies_the_expected_map(self, mask: str | None, seed: int) -> None:
         some = sample(seed, mask=mask)
-        if some.mask is not None:
-            some.mask[:, 0] = True
         p = np.random.default_rng(seed).dirichlet(np.ones(some.vocabulary_size), size=some.symbols.shape)
         outputs = some.layer(return_sequences=True)(ops.convert_to_tensor(p), mask=some.mask)
         expected = oracle.expected_states(some.W, some.bias, some.initial_state, p, some.mask)
@@ -182,13 +176,14 @@ class TestCell:
     def test_keras_loops_over_the_cell(self, one_hot: bool, mask: str | None) -> None:
         some = sample(mask=mask)
         if some.mask is not None:
-            some.mask[:, 0] = True
-        layer = keras.layers.RNN(ISANCell(some.units, some.vocabulary_size, dtype="float64"), return_sequences=True)
+            some.mask[:, 0] = True  # before the first True Keras's loop on JAX (3.15) puts out the initial state
+        cell = ISANCell(some.units, some.vocabulary_size, dtype="float64")
+        layer = keras.layers.RNN(cell, return_sequences=True, dtype="float64")
         inputs = np.eye(some.vocabulary_size)[some.symbols] if one_hot else some.symbols[:, :, None]
         layer.build(inputs.shape)
         layer.set_weights([some.kernel, some.bias, some.initial_state])
         outputs = layer(ops.convert_to_tensor(inputs), mask=some.mask)
-        assert_close(ops.cast(outputs, "float64"), some.outputs(), "float64")
+        assert_close(outputs, some.outputs(), "float64")
 
     def test_one_step(self) -> None:
         some = sample()
@@ -269,7 +264,7 @@ class TestStateful:
     def test_two_windows_are_one_text(self, path: str, mask: str | None) -> None:
         some = sample_for(path, mask=mask)
         if some.mask is not None:
-            some.mask[:, [0, 3]] = True
+            some.mask[:, [0, 3]] = True  # each window is a sequence of its own, whose outputs begin with zeros
         layer = layer_for(path, some._replace(symbols=some.symbols[:, :3]), stateful=True, return_sequences=True)
         parts = []
         for window in (slice(0, 3), slice(3, 7)):
@@ -306,10 +301,11 @@ class TestStateful:
     def test_the_initial_state_learns_from_the_first_batch_after_a_reset_alone(self, path: str) -> None:
         some = sample_for(path)
         layer = layer_for(path, some, stateful=True, return_sequences=True)
+        cotangent = ops.convert_to_tensor(some.cotangent)
 
         def gradient() -> np.ndarray:
             def loss():
-                return ops.sum(some.cotangent * layer(some.symbols))
+                return ops.sum(cotangent * layer(some.symbols))
 
             [found] = autodiff.variable_gradients(loss, [layer.cell.initial_state])
             layer(some.symbols)  # on JAX the state does not leave the gradient's scope
@@ -474,11 +470,9 @@ class TestTraining:
             bias_regularizer=keras.regularizers.L1(0.2),
             initial_state_regularizer=keras.regularizers.L2(0.3),
         )
-        expected = (
-            0.1 * np.sum(some.kernel**2) + 0.2 * np.sum(np.abs(some.bias)) + 0.3 * np.sum(some.initial_state**2)
-        )
+        expected = 0.1 * np.sum(some.kernel**2) + 0.2 * np.sum(np.abs(some.bias)) + 0.3 * np.sum(some.initial_state**2)
         assert len(layer.losses) == 3
-        assert float(sum(layer.losses)) == pytest.approx(expected, rel=1e-6)
+        assert numpy(sum(layer.losses)) == pytest.approx(expected, rel=1e-6)
 
     def test_a_training_step_applies_the_constraints(self) -> None:
         x, y = next_symbols(4)
@@ -493,7 +487,7 @@ class TestTraining:
         )
         model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(5)])
         model.compile(keras.optimizers.SGD(0.5), losses.BitsPerSymbol())
-        assert layer.cell.bias.numpy().min() < 0 if BACKEND == "tensorflow" else True
+        assert numpy(layer.cell.bias).min() < 0
         model.fit(x, y, epochs=1, batch_size=16, verbose=0)
         kernel, bias, initial_state = layer.get_weights()
         np.testing.assert_allclose(np.linalg.norm(kernel, axis=1), 1, atol=1e-5)
@@ -620,13 +614,12 @@ class TestConfiguration:
         assert json.loads(json.dumps(again.get_config())) == config
         for name in (*names, *KERAS_OWN):
             assert config[name] != plain[name], f"{name} has its default in {config}"
-            assert getattr(again, name, None) is not None or name == "dtype"
 
     def test_the_layer_and_its_cell_hold_the_same_settings(self) -> None:
         layer = ISAN(**NON_DEFAULT)
         assert (layer.units, layer.vocabulary_size, layer.learn_initial_state) == (4, 5, False)
         assert layer.cell.recurrent_initializer.stddev == 0.2
-        assert layer.cell.bias_regularizer.l1 == pytest.approx(0.2)
+        assert float(layer.cell.bias_regularizer.l1) == pytest.approx(0.2)
 
     @pytest.mark.parametrize("kind", [ISAN, ISANCell])
     def test_registered_so_that_keras_finds_it(self, kind: type) -> None:

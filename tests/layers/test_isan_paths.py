@@ -1,0 +1,304 @@
+"""Which path TensorFlow takes, eagerly, in a graph and under XLA, and that it changes no number.
+
+On the other backends there is one whole-sequence path, which test_isan_contract.py covers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import losses
+from keras_interp_rnn.layers import ISAN
+from tests.samples import Sample, sample
+from tests.tolerances import assert_close
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("the paths are TensorFlow's", allow_module_level=True)
+
+import tensorflow as tf
+
+# So that the layer groups the symbols by default. 4 units are too few for that, 26 are not.
+SIZES = {"batch": 3, "time": 11, "vocabulary_size": 7, "units": 30}
+
+
+def model_of(some: Sample, outputs: int = 7, **arguments) -> keras.Model:
+    """Logits over ids, in float64, from a fixed readout."""
+    ids = keras.Input((None,), dtype="int32")
+    layer = some.layer(return_sequences=True, **arguments)
+    readout = keras.layers.Dense(outputs, dtype="float64")
+    model = keras.Model(ids, readout(layer(ids)))
+    readout.set_weights([np.random.default_rng(7).normal(size=(some.units, outputs)), np.arange(outputs) / outputs])
+    model.compile(keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64"))
+    return model
+
+
+def next_symbols(some: Sample) -> tuple[np.ndarray, np.ndarray]:
+    return some.symbols[:, :-1], some.symbols[:, 1:]
+
+
+def isan_of(model: keras.Model) -> ISAN:
+    return next(layer for layer in model.layers if isinstance(layer, ISAN))
+
+
+def loss_and_gradients(layer: ISAN, some: Sample) -> list[tf.Tensor]:
+    """States, then the gradients of sum(cotangent * states) with respect to the weights."""
+    with tf.GradientTape() as tape:
+        states = layer(some.symbols, mask=some.mask)
+        loss = tf.reduce_sum(some.cotangent * states)
+    found = tape.gradient(loss, [weight.value for weight in layer.trainable_weights])
+    return [states, *(tf.convert_to_tensor(gradient) for gradient in found)]
+
+
+class TestChoice:
+    def test_fit_takes_the_grouped_path_by_default(self) -> None:
+        layer = ISAN(30, 7, return_sequences=True)
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(7)])
+        model.compile("sgd", losses.BitsPerSymbol())
+        model.fit(*next_symbols(sample(**SIZES)), verbose=0)
+        assert layer.chosen_path == ("grouped", "TensorFlow on CPU")
+
+    def test_xla_takes_the_static_path(self) -> None:
+        some = sample(**SIZES)
+        layer = some.layer(return_sequences=True)
+        compiled = tf.function(layer, jit_compile=True)
+        assert_close(compiled(some.symbols), some.states(), "float64")
+        assert layer.chosen_path.name == "static"
+        assert layer.chosen_path.reason.startswith("the graph is compiled by XLA")
+
+    def test_a_model_compiled_by_xla_takes_the_static_path(self) -> None:
+        some = sample(**SIZES)
+        model = model_of(some)
+        model.compile("sgd", losses.BitsPerSymbol(dtype="float64"), jit_compile=True)
+        model.fit(*next_symbols(some), verbose=0)
+        assert isan_of(model).chosen_path.name == "static"
+
+    def test_a_function_within_one_compiled_by_xla_takes_the_static_path(self) -> None:
+        some = sample(**SIZES)
+        layer = some.layer(return_sequences=True)
+        inner = tf.function(layer)
+        outer = tf.function(lambda ids: inner(ids), jit_compile=True)
+        assert_close(outer(some.symbols), some.states(), "float64")
+        assert layer.chosen_path.name == "static"
+
+    def test_a_loop_compiled_by_xla_takes_the_static_path(self) -> None:
+        some = sample(**SIZES)
+        layer = some.layer(return_sequences=True)
+
+        @tf.function(jit_compile=True)
+        def repeated(ids):
+            total = tf.zeros((3, 11, 30), tf.float64)
+            for _ in tf.range(2):
+                total += layer(ids)
+            return total
+
+        assert_close(repeated(tf.constant(some.symbols)), 2 * some.states(), "float64")
+        assert layer.chosen_path.name == "static"
+
+    def test_after_xla_a_plain_graph_groups_again(self) -> None:
+        some = sample(**SIZES)
+        layer = some.layer(return_sequences=True)
+        tf.function(layer, jit_compile=True)(some.symbols)
+        assert_close(tf.function(layer)(some.symbols), some.states(), "float64")
+        assert layer.chosen_path.name == "grouped"
+
+    def test_a_graph_within_a_graph_groups(self) -> None:
+        some = sample(**SIZES)
+        layer = some.layer(return_sequences=True)
+        inner = tf.function(layer)
+        assert_close(tf.function(lambda ids: inner(ids))(some.symbols), some.states(), "float64")
+        assert layer.chosen_path.name == "grouped"
+
+
+@pytest.mark.parametrize("mask", [None, "scattered", "whole rows"])
+@pytest.mark.parametrize("compiled", ["eager", "graph", "XLA"])
+@pytest.mark.parametrize("units", [4, 26])
+def test_values_and_gradients_are_the_stepwise_ones(units: int, compiled: str, mask: str | None) -> None:
+    some = sample(**{**SIZES, "units": units}, mask=mask)
+    layer = some.layer(return_sequences=True, fused=True)
+    stepwise = some.layer(return_sequences=True, fused=False)
+    compute = loss_and_gradients
+    if compiled != "eager":
+        compute = tf.function(loss_and_gradients, jit_compile=compiled == "XLA")
+    found = compute(layer, some)
+    assert layer.chosen_path.name == ("grouped" if units == 26 and compiled != "XLA" else "static")
+    for tensor, expected in zip(found, loss_and_gradients(stepwise, some), strict=True):
+        assert_close(tensor, expected.numpy(), "float64")
+
+
+@pytest.mark.parametrize("units", [4, 26])
+@pytest.mark.parametrize(
+    "flags", [{}, {"go_backwards": True}, {"stateful": True}], ids=["plain", "backwards", "stateful"]
+)
+def test_fit_leads_to_the_same_weights_fused_and_stepwise(units: int, flags: dict) -> None:
+    weights = []
+    for fused in (True, False):
+        some = sample(**{**SIZES, "units": units})
+        ids = keras.Input(batch_shape=(3, None), dtype="int32")
+        layer = some.layer(return_sequences=True, fused=fused, **flags)
+        keras.utils.set_random_seed(1)
+        model = keras.Model(ids, keras.layers.Dense(7, dtype="float64")(layer(ids)))
+        model.compile(keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64"))
+        model.fit(*next_symbols(some), epochs=3, batch_size=3, shuffle=False, verbose=0)
+        assert layer.chosen_path.name == ("stepwise" if not fused else "grouped" if units == 26 else "static")
+        weights.append([weight.numpy() for weight in model.weights])
+        assert np.abs(layer.cell.initial_state.numpy() - some.initial_state).max() > 1e-4
+    for found, expected in zip(*weights, strict=True):
+        assert_close(found, expected, "float64")
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_training_loop_by_hand_leads_to_the_same_weights_as_fit(jit_compile: bool) -> None:
+    some = sample(**SIZES)
+    x, y = next_symbols(some)
+    by_fit, by_hand = model_of(some), model_of(some)
+    by_fit.fit(x, y, epochs=3, batch_size=3, shuffle=False, verbose=0)
+    optimizer, loss = keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64")
+    optimizer.build(by_hand.trainable_variables)
+
+    @tf.function(jit_compile=jit_compile)
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            value = loss(y, by_hand(x, training=True))
+        variables = by_hand.trainable_variables
+        optimizer.apply(tape.gradient(value, [variable.value for variable in variables]), variables)
+        return value
+
+    values = [float(train_step(tf.constant(x), tf.constant(y))) for _ in range(3)]
+    assert values[0] > values[1] > values[2]
+    assert isan_of(by_hand).chosen_path.name == ("static" if jit_compile else "grouped")
+    for found, expected in zip(by_hand.get_weights(), by_fit.get_weights(), strict=True):
+        assert_close(found, expected, "float64")
+
+
+class TestSizesKnownLate:
+    @pytest.mark.parametrize("shape", [(3, None), (None, 11), (None, None)], ids=str)
+    @pytest.mark.parametrize("masked", [False, True])
+    @pytest.mark.parametrize("units", [4, 26])
+    def test_batch_and_time_may_be_unknown_in_a_graph(self, units: int, masked: bool, shape: tuple) -> None:
+        some = sample(**{**SIZES, "units": units}, mask="scattered" if masked else None)
+        layer = some.layer(return_sequences=True, fused=True)
+        signature = [tf.TensorSpec(shape, "int32"), tf.TensorSpec(shape, "bool")]
+
+        @tf.function(input_signature=signature)
+        def compute(ids, mask):
+            batch = some._replace(symbols=ids, mask=mask if masked else None)
+            return loss_and_gradients(layer, batch)
+
+        everything = np.ones_like(some.symbols, bool)
+        found = compute(some.symbols, everything if some.mask is None else some.mask)
+        expected = loss_and_gradients(some.layer(return_sequences=True, fused=False), some)
+        for tensor, other in zip(found, expected, strict=True):
+            assert_close(tensor, other.numpy(), "float64")
+
+    @pytest.mark.parametrize("jit_compile", [False, True])
+    def test_one_graph_reads_batches_of_many_shapes(self, jit_compile: bool) -> None:
+        layer = sample(**SIZES).layer(return_sequences=True)
+        signature = [tf.TensorSpec((None, None), "int32")]
+        compiled = tf.function(layer, input_signature=signature, jit_compile=jit_compile)
+        for batch, time in ((3, 11), (2, 13), (5, 1)):
+            some = sample(**{**SIZES, "batch": batch, "time": time})
+            layer.set_weights([some.kernel, some.bias, some.initial_state])
+            assert_close(compiled(some.symbols), some.states(), "float64")
+
+    @pytest.mark.parametrize("units", [4, 26])
+    def test_fit_takes_batches_of_many_shapes(self, units: int) -> None:
+        texts = [
+            sample(**{**SIZES, "units": units, "batch": batch, "time": time})
+            for batch, time in ((3, 11), (2, 9), (4, 13))
+        ]
+
+        def batches():
+            for some in texts:
+                yield next_symbols(some)
+
+        spec = tf.TensorSpec((None, None), "int32")
+        data = tf.data.Dataset.from_generator(batches, output_signature=(spec, spec))
+        data = data.apply(tf.data.experimental.assert_cardinality(3))
+        fused, stepwise = (model_of(texts[0], fused=fused) for fused in (True, False))
+        for model in (fused, stepwise):
+            model.fit(data, epochs=2, shuffle=False, verbose=0)
+        for found, expected in zip(fused.get_weights(), stepwise.get_weights(), strict=True):
+            assert_close(found, expected, "float64")
+
+    @pytest.mark.parametrize("units", [4, 26])
+    def test_an_exported_model_computes_the_same_on_any_batch(self, units: int, tmp_path: Path) -> None:
+        some = sample(**{**SIZES, "units": units})
+        model = model_of(some)
+        model.export(tmp_path / "saved_model", verbose=False)
+        served = tf.saved_model.load(str(tmp_path / "saved_model"))
+        for other in (some, sample(**{**SIZES, "units": units, "batch": 5, "time": 2})):
+            assert_close(served.serve(other.symbols), model(other.symbols).numpy(), "float64")
+
+
+class TestData:
+    def test_windows_of_a_dataset_train(self) -> None:
+        some = sample(**SIZES)
+        x, y = next_symbols(some)
+        model, expected = model_of(some), model_of(some)
+        data = tf.data.Dataset.from_tensor_slices((x, y)).batch(3).repeat(2)
+        model.fit(data, epochs=1, shuffle=False, verbose=0)
+        expected.fit(x, y, epochs=2, batch_size=3, shuffle=False, verbose=0)
+        for found, other in zip(model.get_weights(), expected.get_weights(), strict=True):
+            assert_close(found, other, "float64")
+
+    @pytest.mark.parametrize("units", [4, 26])
+    def test_fit_reads_a_mask_given_as_an_input(self, units: int) -> None:
+        weights = []
+        for fused in (True, False):
+            some = sample(**{**SIZES, "units": units}, mask="scattered")
+            ids, mask = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="bool")
+            layer = some.layer(return_sequences=True, fused=fused)
+            keras.utils.set_random_seed(1)
+            model = keras.Model([ids, mask], keras.layers.Dense(7, dtype="float64")(layer(ids, mask=mask)))
+            model.compile(keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64"))
+            x, y = next_symbols(some)
+            model.fit([x, some.mask[:, :-1]], y, epochs=3, batch_size=3, shuffle=False, verbose=0)
+            weights.append(model.get_weights())
+        for found, expected in zip(*weights, strict=True):
+            assert_close(found, expected, "float64")
+        assert np.abs(weights[0][0] - some.kernel).max() > 1e-4
+
+    def test_a_mask_that_keras_propagates_reaches_the_layer(self) -> None:
+        some = sample(**SIZES, mask="trailing")
+        one_hot = np.eye(7)[some.symbols] * some.mask[:, :, None]
+        vectors = keras.Input((None, 7), dtype="float64")
+        layer = some.layer(return_sequences=True)
+        model = keras.Model(vectors, layer(keras.layers.Masking(dtype="float64")(vectors)))
+        assert_close(model(one_hot), some.outputs(), "float64")
+
+
+class TestRangeOfIds:
+    @pytest.mark.parametrize("units", [4, 26])
+    @pytest.mark.parametrize("fused", ["auto", False])
+    @pytest.mark.parametrize("value", [7, -1])
+    def test_an_id_out_of_range_ends_a_compiled_function(self, value: int, fused: bool | str, units: int) -> None:
+        some = sample(**{**SIZES, "units": units})
+        ids = some.symbols.copy()
+        ids[1, 3] = value
+        compiled = tf.function(some.layer(return_sequences=True, fused=fused))
+        assert_close(compiled(tf.constant(some.symbols)), some.states(), "float64")
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            compiled(tf.constant(ids))
+
+    @pytest.mark.parametrize("units", [4, 26])
+    def test_an_id_out_of_range_ends_fit(self, units: int) -> None:
+        some = sample(**{**SIZES, "units": units})
+        x, y = next_symbols(some)
+        x = x.copy()
+        x[2, 5] = 7
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            model_of(some).fit(x, y, verbose=0)
+
+    def test_an_id_out_of_range_among_many_symbols_ends_a_compiled_function(self) -> None:
+        some = sample(**{**SIZES, "vocabulary_size": 70, "time": 29, "units": 96})
+        compiled = tf.function(some.layer(return_sequences=True))
+        assert_close(compiled(tf.constant(some.symbols)), some.states(), "float64")
+        for value in (70, -1, 1000):
+            ids = some.symbols.copy()
+            ids[1, 3] = value
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                compiled(tf.constant(ids))
