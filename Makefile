@@ -46,8 +46,8 @@ test: $(VENV)/.installed-test  ## Run the tests on TensorFlow.
 test-backends: $(VENV)/.installed-jax  ## Run the layers' tests on JAX and on torch.
 	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."
 	@$(PIP) install '$(TORCH)'
-	KERAS_BACKEND=jax $(PYTEST) tests/layers $(ARGS)
-	KERAS_BACKEND=torch $(PYTEST) tests/layers $(ARGS)
+	KERAS_BACKEND=jax $(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
+	KERAS_BACKEND=torch $(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
 
 lint: $(VENV)/.installed-lint  ## Check style, format and types.
 	$(BIN)/ruff check .

@@ -56,7 +56,8 @@ def train(size: str, args: argparse.Namespace) -> None:
     resumable = callbacks.Resumable(run)
     model = resumable.load() or build(units, args)
     print(f"\n{args.name}, {size}: {units} units, {model.count_params():,} parameters, from epoch {resumable.epoch}.")
-    windows = datasets.Windows(parts["train"], args.batch, args.length, start=resumable.epoch * args.steps)
+    done, steps = resumable.epoch * args.steps, args.epochs * args.steps
+    windows = datasets.Windows(parts["train"], args.batch, args.length, start=done, count=max(steps - done, 1))
     model.fit(
         windows,
         epochs=args.epochs,

@@ -54,14 +54,8 @@ def train(parts: list[np.ndarray], run: Path, epochs: int, units: int) -> keras.
     model = resumable.load() or build(units, epochs * len(train_windows))
     logs = [callbacks.CarriedState(), resumable, keras.callbacks.TensorBoard(run / "tensorboard", write_graph=False)]
     try:
-        model.fit(
-            train_windows,
-            validation_data=validation_windows,
-            epochs=epochs,
-            initial_epoch=resumable.epoch,
-            shuffle=False,
-            callbacks=logs,
-        )
+        epochs_left = {"epochs": epochs, "initial_epoch": resumable.epoch}
+        model.fit(train_windows, validation_data=validation_windows, shuffle=False, callbacks=logs, **epochs_left)
     except KeyboardInterrupt:
         resumable.save_if_none()
         sys.exit(f"\nStopped. The model so far is {resumable.best}. Run the same command again to go on.")

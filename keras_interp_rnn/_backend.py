@@ -78,3 +78,19 @@ def tensorflow_obstacle() -> str | None:
             context = context.outer_context
         graph = getattr(graph, "outer_graph", None)
     return None
+
+
+def guard_range(ids: Any, size: int) -> Any:
+    """`ids`, and in a TensorFlow graph on a CPU a check at run time that they lie in [0, size).
+
+    Without it Keras reads id -1 as the last symbol, and TensorFlow's own message names an operation, not the layer.
+    XLA and accelerators have no such checks.
+    """
+    if name() != "tensorflow" or isinstance(ids, keras.KerasTensor) or tensorflow_obstacle() is not None:
+        return ids
+    import tensorflow as tf
+
+    low, high = tf.reduce_min(ids), tf.reduce_max(ids)
+    sentence = f"ids must lie in [0, {size}). Received the lowest and the highest id:"
+    with tf.control_dependencies([tf.debugging.Assert((low >= 0) & (high < size), [sentence, low, high])]):
+        return tf.identity(ids)

@@ -121,15 +121,16 @@ def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -
 def _affine_scan(kernel: Tensor, symbols: Tensor, keep: Tensor | None, addends: Tensor, start: Tensor) -> Tensor:
     """h_t = h_{t-1} W_{x_t} + a_t, time-major: symbols (T, B), keep (T, B, 1) bool or None, addends (T, B, n)."""
 
-    def step(state: Tensor, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        new = ops.matmul(state[:, None, :], ops.take(kernel, inputs[0], axis=0))[:, 0, :]
+    def step(state: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        matrices = ops.take(kernel, ops.take(symbols, t, axis=0), axis=0)
+        new = ops.matmul(state[:, None, :], matrices)[:, 0, :]
         if keep is not None:
-            new = ops.where(inputs[2], state, new)
-        new = new + inputs[1]
+            new = ops.where(ops.take(keep, t, axis=0), state, new)
+        new = new + ops.take(addends, t, axis=0)
         return new, new
 
-    inputs = (symbols, addends) if keep is None else (symbols, addends, keep)
-    return ops.scan(step, start, inputs)[1]
+    # Over the steps' numbers: Keras's scan over several tensors fails on TensorFlow if their length is unknown (3.15).
+    return ops.scan(step, start, ops.arange(ops.shape(symbols)[0], dtype="int32"))[1]
 
 
 def _static_trajectory(

@@ -26,7 +26,8 @@ class AffineMap(NamedTuple):
 
     def apply(self, state: Any) -> Any:
         """$h A + b$ for rows `state`, shape (..., n)."""
-        return state @ self.matrix + self.offset
+        # As (..., 1, n), since TensorFlow multiplies no vector by a matrix.
+        return (state[..., None, :] @ self.matrix)[..., 0, :] + self.offset
 
     def then(self, following: AffineMap) -> AffineMap:
         """This map first, `following` second: $(A, b)$ then $(A', b')$ is $(A A', b A' + b')$."""

@@ -55,9 +55,6 @@ class Order(NamedTuple):
 
 def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -> Order:
     """Order of the batch at every step. symbols: int32 (B, T) in [0, vocabulary_size); mask: bool (B, T) or None."""
-    low, high = tf.reduce_min(symbols), tf.reduce_max(symbols)
-    sentence = f"ISAN: ids must lie in [0, {vocabulary_size}). Received the lowest and the highest id:"
-    tf.debugging.Assert((low >= 0) & (high < vocabulary_size), [sentence, low, high])
     symbols = tf.transpose(symbols)
     if vocabulary_size <= SLOTS:
         slot_symbols, slots, number_of_slots = None, symbols, vocabulary_size
@@ -150,7 +147,8 @@ def kernel_gradient(kernel: Tensor, order: Order, before: Tensor, gradient: Tens
     common = tf.stack([tf.matmul(a, g, transpose_a=True) for a, g in zip(left[:SLOTS], right[:SLOTS], strict=True)])
     if order.slot_symbols is None:
         return common
-    symbols, _, counts = tf.unique_with_counts(tf.gather(tf.reshape(order.symbols, [-1]), rows)[-sizes[SLOTS] :])
+    rest = rows[tf.size(rows) - sizes[SLOTS] :]
+    symbols, _, counts = tf.unique_with_counts(tf.gather(tf.reshape(order.symbols, [-1]), rest))
     ends = tf.cumsum(counts)
     present = tf.size(symbols)
     left_rest, right_rest = left[SLOTS], right[SLOTS]

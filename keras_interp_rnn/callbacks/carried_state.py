@@ -21,11 +21,15 @@ class CarriedState(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Any = None) -> None:
         self._carried = read(self.model)
+        # These begin with their learned initial state, whatever it will be then.
+        self._at_start = [layer for layer in _stateful_layers(self.model) if getattr(layer, "at_start", False)]
         for layer in _stateful_layers(self.model):
             layer.reset_state()
 
     def on_test_end(self, logs: Any = None) -> None:
         write(self.model, self._carried)
+        for layer in self._at_start:
+            layer.reset_state()
 
 
 def read(model: keras.Model) -> list[np.ndarray]:
@@ -49,7 +53,7 @@ def _states(layer: keras.layers.RNN) -> list[keras.Variable]:
     return keras.tree.flatten(layer.states)
 
 
-def _stateful_layers(layer: Any) -> list[keras.layers.RNN]:
-    if isinstance(layer, keras.layers.RNN):
-        return [layer] if layer.stateful and layer.states is not None else []
-    return [found for part in getattr(layer, "layers", []) for found in _stateful_layers(part)]
+def _stateful_layers(model: keras.Model) -> list[keras.layers.RNN]:
+    # Keras has no public walk through wrappers (Bidirectional) and layers inside layers.
+    layers = model._flatten_layers()
+    return [layer for layer in layers if isinstance(layer, keras.layers.RNN) and layer.stateful and layer.states]

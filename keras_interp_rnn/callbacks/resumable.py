@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -83,7 +84,8 @@ class Resumable(keras.callbacks.Callback):
             )
         entry = {name: float(value) for name, value in logs.items()}
         entry["seconds"] = time.monotonic() - self._started
-        if all(entry[self.monitor] < earlier[self.monitor] for earlier in self.history):
+        numbers = [earlier[self.monitor] for earlier in self.history if not math.isnan(earlier[self.monitor])]
+        if entry[self.monitor] < min(numbers, default=math.inf) or not self.best.exists():
             self._save(self.best)
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))
@@ -92,8 +94,10 @@ class Resumable(keras.callbacks.Callback):
         partial.write_text(json.dumps({"history": history}, indent=1))
         os.replace(partial, self._progress)
         self.history = history
-        for old in (self._checkpoint(self.epoch - 1), self._carried(self.epoch - 1)):
-            old.unlink(missing_ok=True)
+        current = (self._checkpoint(self.epoch), self._carried(self.epoch))
+        for file in self.directory.glob("epoch-*"):
+            if file not in current:
+                file.unlink()
 
     def save_if_none(self) -> None:
         """After an interruption: leaves the model as it is now, if no epoch was finished yet."""

@@ -36,6 +36,8 @@ class Windows(keras.utils.PyDataset):
         length: int > 0, symbols in a window.
         start: int >= 0, windows read already: item i is window (i + start) modulo the windows of a pass. A
             run that was stopped after that many batches goes on where it was, with the states it had.
+        count: int > 0, items; one pass by default. With `steps_per_epoch`, `fit` ends an epoch where the items
+            end (Keras 3.15), so give the steps of all epochs here.
 
     Raises:
         ValueError: if `symbols` is not one row of integers, if a size is not positive, or if the text is too
@@ -48,7 +50,9 @@ class Windows(keras.utils.PyDataset):
         ```
     """
 
-    def __init__(self, symbols: NDArray[Any], batch_size: int, length: int, start: int = 0) -> None:
+    def __init__(
+        self, symbols: NDArray[Any], batch_size: int, length: int, start: int = 0, count: int | None = None
+    ) -> None:
         super().__init__()
         symbols = np.asarray(symbols)
         if symbols.ndim != 1 or not np.issubdtype(symbols.dtype, np.integer):
@@ -56,12 +60,14 @@ class Windows(keras.utils.PyDataset):
                 f"Windows are cut from one row of integer symbols. Received: {symbols.dtype} of shape "
                 f"{symbols.shape}. `datasets.text.encode` makes symbols of a text."
             )
-        for name, value, least in (("batch_size", batch_size, 1), ("length", length, 1), ("start", start, 0)):
-            if value < least:
+        sizes = {"batch_size": (batch_size, 1), "length": (length, 1), "start": (start, 0), "count": (count, 1)}
+        for name, (value, least) in sizes.items():
+            if value is not None and value < least:
                 raise ValueError(f"`{name}` is at least {least}. Received: {name}={value}. Give a larger one.")
         self.batch_size, self.length, self.start = batch_size, length, start
-        self._windows = (len(symbols) - 1) // (batch_size * length)
-        if self._windows < 1:
+        self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
+        self._count = self.windows_per_pass if count is None else count
+        if self.windows_per_pass < 1:
             raise ValueError(
                 f"One window of every lane takes batch_size * length + 1 = {batch_size * length + 1} symbols."
                 f" Received: {len(symbols)} symbols with batch_size={batch_size}, length={length}. "
@@ -75,18 +81,18 @@ class Windows(keras.utils.PyDataset):
     @property
     def symbols_per_pass(self) -> int:
         """Symbols predicted in one pass, in all lanes together."""
-        return len(self) * self.batch_size * self.length
+        return self.windows_per_pass * self.batch_size * self.length
 
     def __len__(self) -> int:
-        """Whole windows in a pass."""
-        return self._windows
+        """Items: `count`, or the whole windows in a pass."""
+        return self._count
 
     def __getitem__(self, index: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Returns window (index + start) modulo the windows of a pass, as (x, y)."""
         if not 0 <= index < len(self):
             raise IndexError(f"Windows have indices in [0, {len(self)}). Received: {index}. Give one of these.")
         self._check_order(index)
-        first = (index + self.start) % len(self) * self.length
+        first = (index + self.start) % self.windows_per_pass * self.length
         window = slice(first, first + self.length)
         return self._inputs[:, window].astype(np.int32), self._targets[:, window].astype(np.int32)
 

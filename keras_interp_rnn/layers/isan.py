@@ -232,7 +232,7 @@ class ISAN(keras.layers.RNN):
         zero_output_for_mask: bool = False,
         **kwargs: Any,
     ) -> None:
-        if fused not in ("auto", True, False):
+        if fused != "auto" and fused not in (True, False):
             raise ValueError(f"fused must be 'auto', True or False. Received: fused={fused!r}.")
         policy = keras.dtype_policies.get(kwargs.get("dtype") or keras.config.dtype_policy())
         cell = ISANCell(
@@ -262,13 +262,17 @@ class ISAN(keras.layers.RNN):
             zero_output_for_mask=zero_output_for_mask,
             **kwargs,
         )
-        self.fused = fused
+        self.fused = fused if fused == "auto" else bool(fused)
         self.chosen_path: _recurrence.Path | None = None
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        if self.stateful and self.states is None:
-            # Like `states` of every Keras RNN this is no weight: it is neither counted nor saved, hence no tracking.
+        if self.stateful and self.states is None and sequences_shape[0] is not None:
+            # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
+            # autocast, which would round the state at every batch under mixed precision.
+            [start] = self.get_initial_state(sequences_shape[0])
+            state = keras.Variable(start, trainable=False, autocast=False, name="rnn_state")
             fresh = keras.Variable(1, dtype="int32", trainable=False, name="fresh")
+            object.__setattr__(self, "states", [state])
             object.__setattr__(self, "_fresh", fresh)
         # The loop of keras.layers.RNN wants a feature axis, which ids have not.
         super().build((*sequences_shape[:2], 1), initial_state_shape)
@@ -291,14 +295,40 @@ class ISAN(keras.layers.RNN):
         sequences = _symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
         if mask is not None:
             mask = _checked_mask(mask, sequences)
-        carries = self.stateful and initial_state is None
-        if carries:
-            [fresh_state] = self.get_initial_state(self.states[0].shape[0])
-            initial_state = ops.where(self._fresh.value > 0, fresh_state, self.states[0].value)
-        result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
+        # keras.layers.RNN.call, but for the state, which it would carry in the compute dtype.
+        if self.unroll and sequences.shape[1] is None:
+            raise ValueError(
+                "unroll=True needs a known number of steps. Received: sequences of shape "
+                f"{tuple(sequences.shape)}. Give the model's Input its time, or pass unroll=False."
+            )
+        batch = ops.shape(sequences)[0]
+        if self.stateful and sequences.shape[0] is not None and sequences.shape[0] != self.states[0].shape[0]:
+            raise ValueError(
+                f"stateful=True carries one state per sequence, of {self.states[0].shape[0]}. Received: a batch of "
+                f"{sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
+            )
+        if initial_state is None:
+            [initial_state] = self.get_initial_state(batch)
+            if self.stateful:
+                initial_state = ops.where(self._fresh.value > 0, initial_state, self.states[0].value)
+        elif isinstance(initial_state, (list, tuple)):
+            [initial_state] = initial_state
+        initial_state = ops.cast(initial_state, self.variable_dtype)
+        last_output, outputs, [state] = self.inner_loop(sequences, [initial_state], mask, training)
         if self.stateful:
+            self.states[0].assign(state)
             self._fresh.assign(ops.zeros_like(self._fresh.value))
-        return result
+        output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
+        return (output, ops.cast(state, self.compute_dtype)) if self.return_state else output
+
+    def compute_output_spec(
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+    ) -> Any:
+        # Keras infers shapes without calling the layer, so a model of wrong inputs would pass unnoticed until it runs.
+        _symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
+        if mask is not None:
+            _checked_mask(mask, sequences)
+        return super().compute_output_spec(sequences, initial_state=initial_state, mask=mask, training=training)
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
@@ -317,7 +347,7 @@ class ISAN(keras.layers.RNN):
             self.chosen_path.name,
             ops.copy(self.cell.recurrent_kernel),  # copy: a tensor, as TensorFlow's custom gradients take no variables
             ops.copy(self.cell.bias),
-            initial_state[0] if isinstance(initial_state, (list, tuple)) else initial_state,
+            initial_state[0],
             symbols,
             mask,
         )
@@ -330,6 +360,11 @@ class ISAN(keras.layers.RNN):
             [state] = self.states
             state.assign(ops.convert_to_tensor(self.get_initial_state(state.shape[0])[0]))
             self._fresh.assign(ops.ones_like(self._fresh.value))
+
+    @property
+    def at_start(self) -> bool:
+        """Whether the next batch of a `stateful=True` layer begins with $h_0$."""
+        return bool(ops.convert_to_numpy(self._fresh.value))
 
     def set_states(self, states: list[Any]) -> None:
         """The next batch begins with this state, [(batch, n)], of a `stateful=True` layer."""
@@ -406,7 +441,7 @@ def _symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) ->
             f"{values.max()}. Map the text to ids below {vocabulary_size}, or build the layer with a larger "
             "vocabulary_size."
         )
-    x = ops.cast(x, "int32")
+    x = _backend.guard_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
     return ops.expand_dims(x, -1) if len(shape) == time_axes + 1 else x
 
 

@@ -127,3 +127,17 @@ def test_sizes_are_positive(name: str, value: int, least: int) -> None:
 def test_symbols_are_one_row_of_integers(symbols: np.ndarray) -> None:
     with pytest.raises(ValueError, match=rf"one row of integer symbols. Received: {symbols.dtype} of shape"):
         Windows(symbols, BATCH, LENGTH)
+
+
+def test_more_items_than_a_pass_holds_go_round() -> None:
+    symbols = np.arange(31) % 7
+    one_pass, longer = Windows(symbols, 2, 5), Windows(symbols, 2, 5, start=2, count=8)
+    assert (len(one_pass), len(longer), longer.windows_per_pass) == (3, 8, 3)
+    for i in range(8):
+        for found, expected in zip(longer[i], one_pass[(i + 2) % 3], strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_count_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="`count` is at least 1. Received: count=0. Give a larger one."):
+        Windows(np.arange(31) % 7, 2, 5, count=0)

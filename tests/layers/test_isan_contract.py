@@ -603,6 +603,14 @@ NON_DEFAULT = {
 KERAS_OWN = {"name": "some_isan", "trainable": False, "dtype": "mixed_bfloat16"}
 
 
+def serialized(name: str, value):
+    """An argument as it stands in a configuration that went through JSON."""
+    for kind in (keras.initializers, keras.regularizers, keras.constraints):
+        if name.endswith(kind.__name__.split(".")[-1].removesuffix("s")):
+            value = kind.serialize(kind.get(value))
+    return json.loads(json.dumps(value))
+
+
 class TestConfiguration:
     @pytest.mark.parametrize("kind", [ISAN, ISANCell])
     def test_every_argument_survives_the_configuration(self, kind: type) -> None:
@@ -612,6 +620,8 @@ class TestConfiguration:
         config = json.loads(json.dumps(layer.get_config()))
         again = kind.from_config(copy.deepcopy(config))
         assert json.loads(json.dumps(again.get_config())) == config
+        for name in names:
+            assert config[name] == serialized(name, NON_DEFAULT[name])
         for name in (*names, *KERAS_OWN):
             assert config[name] != plain[name], f"{name} has its default in {config}"
 
