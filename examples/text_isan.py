@@ -135,7 +135,8 @@ def main() -> None:
             f"\nIt writes, at inverse temperature {inverse_temperature}:\n  {write(model, prompt, inverse_temperature)}"
         )
     explain(model, prompt)
-    print(f"\nThe curves: tensorboard --logdir {run / 'tensorboard'}   (then open http://localhost:6006)")
+    tensorboard = Path(sys.executable).with_name("tensorboard")
+    print(f"\nThe curves: {tensorboard} --logdir {run / 'tensorboard'}   (then open http://localhost:6006)")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def test_the_text_example_says_all_it_promises(tmp_path):
         "temperature 2.0",
         "After 'in one word' comes '",
         "shares of all logits sum",
-        "tensorboard --logdir",
+        "--logdir",
     ):
         assert promised in done.stdout
 
