@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="train anew, even if the folder holds a run")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--units", type=int, default=128)
-    parser.add_argument("--smoke", action="store_true", help="seconds instead of minutes: a small model, one epoch")
+    parser.add_argument("--smoke", action="store_true", help="seconds instead of minutes: a small model, two epochs")
     args = parser.parse_args()
     if args.smoke:
         args.run, args.epochs, args.units = tempfile.mkdtemp(prefix="text_isan-"), 2, 24

@@ -152,7 +152,7 @@ def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
 def python_documentation() -> NDArray[np.uint8]:
     """Returns the English documentation that ships with Python itself, cleaned.
 
-    Half a million characters that need no download: `pydoc_data.topics`, in sorted order of the keys. The
+    Some 400,000 characters (Python 3.11) that need no download: `pydoc_data.topics`, in sorted order of the keys. The
     text changes from one Python version to the next, so no figure from it is comparable between them.
 
     Returns:
