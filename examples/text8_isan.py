@@ -25,6 +25,7 @@ with quiet.standard_error():
     from keras_interp_rnn.reproduce import records
 
 SYMBOLS = 27
+PROTOCOL = ("batch", "length", "steps", "epochs", "learning_rate", "warm_up", "clip")
 
 
 def units_within(parameters: float) -> int:
@@ -40,9 +41,15 @@ def build(units: int, args: argparse.Namespace) -> keras.Model:
             keras.layers.Dense(SYMBOLS),
         ]
     )
-    schedule = keras.optimizers.schedules.CosineDecay(args.learning_rate, args.epochs * args.steps, alpha=0.01)
-    optimizer = keras.optimizers.Adam(schedule, global_clipnorm=1.44)  # 1 nat
-    model.compile(optimizer, losses.BitsPerSymbol())
+    # Adam moves every entry by about its rate, and so the norm of an n x n matrix by up to n times as much.
+    schedule = keras.optimizers.schedules.CosineDecay(
+        initial_learning_rate=0.0,
+        warmup_target=args.learning_rate / units,
+        warmup_steps=args.warm_up,
+        decay_steps=args.epochs * args.steps - args.warm_up,
+        alpha=0.01,
+    )
+    model.compile(keras.optimizers.Adam(schedule, global_clipnorm=args.clip), losses.BitsPerSymbol())
     return model
 
 
@@ -74,7 +81,7 @@ def train(size: str, args: argparse.Namespace) -> None:
         "experiment": "isan_text8",
         "data": {**datasets.text8.info(source=args.source, data_dir=args.data_dir), "name": args.name},
         "model": {"layer": "ISAN", "units": units, "parameters": best.count_params(), "size": size},
-        "protocol": {name: getattr(args, name) for name in ("batch", "length", "steps", "epochs", "learning_rate")},
+        "protocol": {name: getattr(args, name) for name in PROTOCOL},
         "result": {
             "test_bits": bits,
             "validation_bits": min(entry["val_loss"] for entry in resumable.history),
@@ -98,7 +105,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="batches in an epoch")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--length", type=int, default=100, help="characters in a window")
-    parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--learning-rate", type=float, default=0.9, help="Adam's highest, times the number of units")
+    parser.add_argument("--warm-up", type=int, default=200, help="steps of linear growth to it; then a cosine to 1 %%")
+    parser.add_argument("--clip", type=float, default=0.144, help="largest global norm of a gradient, in bits")
     parser.add_argument("--runs", default="runs/text8_isan", help="checkpoints and TensorBoard logs")
     parser.add_argument("--records", default="docs/records", help="where the JSON records go")
     parser.add_argument("--verbose", type=int, default=1, help="as in fit: 1 a progress bar, 2 a line per epoch")
@@ -109,7 +118,7 @@ def main() -> None:
         (Path(folder) / "smoke").write_text(datasets.text.decode(datasets.text.python_documentation()[:200_000]))
         args.source, args.name, args.sizes = str(Path(folder) / "smoke"), "smoke", ["8e3"]
         args.data_dir, args.runs, args.records = folder, f"{folder}/runs", f"{folder}/records"
-        args.epochs, args.steps, args.batch, args.length = 2, 20, 16, 50
+        args.epochs, args.steps, args.batch, args.length, args.warm_up = 2, 20, 16, 50, 10
     for size in args.sizes:
         try:
             train(size, args)
