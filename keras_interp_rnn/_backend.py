@@ -57,6 +57,27 @@ def silent_before_first_step(last_output: Any, outputs: Any, mask: Any) -> tuple
     return outputs[:, -1], outputs
 
 
+def gradient(function: Any, x: np.ndarray) -> np.ndarray:
+    """Of the scalar `function(tensor)` at x, by the backend's reverse mode."""
+    if name() == "tensorflow":
+        import tensorflow as tf
+
+        tensor = tf.convert_to_tensor(x)
+        with tf.GradientTape() as tape:
+            tape.watch(tensor)
+            value = function(tensor)
+        return tape.gradient(value, tensor, unconnected_gradients="zero").numpy()
+    if name() == "jax":
+        import jax
+
+        return np.asarray(jax.grad(function)(jax.numpy.asarray(x)))
+    import torch
+
+    tensor = torch.tensor(x, requires_grad=True)
+    [found] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)
+    return found.numpy()
+
+
 def tensorflow_obstacle() -> str | None:
     """Why a TensorFlow graph traced now may not hold operations whose sizes depend on the data; None if it may.
 

@@ -1,14 +1,15 @@
-r"""Whole-sequence trajectories of affine recurrences, and the choice of the path that computes them.
+r"""Whole-sequence trajectories with gradients of their own, the mask rule, and the choice of the path for ISAN.
 
-One step is $h_t = h_{t-1} W_{x_t} + b_{x_t}$. The adjoint of an affine recurrence is an affine recurrence, transposed
-and run backwards (docs/notes/affine-adjoint.md), so neither path stores anything but the states, and the gradient of
-all matrices is a few large products over all steps at once instead of one small one per step.
-
-Paths, chosen by `choose_path`:
+Affine recurrences, `switched_affine_states`. One step is $h_t = h_{t-1} W_{x_t} + b_{x_t}$. The adjoint of an affine
+recurrence is an affine recurrence, transposed and run backwards (docs/notes/affine-adjoint.md), so no path stores
+anything but the states, and the gradient of all matrices is a few large products over all steps at once instead of one
+small one per step. Its paths, chosen by `choose_path`:
 
 - "grouped": `_kernels.tensorflow`, sequences that read the same symbol share a product. TensorFlow on CPUs.
 - "static":  the same mathematics in `keras.ops` with sizes fixed in advance. Every backend, XLA, GPUs.
 - "stepwise": the cell in Keras's own loop, differentiated by the backend. Distributions as inputs, `unroll=True`.
+
+Gated recurrences, `gated_states`: MinimalRNN and CFN, whose states mix inside their gates alone. One path, `keras.ops`.
 
 Mask rule (that of `keras.layers.RNN`): a masked step keeps the state and repeats the last output; before the first
 unmasked step the output is zero.
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from keras import ops
+from keras import ops, tree
 
 from keras_interp_rnn import _backend
 
@@ -110,6 +111,130 @@ def switched_affine_states(
     return run(kernel, bias, start)
 
 
+class Gates(NamedTuple):
+    """A recurrence whose state is mixed inside its gates alone, u_t = sigmoid(h_{t-1} U + d_t).
+
+    Attributes:
+        step: (state, gates, latent) -> the next state.
+        linearization: (state, gates, latent) -> diagonal (..., n) and slopes (..., G n), as in
+            `equations.minimal_rnn.state_jacobian`.
+        admission: gates -> dh_t/dlatent_t, a diagonal (..., n).
+    """
+
+    step: Callable[[Tensor, Tensor, Tensor], Tensor]
+    linearization: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+    admission: Callable[[Tensor], Tensor]
+
+
+def gated_states(
+    gates_of: Gates,
+    recurrent_kernel: Tensor,
+    start: Tensor,
+    drive: Tensor,
+    latent: Tensor,
+    mask: Tensor | None = None,
+    thinning: Tensor | None = None,
+    unroll: bool = False,
+) -> Tensor:
+    """States h_1, ..., h_T of every sequence of a batch, differentiable in all tensors but the mask.
+
+    The adjoint of a step is the transpose of its Jacobian, a diagonal and one scaled matrix per gate, so the way back
+    is as cheap as the way forward, and the gradient of the recurrent kernel is one product over all steps.
+
+    Args:
+        gates_of: the recurrence, of G gates.
+        recurrent_kernel: (n, G n); its dtype is that of the product h U.
+        start: (batch, n); its dtype is that of the states.
+        drive: (batch, time, G n), what enters the gates besides the state.
+        latent: (batch, time, n).
+        mask: bool (batch, time), False keeps the state; or None.
+        thinning: (batch, n), by which the state is multiplied where it enters the gates; or None.
+        unroll: whether the graph repeats the step instead of looping.
+
+    Returns:
+        (batch, time, n)
+    """
+    keep = None if mask is None else ops.logical_not(ops.transpose(mask))[:, :, None]
+    precise, product = start.dtype, recurrent_kernel.dtype
+    number_of_gates = recurrent_kernel.shape[1] // recurrent_kernel.shape[0]
+
+    def entering(state: Tensor) -> Tensor:
+        return ops.cast(state if thinning is None else state * ops.cast(thinning, precise), product)
+
+    def through_gates(g: Tensor, slopes: Tensor) -> Tensor:
+        return ops.concatenate([g] * number_of_gates, axis=-1) * slopes
+
+    @ops.custom_gradient
+    def run(recurrent_kernel: Tensor, start: Tensor, drive: Tensor, latent: Tensor) -> Any:
+        drive, latent = ops.transpose(drive, (1, 0, 2)), ops.transpose(latent, (1, 0, 2))
+
+        steps = ops.shape(drive)[0]
+
+        def gates_at(state: Tensor, drive: Tensor) -> Tensor:
+            return ops.sigmoid(ops.cast(ops.matmul(entering(state), recurrent_kernel), precise) + drive)
+
+        def step(state: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+            gates = gates_at(state, ops.take(drive, t, axis=0))
+            new = gates_of.step(state, gates, ops.take(latent, t, axis=0))
+            if keep is not None:
+                new = ops.where(ops.take(keep, t, axis=0), state, new)
+            return new, new
+
+        states = _scan(step, start, steps, unroll)
+
+        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
+            upward = ops.transpose(args[0] if upstream is None else upstream, (1, 0, 2))
+            before = ops.concatenate([start[None], states[:-1]], axis=0)
+            gates = gates_at(before, drive)
+            diagonal, slopes = gates_of.linearization(before, gates, latent)
+            admission = gates_of.admission(gates)
+            if keep is not None:
+                diagonal = ops.where(keep, ops.ones_like(diagonal), diagonal)
+                slopes = ops.where(keep, ops.zeros_like(slopes), slopes)
+                admission = ops.where(keep, ops.zeros_like(admission), admission)
+            transposed = ops.transpose(recurrent_kernel)
+
+            def back(after: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+                t = steps - 1 - s
+                g = after + ops.take(upward, t, axis=0)
+                inside = ops.cast(through_gates(g, ops.take(slopes, t, axis=0)), product)
+                mixed = ops.cast(ops.matmul(inside, transposed), precise)
+                if thinning is not None:
+                    mixed = mixed * ops.cast(thinning, precise)
+                before = g * ops.take(diagonal, t, axis=0) + mixed
+                return before, before
+
+            # Entry t is what reaches h_t from after it; h_{-1} is the start.
+            from_after = ops.flip(_scan(back, ops.zeros_like(start), steps, unroll), axis=0)
+            at_states = upward + ops.concatenate([from_after[1:], ops.zeros_like(start)[None]], axis=0)
+            into_gates = through_gates(at_states, slopes)
+            rows = ops.reshape(entering(before), (-1, before.shape[-1]))
+            columns = ops.reshape(ops.cast(into_gates, product), (-1, into_gates.shape[-1]))
+            return (
+                ops.matmul(ops.transpose(rows), columns),
+                from_after[0],
+                ops.transpose(into_gates, (1, 0, 2)),
+                ops.transpose(at_states * admission, (1, 0, 2)),
+            )
+
+        return ops.transpose(states, (1, 0, 2)), gradient
+
+    return run(recurrent_kernel, start, ops.cast(drive, precise), ops.cast(latent, precise))
+
+
+def _scan(step: Callable[[Tensor, Tensor], tuple[Tensor, Any]], start: Tensor, steps: Any, unroll: bool = False) -> Any:
+    """What `step(state, t)` puts out besides the next state for t = 0, ..., steps - 1, stacked along the first axis."""
+    if not unroll:
+        # Over the steps' numbers: Keras's scan over several tensors fails on TensorFlow if their length is unknown
+        # (3.15).
+        return ops.scan(step, start, ops.arange(steps, dtype="int32"))[1]
+    state, outputs = start, []
+    for t in range(steps):
+        state, output = step(state, t)
+        outputs.append(output)
+    return tree.map_structure(lambda *parts: ops.stack(parts), *outputs)
+
+
 def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -> Tensor:
     """What an RNN layer puts out for states (batch, time, n) whose masked steps repeat the state before."""
     if mask is None:
@@ -129,8 +254,7 @@ def _affine_scan(kernel: Tensor, symbols: Tensor, keep: Tensor | None, addends: 
         new = new + ops.take(addends, t, axis=0)
         return new, new
 
-    # Over the steps' numbers: Keras's scan over several tensors fails on TensorFlow if their length is unknown (3.15).
-    return ops.scan(step, start, ops.arange(ops.shape(symbols)[0], dtype="int32"))[1]
+    return _scan(step, start, ops.shape(symbols)[0])
 
 
 def _static_trajectory(

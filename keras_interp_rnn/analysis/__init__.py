@@ -2,6 +2,14 @@
 
 from keras_interp_rnn.analysis._weights import affine_map
 from keras_interp_rnn.analysis.contributions import Contributions, contributions
+from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
 from keras_interp_rnn.analysis.ngrams import BackoffModel
 
-__all__ = ["BackoffModel", "Contributions", "affine_map", "contributions"]
+__all__ = [
+    "BackoffModel",
+    "Contributions",
+    "affine_map",
+    "contributions",
+    "input_output_jacobian",
+    "jacobian_singular_values",
+]

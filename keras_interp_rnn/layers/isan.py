@@ -13,6 +13,7 @@ from keras import constraints, initializers, ops, regularizers
 
 from keras_interp_rnn import _backend, _recurrence
 from keras_interp_rnn.equations import isan as equations
+from keras_interp_rnn.layers._whole_sequence import WholeSequenceRNN, independent, positive_int
 
 Tensor = Any
 
@@ -70,8 +71,8 @@ class ISANCell(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.units = _positive_int("units", units)
-        self.vocabulary_size = _positive_int("vocabulary_size", vocabulary_size)
+        self.units = positive_int("units", units)
+        self.vocabulary_size = positive_int("vocabulary_size", vocabulary_size)
         self.learn_initial_state = learn_initial_state
         if recurrent_initializer is None:
             recurrent_initializer = initializers.Orthogonal(gain=0.9)
@@ -159,7 +160,7 @@ class ISANCell(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class ISAN(keras.layers.RNN):
+class ISAN(WholeSequenceRNN):
     r"""Input-switched affine network: each symbol applies its own affine map.
 
     Reading symbol $x_t$ moves the state by $h_t = h_{t-1} W_{x_t} + b_{x_t}$ and nothing else, so the state after a
@@ -266,16 +267,11 @@ class ISAN(keras.layers.RNN):
         self.chosen_path: _recurrence.Path | None = None
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        if self.stateful and self.states is None and sequences_shape[0] is not None:
-            # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
-            # autocast, which would round the state at every batch under mixed precision.
-            [start] = self.get_initial_state(sequences_shape[0])
-            state = keras.Variable(start, trainable=False, autocast=False, name="rnn_state")
-            fresh = keras.Variable(1, dtype="int32", trainable=False, name="fresh")
-            object.__setattr__(self, "states", [state])
-            object.__setattr__(self, "_fresh", fresh)
         # The loop of keras.layers.RNN wants a feature axis, which ids have not.
         super().build((*sequences_shape[:2], 1), initial_state_shape)
+
+    def checked(self, sequences: Tensor) -> Tensor:
+        return _symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
 
     @property
     def units(self) -> int:
@@ -288,47 +284,6 @@ class ISAN(keras.layers.RNN):
     @property
     def learn_initial_state(self) -> bool:
         return self.cell.learn_initial_state
-
-    def call(
-        self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
-    ) -> Any:
-        sequences = _symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
-        if mask is not None:
-            mask = _checked_mask(mask, sequences)
-        # keras.layers.RNN.call, but for the state, which it would carry in the compute dtype.
-        if self.unroll and sequences.shape[1] is None:
-            raise ValueError(
-                "unroll=True needs a known number of steps. Received: sequences of shape "
-                f"{tuple(sequences.shape)}. Give the model's Input its time, or pass unroll=False."
-            )
-        batch = ops.shape(sequences)[0]
-        if self.stateful and sequences.shape[0] is not None and sequences.shape[0] != self.states[0].shape[0]:
-            raise ValueError(
-                f"stateful=True carries one state per sequence, of {self.states[0].shape[0]}. Received: a batch of "
-                f"{sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
-            )
-        if initial_state is None:
-            [initial_state] = self.get_initial_state(batch)
-            if self.stateful:
-                initial_state = ops.where(self._fresh.value > 0, initial_state, self.states[0].value)
-        elif isinstance(initial_state, (list, tuple)):
-            [initial_state] = initial_state
-        initial_state = ops.cast(initial_state, self.variable_dtype)
-        last_output, outputs, [state] = self.inner_loop(sequences, [initial_state], mask, training)
-        if self.stateful:
-            self.states[0].assign(state)
-            self._fresh.assign(ops.zeros_like(self._fresh.value))
-        output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
-        return (output, ops.cast(state, self.compute_dtype)) if self.return_state else output
-
-    def compute_output_spec(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
-    ) -> Any:
-        # Keras infers shapes without calling the layer, so a model of wrong inputs would pass unnoticed until it runs.
-        _symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
-        if mask is not None:
-            _checked_mask(mask, sequences)
-        return super().compute_output_spec(sequences, initial_state=initial_state, mask=mask, training=training)
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
@@ -354,40 +309,8 @@ class ISAN(keras.layers.RNN):
         outputs = _recurrence.outputs_under_mask(states, mask, self.zero_output_for_mask)
         return outputs[:, -1], outputs, [states[:, -1]]
 
-    def reset_state(self) -> None:
-        """The next batch begins with the initial state $h_0$, as it is then."""
-        if self.states is not None:
-            [state] = self.states
-            state.assign(ops.convert_to_tensor(self.get_initial_state(state.shape[0])[0]))
-            self._fresh.assign(ops.ones_like(self._fresh.value))
-
-    @property
-    def at_start(self) -> bool:
-        """Whether the next batch of a `stateful=True` layer begins with $h_0$."""
-        return bool(ops.convert_to_numpy(self._fresh.value))
-
-    def set_states(self, states: list[Any]) -> None:
-        """The next batch begins with this state, [(batch, n)], of a `stateful=True` layer."""
-        self.states[0].assign(states[0])
-        self._fresh.assign(ops.zeros_like(self._fresh.value))
-
     def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["cell"]
-        cell = self.cell.get_config()
-        for name in ("name", "trainable", "dtype"):
-            del cell[name]
-        return {**config, **cell, "fused": self.fused}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> ISAN:
-        return cls(**config)
-
-
-def _positive_int(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) <= 0:
-        raise ValueError(f"{name} must be a positive integer. Received: {name}={value!r}.")
-    return int(value)
+        return {**super().get_config(), "fused": self.fused}
 
 
 def _is_integer(x: Tensor) -> bool:
@@ -397,19 +320,11 @@ def _is_integer(x: Tensor) -> bool:
 def _each_symbol(initializer: Any) -> Any:
     """An initializer of (K, n, n) that draws each symbol's (n, n) matrix by itself.
 
-    Keras's initializers would take the K matrices for one kernel with K times the inputs. An integer seed draws the
-    same numbers at every call, so symbol k gets seed + k.
+    Keras's initializers would take the K matrices for one kernel with K times the inputs.
     """
 
     def draw(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        seed = getattr(initializer, "seed", None)
-        matrices = []
-        for symbol in range(shape[0]):
-            own = initializer
-            if isinstance(seed, int):
-                own = type(initializer).from_config({**initializer.get_config(), "seed": seed + symbol})
-            matrices.append(own(shape[1:], dtype=dtype))
-        return ops.stack(matrices)
+        return ops.stack([independent(initializer, symbol)(shape[1:], dtype=dtype) for symbol in range(shape[0])])
 
     return draw
 
@@ -443,15 +358,3 @@ def _symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) ->
         )
     x = _backend.guard_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
     return ops.expand_dims(x, -1) if len(shape) == time_axes + 1 else x
-
-
-def _checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:
-    mask = mask if hasattr(mask, "shape") else ops.convert_to_tensor(mask)
-    expected, received = tuple(sequences.shape[:2]), tuple(mask.shape)
-    fits = len(received) == 2 and all(r == e or None in (r, e) for r, e in zip(received, expected, strict=True))
-    if not fits:
-        raise ValueError(
-            f"mask must have the shape (batch, time) = {expected} of the sequences, True where a symbol is to be "
-            f"read. Received: mask.shape={received}. Give one bool per symbol."
-        )
-    return ops.cast(mask, "bool")

@@ -116,9 +116,9 @@ class TestMasks:
     @pytest.mark.parametrize("shape", [(7,), (3, 6), (2, 7), (7, 3), (3, 7, 1)])
     def test_one_bool_for_each_symbol(self, shape: tuple[int, ...]) -> None:
         sentence = says(
-            "mask must have the shape (batch, time) = (3, 7) of the sequences, True where a symbol is to be read.",
+            "mask must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
             f"Received: mask.shape={shape}.",
-            "Give one bool per symbol.",
+            "Give one bool per step.",
         )
         with pytest.raises(ValueError, match=sentence):
             layer()(IDS, mask=np.ones(shape, bool))

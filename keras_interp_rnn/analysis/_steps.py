@@ -1,0 +1,300 @@
+"""From recurrent Keras layers to their linearized steps in float64: a bridge, so that `jacobians` is NumPy.
+
+For this package's cells every step's Jacobian is written down (`equations`); for any other cell it is taken by the
+backend's reverse mode, one backward pass per step over as many copies of the batch as the state has entries.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops, tree
+from numpy.typing import NDArray
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn.analysis._weights import isan_weights
+from keras_interp_rnn.equations import isan, minimal_rnn
+
+Array = NDArray[np.float64]
+
+
+class LinearStep(NamedTuple):
+    """One step of every sequence of a batch, linearized where it was taken.
+
+    Attributes:
+        before: P (batch, r, s) -> P @ ds_t/ds_{t-1} (batch, r, s), for the state s_t of s entries.
+        entry: () -> ds_t/dx_t (batch, s, features).
+    """
+
+    before: Callable[[Array], Array]
+    entry: Callable[[], Array]
+
+
+def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
+    """The recurrent layer, the sequences it reads, in reading order, and which of their steps it reads.
+
+    Args:
+        layer: an RNN layer; or a model with exactly one, whose inputs are then the model's.
+        inputs: (batch, time, ...). mask: bool (batch, time) or None.
+
+    Raises:
+        ValueError: if there is no such layer, if there are several, or if the layer has two directions.
+    """
+    if isinstance(layer, keras.Model):
+        layer, inputs, mask = _inside(layer, inputs, mask)
+    if isinstance(layer, keras.layers.Bidirectional):
+        raise ValueError(
+            "A Bidirectional layer has no one state that moves from step to step: its last outputs come from both ends "
+            f"of the sequence. Received: {layer.name}. Pass its forward_layer or its backward_layer."
+        )
+    if not isinstance(layer, keras.layers.RNN):
+        raise ValueError(
+            "Jacobians are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run step by "
+            f"step. Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
+        )
+    sequences = np.asarray(ops.convert_to_numpy(inputs))
+    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
+        raise ValueError(
+            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
+            f"{sequences.shape}."
+        )
+    read = np.ones(sequences.shape[:2], bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
+    if read.shape != sequences.shape[:2]:
+        raise ValueError(
+            f"mask must have the shape (batch, time) = {sequences.shape[:2]} of the inputs. Received: {read.shape}."
+        )
+    if layer.go_backwards:
+        sequences, read = sequences[:, ::-1], read[:, ::-1]
+    if not layer.cell.built:
+        layer(sequences)
+    for weight in layer.weights:
+        if not np.isfinite(ops.convert_to_numpy(weight)).all():
+            raise ValueError(
+                f"The weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning "
+                "rate or with clipped gradients."
+            )
+    return layer, sequences, read
+
+
+def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+    """The last `steps` steps that each sequence reads, the last one first.
+
+    Raises:
+        ValueError: if a sequence reads fewer.
+    """
+    enough = read.sum(axis=1) >= steps
+    if not enough.all():
+        row = int(np.argmin(enough))
+        raise ValueError(
+            f"A lag of {steps - 1} needs {steps} steps that are read. Received: sequence {row} with "
+            f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
+            "shorter lag."
+        )
+    kind = type(layer.cell).__name__
+    if kind == "ISANCell":
+        return _isan_steps(layer, sequences, read, steps)
+    if kind in ("MinimalRNNCell", "CFNCell"):
+        return _gated_steps(layer.cell, sequences, read, steps)
+    return _steps_by_autodiff(layer, sequences, read, steps)
+
+
+def output_in_state(layer: Any) -> Array:
+    """dh/ds (n, s): which entries of the whole state are the output h. A cell's first state, of the topmost cell."""
+    cells = getattr(layer.cell, "cells", [layer.cell])
+    sizes = [[int(size) for size in tree.flatten(cell.state_size)] for cell in cells]
+    before, units = sum(map(sum, sizes[:-1])), sizes[-1][0]
+    return np.eye(units, sum(map(sum, sizes)), before)
+
+
+def _states_before(
+    step: Callable[[Array, NDArray[Any]], Array], start: Array, sequences: NDArray[Any], read: NDArray[np.bool_]
+) -> Array:
+    """Runs `step(state, inputs)` over a batch: (time, batch, s), the state before each step."""
+    before = np.empty((sequences.shape[1], *start.shape))
+    state = start
+    for t in range(sequences.shape[1]):
+        before[t] = state
+        state = np.where(read[:, t, None], step(state, sequences[:, t]), state)
+    return before
+
+
+def _last_read(read: NDArray[np.bool_], steps: int) -> NDArray[np.intp]:
+    """(steps, batch): the last steps that each sequence reads, the last one first."""
+    return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
+
+
+def _isan_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+    """Eq. 1 is linear already. The derivative with respect to x_t is that of `expected_step`: row k, h W_k + b_k."""
+    kernel, bias, start = isan_weights(layer)
+    if sequences.ndim == 2:
+        sequences = sequences[..., None]
+    ids = np.issubdtype(sequences.dtype, np.integer) and sequences.shape[-1] == 1
+    chosen = np.eye(len(kernel))[sequences[..., 0]] if ids else sequences.astype(np.float64)
+
+    def step(state: Array, distribution: Array) -> Array:
+        return isan.expected_step(np, kernel, bias, state, distribution)
+
+    rows = np.arange(len(sequences))
+    states = _states_before(step, np.tile(start, (len(sequences), 1)), chosen, read)
+    for t in _last_read(read, steps):
+        state, matrices = states[t, rows], np.einsum("bk,knm->bmn", chosen[rows, t], kernel)
+        yield LinearStep(
+            before=lambda product, matrices=matrices: product @ matrices,
+            entry=lambda state=state: np.einsum("bn,knm->bmk", state, kernel) + bias.T,
+        )
+
+
+def _gated_steps(cell: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+    """Eq. 4 and its like for CFN: a diagonal, and one scaled matrix per gate."""
+    recurrent = _float64(cell.recurrent_kernel)
+    units = len(recurrent)
+    minimal = type(cell).__name__ == "MinimalRNNCell"
+    latent, drive = cell.project(sequences.reshape(-1, *sequences.shape[2:]))
+    both = np.concatenate([_float64(latent), _float64(drive)], axis=-1).reshape(*sequences.shape[:2], -1)
+
+    def gates_at(state: Array, drive: Array) -> Array:
+        return minimal_rnn.sigmoid(np, state @ recurrent + drive)
+
+    def step(state: Array, both: Array) -> Array:
+        latent, gates = both[:, :units], gates_at(state, both[:, units:])
+        if minimal:
+            return minimal_rnn.minimal_rnn_step(state, gates, latent)
+        return minimal_rnn.cfn_step(np, state, gates, latent)
+
+    rows = np.arange(len(sequences))
+    states = _states_before(step, np.zeros((len(sequences), units)), both, read)
+    for t in _last_read(read, steps):
+        state, latent = states[t, rows], both[rows, t, :units]
+        gates = gates_at(state, both[rows, t, units:])
+        if minimal:
+            diagonal, slopes = minimal_rnn.minimal_rnn_linearization(state, gates, latent)
+            admission = 1 - gates
+        else:
+            diagonal, slopes = minimal_rnn.cfn_linearization(np, state, gates, latent)
+            admission = gates[:, units:]
+
+        def before(product: Array, diagonal: Array = diagonal, slopes: Array = slopes) -> Array:
+            result = product * diagonal[:, None]
+            for first in range(0, recurrent.shape[1], units):
+                gate = slice(first, first + units)
+                scaled = (product * slopes[:, None, gate]).reshape(-1, units)
+                result += (scaled @ recurrent[:, gate].T).reshape(result.shape)
+            return result
+
+        def entry(
+            inputs: NDArray[Any] = sequences[rows, t], slopes: Array = slopes, admission: Array = admission
+        ) -> Array:
+            of_latent, of_drive = _projection_jacobians(cell, inputs)
+            result = admission[:, :, None] * of_latent
+            for first in range(0, recurrent.shape[1], units):
+                gate = slice(first, first + units)
+                result = result + slopes[:, gate, None] * of_drive[:, gate]
+            return result
+
+        yield LinearStep(before, entry)
+
+
+def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array]:
+    """dz/dx (batch, n, features) and dd/dx (batch, G n, features) at one step."""
+    inputs = _differentiable(inputs, cell)
+    if type(cell).__name__ == "CFNCell":
+        kernel, units = _float64(cell.kernel), cell.units
+        candidate, _ = cell.project(inputs)
+        slope = 1 - _float64(candidate) ** 2
+        of_drive = np.broadcast_to(kernel[:, : 2 * units].T, (len(inputs), 2 * units, kernel.shape[0]))
+        return slope[:, :, None] * kernel[:, 2 * units :].T, of_drive
+    encoder = cell.encoder
+    if isinstance(encoder, keras.layers.Dense) and encoder.activation is keras.activations.tanh and inputs.ndim == 2:
+        slope = 1 - _float64(encoder(inputs)) ** 2
+        of_latent = slope[:, :, None] * _float64(encoder.kernel).T
+    else:
+        of_latent = _rows_jacobian(encoder, inputs, cell.units)
+    return of_latent, _float64(cell.kernel).T @ of_latent
+
+
+def _steps_by_autodiff(
+    layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int
+) -> Iterator[LinearStep]:
+    cell = layer.cell
+    dtype = cell.variable_dtype
+    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    template = cell.get_initial_state(batch_size=len(sequences))
+    sizes = [part.shape[-1] for part in tree.flatten(template)]
+    ends = np.cumsum(sizes).tolist()
+    if any(len(part.shape) != 2 for part in tree.flatten(template)):
+        raise ValueError(
+            "Jacobians are taken of states that are vectors, (batch, n). Received: states of shapes "
+            f"{[tuple(part.shape) for part in tree.flatten(template)]} in {layer.name}."
+        )
+
+    def step(state: Any, inputs: Any) -> Any:
+        state = ops.cast(state, cell.compute_dtype)
+        parts = tree.pack_sequence_as(
+            template, [state[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        )
+        _, new = cell(inputs, parts, **arguments)
+        return ops.concatenate(tree.flatten(new), axis=-1)
+
+    def forward(state: Array, inputs: NDArray[Any]) -> Array:
+        return _float64(step(ops.convert_to_tensor(state, dtype=dtype), ops.convert_to_tensor(inputs)))
+
+    start = np.concatenate([_float64(part) for part in tree.flatten(template)], axis=-1)
+    rows = np.arange(len(sequences))
+    states = _states_before(forward, start, sequences, read)
+    for t in _last_read(read, steps):
+        state, inputs = states[t, rows], sequences[rows, t]
+
+        def by_state(state: Array = state, inputs: NDArray[Any] = inputs) -> Array:
+            copies = ops.repeat(ops.convert_to_tensor(inputs), state.shape[1], axis=0)
+            return _rows_jacobian(lambda s: step(s, copies), state.astype(dtype), state.shape[1])
+
+        def by_input(state: Array = state, inputs: NDArray[Any] = inputs) -> Array:
+            copies = ops.repeat(ops.convert_to_tensor(state.astype(dtype)), state.shape[1], axis=0)
+            x = _differentiable(inputs, cell)
+            return _rows_jacobian(lambda x: step(copies, x), x, state.shape[1])
+
+        yield LinearStep(lambda product, matrices=by_state: product @ matrices(), by_input)
+
+
+def _rows_jacobian(function: Callable[[Any], Any], rows: NDArray[Any], outputs: int) -> Array:
+    """Jacobian of a function that treats rows one by one, at every row: (rows, ...) -> (rows, outputs, features).
+
+    Every row is repeated once per output, and copy i is asked for output i: one backward pass for all.
+    """
+    repeated = np.repeat(rows, outputs, axis=0)
+    wanted = np.tile(np.eye(outputs, dtype=rows.dtype), (len(rows), 1))
+    gradient = _backend.gradient(lambda x: ops.sum(function(x) * ops.cast(wanted, rows.dtype.name)), repeated)
+    return np.asarray(gradient, np.float64).reshape(len(rows), outputs, -1)
+
+
+def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
+    if not np.issubdtype(inputs.dtype, np.floating):
+        raise ValueError(
+            "Only real-valued inputs have a derivative. Received: inputs of dtype "
+            f"{inputs.dtype}. Ask for with_respect_to='state', or pass the embedded inputs to the layer behind the "
+            "Embedding."
+        )
+    return inputs.astype(cell.variable_dtype)
+
+
+def _inside(model: keras.Model, inputs: Any, mask: Any) -> tuple[Any, Any, Any]:
+    """A model's one recurrent layer, and what it reads when the model reads `inputs`."""
+    found = [part for part in model.layers if isinstance(part, (keras.layers.RNN, keras.layers.Bidirectional))]
+    if len(found) != 1:
+        raise ValueError(
+            f"The model must have exactly one recurrent layer. Received: {model.name} with "
+            f"{[part.name for part in found]}. Pass the layer, and its own inputs."
+        )
+    [layer] = found
+    if mask is not None:
+        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+    reads = keras.Model(model.inputs, layer.input)(inputs)
+    return layer, reads, getattr(reads, "_keras_mask", None)
+
+
+def _float64(x: Any) -> Array:
+    return np.asarray(ops.convert_to_numpy(x), np.float64)

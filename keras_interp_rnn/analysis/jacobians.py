@@ -1,0 +1,96 @@
+r"""How a state depends on inputs and states of earlier steps: input-output Jacobians and their singular values.
+
+By the chain rule (Chen, 2017, eq. 4),
+
+    dh_T/dx_{T-k} = (dh_T/dh_{T-1} ... dh_{T-k+1}/dh_{T-k}) dh_{T-k}/dx_{T-k},
+
+multiplied from the left, so that all lags come from one pass. Singular values near 1 let an error pass back unchanged.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn.analysis._steps import linear_steps, output_in_state, recurrent_part
+
+Array = NDArray[np.float64]
+
+
+def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, with_respect_to: str = "input") -> Array:
+    r"""$\partial h_T / \partial x_{T-k}$, how the last state depends on the input k steps before.
+
+    Args:
+        layer: `MinimalRNN`, `CFN`, `ISAN`, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`);
+            or a model with exactly one such layer. Steps count in reading order, `go_backwards` included, from the
+            layer's own initial state.
+        inputs: (batch, time, ...), what the layer reads; or the model, if a model is given.
+        lag: int >= 0, k. T is the last step that a sequence reads, and only steps that are read count.
+        mask: bool (batch, time), False where a step is not read; a model makes its own.
+        with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, with the whole state (an LSTM's
+            h and c side by side) on the right.
+
+    Returns:
+        (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the paper. For an
+        `ISAN` ids count as one-hot vectors, features = K.
+
+    Raises:
+        ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
+            weight is not finite, if ids have no derivative.
+
+    Exactness: for this package's layers by the closed form, in float64 (`MinimalRNN` up to its encoder, which runs in
+        its own dtype); for others by the backend's reverse mode in the layer's own dtype, multiplied in float64.
+    Reference: Chen, 2017, arXiv:1711.06788, eq. 4.
+    """
+    return dict(_jacobians(layer, inputs, [lag], mask, with_respect_to))[lag]
+
+
+def jacobian_singular_values(
+    layer: Any, inputs: Any, lags: Sequence[int], mask: Any = None, with_respect_to: str = "input"
+) -> Array:
+    r"""Singular values of $\partial h_T / \partial x_{T-k}$ for every lag k and every sequence.
+
+    Args:
+        layer, inputs, mask, with_respect_to: as `input_output_jacobian`.
+        lags: ints >= 0; all come from one pass back to the longest.
+
+    Returns:
+        (lags, batch, min(n, features)), float64, falling along the last axis.
+
+    Raises:
+        ValueError: as `input_output_jacobian`; or if there is no lag.
+
+    Reference: Chen, 2017, arXiv:1711.06788, figures 4 and 5.
+    """
+    if not len(lags):
+        raise ValueError("lags must name at least one lag. Received: none.")
+    found = {
+        lag: np.linalg.svd(jacobian, compute_uv=False)
+        for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to)
+    }
+    return np.stack([found[lag] for lag in lags])
+
+
+def _jacobians(
+    layer: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
+) -> Iterator[tuple[int, Array]]:
+    if with_respect_to not in ("input", "state"):
+        raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
+    wanted = {_checked_lag(lag) for lag in lags}
+    layer, sequences, read = recurrent_part(layer, inputs, mask)
+    product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
+    for lag, step in enumerate(linear_steps(layer, sequences, read, max(wanted) + 1)):
+        if lag in wanted:
+            yield lag, product @ step.entry() if with_respect_to == "input" else product
+        if lag < max(wanted):
+            product = step.before(product)
+
+
+def _checked_lag(lag: Any) -> int:
+    if isinstance(lag, bool) or not hasattr(lag, "__index__") or operator.index(lag) < 0:
+        raise ValueError(f"A lag is a number of steps, an int >= 0. Received: {lag!r}.")
+    return operator.index(lag)

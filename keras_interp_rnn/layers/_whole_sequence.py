@@ -1,0 +1,145 @@
+"""What the layers of this package share: `keras.layers.RNN` run over whole sequences at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+class WholeSequenceRNN(keras.layers.RNN):
+    """`keras.layers.RNN` for a layer that overrides `inner_loop`, with three differences.
+
+    - States keep the variable dtype under mixed precision: rounding them would add up along the sequence.
+    - With `stateful=True` a text begins with the cell's own initial state, also after `reset_state()`, and as it is
+      then: it may be trained.
+    - The states can be set, for a run that goes on where another one stopped.
+
+    A subclass says in `checked` what it reads.
+    """
+
+    def checked(self, sequences: Tensor) -> Tensor:
+        """The sequences as `inner_loop` takes them; raises on wrong ones."""
+        return sequences
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        if self.stateful and self.states is None and sequences_shape[0] is not None:
+            # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
+            # autocast, which would round the state at every batch under mixed precision.
+            starts = self.get_initial_state(sequences_shape[0])
+            states = [keras.Variable(start, trainable=False, autocast=False, name="rnn_state") for start in starts]
+            fresh = keras.Variable(1, dtype="int32", trainable=False, name="fresh")
+            object.__setattr__(self, "states", states)
+            object.__setattr__(self, "_fresh", fresh)
+        super().build(sequences_shape, initial_state_shape)
+
+    def call(
+        self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
+        sequences = self.checked(sequences)
+        if mask is not None:
+            mask = checked_mask(mask, sequences)
+        if self.unroll and sequences.shape[1] is None:
+            raise ValueError(
+                "unroll=True needs a known number of steps. Received: sequences of shape "
+                f"{tuple(sequences.shape)}. Give the model's Input its time, or pass unroll=False."
+            )
+        batch = ops.shape(sequences)[0]
+        if self.stateful and sequences.shape[0] is not None and sequences.shape[0] != self.states[0].shape[0]:
+            raise ValueError(
+                f"stateful=True carries one state per sequence, of {self.states[0].shape[0]}. Received: a batch of "
+                f"{sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
+            )
+        if initial_state is None:
+            initial_state = self.get_initial_state(batch)
+            if self.stateful:
+                fresh = self._fresh.value > 0
+                initial_state = [
+                    ops.where(fresh, start, state.value)
+                    for start, state in zip(initial_state, self.states, strict=True)
+                ]
+        elif not isinstance(initial_state, (list, tuple)):
+            initial_state = [initial_state]
+        initial_state = [ops.cast(state, self.variable_dtype) for state in initial_state]
+        last_output, outputs, states = self.inner_loop(sequences, initial_state, mask, training)
+        if self.stateful:
+            for variable, state in zip(self.states, states, strict=True):
+                variable.assign(state)
+            self._fresh.assign(ops.zeros_like(self._fresh.value))
+        output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
+        return (output, *(ops.cast(s, self.compute_dtype) for s in states)) if self.return_state else output
+
+    def compute_output_spec(
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+    ) -> Any:
+        # Keras infers shapes without calling the layer, so a model of wrong inputs would pass unnoticed until it runs.
+        self.checked(sequences)
+        if mask is not None:
+            checked_mask(mask, sequences)
+        return super().compute_output_spec(sequences, initial_state=initial_state, mask=mask, training=training)
+
+    def reset_state(self) -> None:
+        """The next batch begins with the initial state, as it is then."""
+        if self.states is not None:
+            for variable, start in zip(self.states, self.get_initial_state(self.states[0].shape[0]), strict=True):
+                variable.assign(ops.convert_to_tensor(start))
+            self._fresh.assign(ops.ones_like(self._fresh.value))
+
+    @property
+    def at_start(self) -> bool:
+        """Whether the next batch of a `stateful=True` layer begins with the initial state."""
+        return bool(ops.convert_to_numpy(self._fresh.value))
+
+    def set_states(self, states: list[Any]) -> None:
+        """The next batch begins with these states, each (batch, n), of a `stateful=True` layer."""
+        for variable, state in zip(self.states, states, strict=True):
+            variable.assign(state)
+        self._fresh.assign(ops.zeros_like(self._fresh.value))
+
+    def get_config(self) -> dict[str, Any]:
+        """The layer's own flags and its cell's arguments, in one."""
+        config = super().get_config()
+        del config["cell"]
+        cell = self.cell.get_config()
+        for name in ("name", "trainable", "dtype"):
+            del cell[name]
+        return {**config, **cell}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> WholeSequenceRNN:
+        return cls(**config)
+
+
+def positive_int(name: str, value: Any) -> int:
+    """`value`, an int > 0; raises ValueError on anything else."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) <= 0:
+        raise ValueError(f"{name} must be a positive integer. Received: {name}={value!r}.")
+    return int(value)
+
+
+def independent(initializer: Any, k: int) -> Any:
+    """The k-th of several independent draws.
+
+    Keras's random initializers draw the same numbers at every call (their seed is an integer even if none was given),
+    so draw k has seed + k.
+    """
+    seed = getattr(initializer, "seed", None)
+    if not isinstance(seed, int):
+        return initializer
+    return type(initializer).from_config({**initializer.get_config(), "seed": seed + k})
+
+
+def checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:
+    """The mask as bool (batch, time); raises ValueError on another shape."""
+    mask = mask if hasattr(mask, "shape") else ops.convert_to_tensor(mask)
+    expected, received = tuple(sequences.shape[:2]), tuple(mask.shape)
+    fits = len(received) == 2 and all(r == e or None in (r, e) for r, e in zip(received, expected, strict=True))
+    if not fits:
+        raise ValueError(
+            f"mask must have the shape (batch, time) = {expected} of the sequences, True where a step is to be "
+            f"read. Received: mask.shape={received}. Give one bool per step."
+        )
+    return ops.cast(mask, "bool")
