@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="batches in an epoch")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--length", type=int, default=100, help="characters in a window")
-    parser.add_argument("--learning-rate", type=float, default=0.9, help="Adam's highest, times the number of units")
+    parser.add_argument("--learning-rate", type=float, default=0.35, help="Adam's highest, times the number of units")
     parser.add_argument("--warm-up", type=int, default=200, help="steps of linear growth to it; then a cosine to 1 %%")
     parser.add_argument("--clip", type=float, default=0.144, help="largest global norm of a gradient, in bits")
     parser.add_argument("--runs", default="runs/text8_isan", help="checkpoints and TensorBoard logs")

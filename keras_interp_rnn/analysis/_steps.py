@@ -7,8 +7,10 @@ backend's reverse mode, one backward pass per step over as many copies of the ba
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import keras
 import numpy as np
@@ -22,16 +24,14 @@ from keras_interp_rnn.equations import isan, minimal_rnn
 Array = NDArray[np.float64]
 
 
-class LinearStep(NamedTuple):
-    """One step of every sequence of a batch, linearized where it was taken.
+class LinearStep(Protocol):
+    """One step of every sequence of a batch, linearized where it was taken. The state s_t has s entries."""
 
-    Attributes:
-        before: P (batch, r, s) -> P @ ds_t/ds_{t-1} (batch, r, s), for the state s_t of s entries.
-        entry: () -> ds_t/dx_t (batch, s, features).
-    """
+    def before(self, product: Array) -> Array:
+        """P (batch, r, s) -> P @ ds_t/ds_{t-1} (batch, r, s)."""
 
-    before: Callable[[Array], Array]
-    entry: Callable[[], Array]
+    def entry(self) -> Array:
+        """ds_t/dx_t, (batch, s, features)."""
 
 
 def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
@@ -96,10 +96,10 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
         )
     kind = type(layer.cell).__name__
     if kind == "ISANCell":
-        return _isan_steps(layer, sequences, read, steps)
+        return _affine_steps(layer, sequences, read, steps)
     if kind in ("MinimalRNNCell", "CFNCell"):
-        return _gated_steps(layer.cell, sequences, read, steps)
-    return _steps_by_autodiff(layer, sequences, read, steps)
+        return _gated_steps(layer, sequences, read, steps)
+    return _any_steps(layer, sequences, read, steps)
 
 
 def output_in_state(layer: Any) -> Array:
@@ -127,8 +127,23 @@ def _last_read(read: NDArray[np.bool_], steps: int) -> NDArray[np.intp]:
     return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
 
 
-def _isan_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    """Eq. 1 is linear already. The derivative with respect to x_t is that of `expected_step`: row k, h W_k + b_k."""
+@dataclass
+class _AffineStep:
+    """Eq. 1 of the ISAN is linear already; its derivative by x_t is that of `expected_step`: column k, h W_k + b_k."""
+
+    kernel: Array
+    bias: Array
+    state: Array
+    distribution: Array
+
+    def before(self, product: Array) -> Array:
+        return product @ np.einsum("bk,knm->bmn", self.distribution, self.kernel)
+
+    def entry(self) -> Array:
+        return np.einsum("bn,knm->bmk", self.state, self.kernel) + self.bias.T
+
+
+def _affine_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
     kernel, bias, start = isan_weights(layer)
     if sequences.ndim == 2:
         sequences = sequences[..., None]
@@ -141,15 +156,42 @@ def _isan_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], st
     rows = np.arange(len(sequences))
     states = _states_before(step, np.tile(start, (len(sequences), 1)), chosen, read)
     for t in _last_read(read, steps):
-        state, matrices = states[t, rows], np.einsum("bk,knm->bmn", chosen[rows, t], kernel)
-        yield LinearStep(
-            before=lambda product, matrices=matrices: product @ matrices,
-            entry=lambda state=state: np.einsum("bn,knm->bmk", state, kernel) + bias.T,
-        )
+        yield _AffineStep(kernel, bias, states[t, rows], chosen[rows, t])
 
 
-def _gated_steps(cell: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+@dataclass
+class _GatedStep:
     """Eq. 4 and its like for CFN: a diagonal, and one scaled matrix per gate."""
+
+    cell: Any
+    inputs: NDArray[Any]
+    recurrent: Array
+    diagonal: Array
+    slopes: Array
+    admission: Array
+
+    def before(self, product: Array) -> Array:
+        units = len(self.recurrent)
+        result = product * self.diagonal[:, None]
+        for gate in self._gates():
+            scaled = (product * self.slopes[:, None, gate]).reshape(-1, units)
+            result += (scaled @ self.recurrent[:, gate].T).reshape(result.shape)
+        return result
+
+    def entry(self) -> Array:
+        of_latent, of_drive = _projection_jacobians(self.cell, self.inputs)
+        result = self.admission[:, :, None] * of_latent
+        for gate in self._gates():
+            result = result + self.slopes[:, gate, None] * of_drive[:, gate]
+        return result
+
+    def _gates(self) -> list[slice]:
+        units, columns = self.recurrent.shape
+        return [slice(first, first + units) for first in range(0, columns, units)]
+
+
+def _gated_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+    cell = layer.cell
     recurrent = _float64(cell.recurrent_kernel)
     units = len(recurrent)
     minimal = type(cell).__name__ == "MinimalRNNCell"
@@ -176,26 +218,7 @@ def _gated_steps(cell: Any, sequences: NDArray[Any], read: NDArray[np.bool_], st
         else:
             diagonal, slopes = minimal_rnn.cfn_linearization(np, state, gates, latent)
             admission = gates[:, units:]
-
-        def before(product: Array, diagonal: Array = diagonal, slopes: Array = slopes) -> Array:
-            result = product * diagonal[:, None]
-            for first in range(0, recurrent.shape[1], units):
-                gate = slice(first, first + units)
-                scaled = (product * slopes[:, None, gate]).reshape(-1, units)
-                result += (scaled @ recurrent[:, gate].T).reshape(result.shape)
-            return result
-
-        def entry(
-            inputs: NDArray[Any] = sequences[rows, t], slopes: Array = slopes, admission: Array = admission
-        ) -> Array:
-            of_latent, of_drive = _projection_jacobians(cell, inputs)
-            result = admission[:, :, None] * of_latent
-            for first in range(0, recurrent.shape[1], units):
-                gate = slice(first, first + units)
-                result = result + slopes[:, gate, None] * of_drive[:, gate]
-            return result
-
-        yield LinearStep(before, entry)
+        yield _GatedStep(cell, sequences[rows, t], recurrent, diagonal, slopes, admission)
 
 
 def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array]:
@@ -216,48 +239,52 @@ def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array
     return of_latent, _float64(cell.kernel).T @ of_latent
 
 
-def _steps_by_autodiff(
-    layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int
-) -> Iterator[LinearStep]:
+@dataclass
+class _AnyStep:
+    """The backend's own derivatives of `step(state, inputs)`, which treats the rows of a batch one by one."""
+
+    step: Callable[[Any, Any], Any]
+    cell: Any
+    state: NDArray[Any]
+    inputs: NDArray[Any]
+
+    def before(self, product: Array) -> Array:
+        copies = ops.convert_to_tensor(np.repeat(self.inputs, self.state.shape[1], axis=0))
+        return product @ _rows_jacobian(lambda s: self.step(s, copies), self.state, self.state.shape[1])
+
+    def entry(self) -> Array:
+        copies = ops.convert_to_tensor(np.repeat(self.state, self.state.shape[1], axis=0))
+        inputs = _differentiable(self.inputs, self.cell)
+        return _rows_jacobian(lambda x: self.step(copies, x), inputs, self.state.shape[1])
+
+
+def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
     cell = layer.cell
     dtype = cell.variable_dtype
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
     template = cell.get_initial_state(batch_size=len(sequences))
-    sizes = [part.shape[-1] for part in tree.flatten(template)]
-    ends = np.cumsum(sizes).tolist()
-    if any(len(part.shape) != 2 for part in tree.flatten(template)):
+    parts = tree.flatten(template)
+    if any(len(part.shape) != 2 for part in parts):
         raise ValueError(
             "Jacobians are taken of states that are vectors, (batch, n). Received: states of shapes "
-            f"{[tuple(part.shape) for part in tree.flatten(template)]} in {layer.name}."
+            f"{[tuple(part.shape) for part in parts]} in {layer.name}."
         )
+    ends = np.cumsum([part.shape[1] for part in parts]).tolist()
 
     def step(state: Any, inputs: Any) -> Any:
         state = ops.cast(state, cell.compute_dtype)
-        parts = tree.pack_sequence_as(
-            template, [state[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
-        )
-        _, new = cell(inputs, parts, **arguments)
+        split = [state[:, start:end] for start, end in itertools.pairwise([0, *ends])]
+        _, new = cell(inputs, tree.pack_sequence_as(template, split), **arguments)
         return ops.concatenate(tree.flatten(new), axis=-1)
 
     def forward(state: Array, inputs: NDArray[Any]) -> Array:
         return _float64(step(ops.convert_to_tensor(state, dtype=dtype), ops.convert_to_tensor(inputs)))
 
-    start = np.concatenate([_float64(part) for part in tree.flatten(template)], axis=-1)
     rows = np.arange(len(sequences))
-    states = _states_before(forward, start, sequences, read)
+    start = np.concatenate([_float64(part) for part in parts], axis=-1)
+    states = _states_before(forward, start, sequences, read).astype(dtype)
     for t in _last_read(read, steps):
-        state, inputs = states[t, rows], sequences[rows, t]
-
-        def by_state(state: Array = state, inputs: NDArray[Any] = inputs) -> Array:
-            copies = ops.repeat(ops.convert_to_tensor(inputs), state.shape[1], axis=0)
-            return _rows_jacobian(lambda s: step(s, copies), state.astype(dtype), state.shape[1])
-
-        def by_input(state: Array = state, inputs: NDArray[Any] = inputs) -> Array:
-            copies = ops.repeat(ops.convert_to_tensor(state.astype(dtype)), state.shape[1], axis=0)
-            x = _differentiable(inputs, cell)
-            return _rows_jacobian(lambda x: step(copies, x), x, state.shape[1])
-
-        yield LinearStep(lambda product, matrices=by_state: product @ matrices(), by_input)
+        yield _AnyStep(step, cell, states[t, rows], sequences[rows, t])
 
 
 def _rows_jacobian(function: Callable[[Any], Any], rows: NDArray[Any], outputs: int) -> Array:
