@@ -1,7 +1,7 @@
 """From recurrent Keras layers to their linearized steps in float64: a bridge, so that `jacobians` is NumPy.
 
-For this package's cells every step's Jacobian is written down (`equations`); for any other cell it is taken by the
-backend's reverse mode, one backward pass per step over as many copies of the batch as the state has entries.
+For this package's cells every step's Jacobian is written down (`equations`); any other cell is differentiated by the
+backend, one backward pass per step over as many copies of the batch as h has entries.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LinearStep(Protocol):
     def before(self, product: Array) -> Array:
         """P (batch, r, s) -> P @ ds_t/ds_{t-1} (batch, r, s)."""
 
-    def entry(self) -> Array:
-        """ds_t/dx_t, (batch, s, features)."""
+    def input(self, product: Array) -> Array:
+        """P (batch, r, s) -> P @ ds_t/dx_t (batch, r, features)."""
 
 
 def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
@@ -45,7 +45,9 @@ def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDAr
         ValueError: if there is no such layer, if there are several, or if the layer has two directions.
     """
     if isinstance(layer, keras.Model):
-        layer, inputs, mask = _inside(layer, inputs, mask)
+        if mask is not None:
+            raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+        layer, inputs, mask = layer_in(layer, inputs)
     if isinstance(layer, keras.layers.Bidirectional):
         raise ValueError(
             "A Bidirectional layer has no one state that moves from step to step: its last outputs come from both ends "
@@ -78,6 +80,38 @@ def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDAr
                 "rate or with clipped gradients."
             )
     return layer, sequences, read
+
+
+def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:
+    """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
+
+    Args:
+        name: of the layer; None, if it is the only one.
+
+    Raises:
+        ValueError: if the model has no such layer, or several and no name was given.
+    """
+    if not hasattr(model, "inputs"):
+        model(inputs)  # a Sequential model that was not told its input yet
+    if not getattr(model, "inputs", None):
+        raise ValueError(
+            "What a layer reads is known of Sequential and functional models. Received: "
+            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
+        )
+    recurrent = (keras.layers.RNN, keras.layers.Bidirectional)
+    found = [part for part in model.layers if isinstance(part, recurrent) and name in (None, part.name)]
+    if len(found) != 1:
+        raise ValueError(
+            "One recurrent layer of a model is read at a time. Received: "
+            f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
+            f"{'no name' if name is None else f'the name {name!r}'}. Name one of these, or pass the layer and its own "
+            "inputs."
+        )
+    [layer] = found
+    # The first of them are the sequences; mask and initial states follow.
+    until_layer = keras.Model(model.inputs[0] if len(model.inputs) == 1 else model.inputs, tree.flatten(layer.input)[0])
+    reads = until_layer(inputs)
+    return layer, reads, getattr(reads, "_keras_mask", None)
 
 
 def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
@@ -139,8 +173,8 @@ class _AffineStep:
     def before(self, product: Array) -> Array:
         return product @ np.einsum("bk,knm->bmn", self.distribution, self.kernel)
 
-    def entry(self) -> Array:
-        return np.einsum("bn,knm->bmk", self.state, self.kernel) + self.bias.T
+    def input(self, product: Array) -> Array:
+        return product @ (np.einsum("bn,knm->bmk", self.state, self.kernel) + self.bias.T)
 
 
 def _affine_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
@@ -178,11 +212,11 @@ class _GatedStep:
             result += (scaled @ self.recurrent[:, gate].T).reshape(result.shape)
         return result
 
-    def entry(self) -> Array:
+    def input(self, product: Array) -> Array:
         of_latent, of_drive = _projection_jacobians(self.cell, self.inputs)
-        result = self.admission[:, :, None] * of_latent
+        result = (product * self.admission[:, None]) @ of_latent
         for gate in self._gates():
-            result = result + self.slopes[:, gate, None] * of_drive[:, gate]
+            result += (product * self.slopes[:, None, gate]) @ of_drive[:, gate]
         return result
 
     def _gates(self) -> list[slice]:
@@ -235,7 +269,7 @@ def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array
         slope = 1 - _float64(encoder(inputs)) ** 2
         of_latent = slope[:, :, None] * _float64(encoder.kernel).T
     else:
-        of_latent = _rows_jacobian(encoder, inputs, cell.units)
+        of_latent = _pulled_back(encoder, inputs, np.tile(np.eye(cell.units), (len(inputs), 1, 1)))
     return of_latent, _float64(cell.kernel).T @ of_latent
 
 
@@ -249,13 +283,12 @@ class _AnyStep:
     inputs: NDArray[Any]
 
     def before(self, product: Array) -> Array:
-        copies = ops.convert_to_tensor(np.repeat(self.inputs, self.state.shape[1], axis=0))
-        return product @ _rows_jacobian(lambda s: self.step(s, copies), self.state, self.state.shape[1])
+        copies = ops.convert_to_tensor(np.repeat(self.inputs, product.shape[1], axis=0))
+        return _pulled_back(lambda state: self.step(state, copies), self.state, product)
 
-    def entry(self) -> Array:
-        copies = ops.convert_to_tensor(np.repeat(self.state, self.state.shape[1], axis=0))
-        inputs = _differentiable(self.inputs, self.cell)
-        return _rows_jacobian(lambda x: self.step(copies, x), inputs, self.state.shape[1])
+    def input(self, product: Array) -> Array:
+        copies = ops.convert_to_tensor(np.repeat(self.state, product.shape[1], axis=0))
+        return _pulled_back(lambda x: self.step(copies, x), _differentiable(self.inputs, self.cell), product)
 
 
 def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
@@ -287,15 +320,16 @@ def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], ste
         yield _AnyStep(step, cell, states[t, rows], sequences[rows, t])
 
 
-def _rows_jacobian(function: Callable[[Any], Any], rows: NDArray[Any], outputs: int) -> Array:
-    """Jacobian of a function that treats rows one by one, at every row: (rows, ...) -> (rows, outputs, features).
+def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Array) -> Array:
+    """P @ df/dx at every row x of a function that treats rows one by one: (rows, r, outputs) -> (rows, r, features).
 
-    Every row is repeated once per output, and copy i is asked for output i: one backward pass for all.
+    Every row is repeated r times and each copy asked for its own row of P: one backward pass for all.
     """
-    repeated = np.repeat(rows, outputs, axis=0)
-    wanted = np.tile(np.eye(outputs, dtype=rows.dtype), (len(rows), 1))
-    gradient = _backend.gradient(lambda x: ops.sum(function(x) * ops.cast(wanted, rows.dtype.name)), repeated)
-    return np.asarray(gradient, np.float64).reshape(len(rows), outputs, -1)
+    wanted = ops.convert_to_tensor(product.reshape(-1, product.shape[-1]).astype(rows.dtype))
+    gradient = _backend.gradient(
+        lambda x: ops.sum(ops.cast(function(x), wanted.dtype) * wanted), np.repeat(rows, product.shape[1], axis=0)
+    )
+    return np.asarray(gradient, np.float64).reshape(*product.shape[:2], -1)
 
 
 def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
@@ -306,21 +340,6 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
             "Embedding."
         )
     return inputs.astype(cell.variable_dtype)
-
-
-def _inside(model: keras.Model, inputs: Any, mask: Any) -> tuple[Any, Any, Any]:
-    """A model's one recurrent layer, and what it reads when the model reads `inputs`."""
-    found = [part for part in model.layers if isinstance(part, (keras.layers.RNN, keras.layers.Bidirectional))]
-    if len(found) != 1:
-        raise ValueError(
-            f"The model must have exactly one recurrent layer. Received: {model.name} with "
-            f"{[part.name for part in found]}. Pass the layer, and its own inputs."
-        )
-    [layer] = found
-    if mask is not None:
-        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
-    reads = keras.Model(model.inputs, layer.input)(inputs)
-    return layer, reads, getattr(reads, "_keras_mask", None)
 
 
 def _float64(x: Any) -> Array:

@@ -68,10 +68,11 @@ def jacobian_singular_values(
     """
     if not len(lags):
         raise ValueError("lags must name at least one lag. Received: none.")
-    found = {
-        lag: np.linalg.svd(jacobian, compute_uv=False)
-        for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to)
-    }
+    found = {}
+    for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to):
+        if not np.isfinite(jacobian).all():
+            raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
+        found[lag] = np.linalg.svd(jacobian, compute_uv=False)
     return np.stack([found[lag] for lag in lags])
 
 
@@ -85,7 +86,7 @@ def _jacobians(
     product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
     for lag, step in enumerate(linear_steps(layer, sequences, read, max(wanted) + 1)):
         if lag in wanted:
-            yield lag, product @ step.entry() if with_respect_to == "input" else product
+            yield lag, step.input(product) if with_respect_to == "input" else product
         if lag < max(wanted):
             product = step.before(product)
 

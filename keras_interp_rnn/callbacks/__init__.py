@@ -1,6 +1,7 @@
-"""Callbacks for `fit`: state carried over long texts, and runs that survive a kill."""
+"""Callbacks for `fit`: state carried over long texts, runs that survive a kill, and what TensorBoard shows of both."""
 
 from keras_interp_rnn.callbacks.carried_state import CarriedState
+from keras_interp_rnn.callbacks.jacobian_histograms import JacobianHistograms
 from keras_interp_rnn.callbacks.resumable import Resumable
 
-__all__ = ["CarriedState", "Resumable"]
+__all__ = ["CarriedState", "JacobianHistograms", "Resumable"]
