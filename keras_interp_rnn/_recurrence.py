@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from keras import ops, tree
+from keras import ops
 
 from keras_interp_rnn import _backend
 
@@ -127,7 +127,7 @@ class Gates(NamedTuple):
 
 
 def gated_states(
-    gates_of: Gates,
+    recurrence: Gates,
     recurrent_kernel: Tensor,
     start: Tensor,
     drive: Tensor,
@@ -136,103 +136,104 @@ def gated_states(
     thinning: Tensor | None = None,
     unroll: bool = False,
 ) -> Tensor:
-    """States h_1, ..., h_T of every sequence of a batch, differentiable in all tensors but the mask.
+    """States h_1, ..., h_T of every sequence of a batch, time-major, differentiable in all tensors but the masks.
 
     The adjoint of a step is the transpose of its Jacobian, a diagonal and one scaled matrix per gate, so the way back
     is as cheap as the way forward, and the gradient of the recurrent kernel is one product over all steps.
 
     Args:
-        gates_of: the recurrence, of G gates.
+        recurrence: of G gates.
         recurrent_kernel: (n, G n); its dtype is that of the product h U.
         start: (batch, n); its dtype is that of the states.
-        drive: (batch, time, G n), what enters the gates besides the state.
-        latent: (batch, time, n).
-        mask: bool (batch, time), False keeps the state; or None.
+        drive: (time, batch, G n), what enters the gates besides the state.
+        latent: (time, batch, n).
+        mask: bool (time, batch), False keeps the state; or None.
         thinning: (batch, n), by which the state is multiplied where it enters the gates; or None.
         unroll: whether the graph repeats the step instead of looping.
 
     Returns:
-        (batch, time, n)
+        (time, batch, n)
     """
-    keep = None if mask is None else ops.logical_not(ops.transpose(mask))[:, :, None]
     precise, product = start.dtype, recurrent_kernel.dtype
-    number_of_gates = recurrent_kernel.shape[1] // recurrent_kernel.shape[0]
+    units, width = recurrent_kernel.shape
+    masks = () if mask is None else (mask[:, :, None],)
 
     def entering(state: Tensor) -> Tensor:
         return ops.cast(state if thinning is None else state * ops.cast(thinning, precise), product)
 
-    def through_gates(g: Tensor, slopes: Tensor) -> Tensor:
-        return ops.concatenate([g] * number_of_gates, axis=-1) * slopes
-
     @ops.custom_gradient
     def run(recurrent_kernel: Tensor, start: Tensor, drive: Tensor, latent: Tensor) -> Any:
-        drive, latent = ops.transpose(drive, (1, 0, 2)), ops.transpose(latent, (1, 0, 2))
+        def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+            drive, latent, *read = now
+            gates = ops.sigmoid(ops.cast(ops.matmul(entering(state), recurrent_kernel), precise) + drive)
+            new = recurrence.step(state, gates, latent)
+            if read:
+                new = ops.where(read[0], new, state)
+            return new, (new, gates)
 
-        steps = ops.shape(drive)[0]
-
-        def gates_at(state: Tensor, drive: Tensor) -> Tensor:
-            return ops.sigmoid(ops.cast(ops.matmul(entering(state), recurrent_kernel), precise) + drive)
-
-        def step(state: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-            gates = gates_at(state, ops.take(drive, t, axis=0))
-            new = gates_of.step(state, gates, ops.take(latent, t, axis=0))
-            if keep is not None:
-                new = ops.where(ops.take(keep, t, axis=0), state, new)
-            return new, new
-
-        states = _scan(step, start, steps, unroll)
+        _, (states, gates) = _scan(step, start, (drive, latent, *masks), (units, width), unroll=unroll)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            upward = ops.transpose(args[0] if upstream is None else upstream, (1, 0, 2))
+            upstream = args[0] if upstream is None else upstream
             before = ops.concatenate([start[None], states[:-1]], axis=0)
-            gates = gates_at(before, drive)
-            diagonal, slopes = gates_of.linearization(before, gates, latent)
-            admission = gates_of.admission(gates)
-            if keep is not None:
-                diagonal = ops.where(keep, ops.ones_like(diagonal), diagonal)
-                slopes = ops.where(keep, ops.zeros_like(slopes), slopes)
-                admission = ops.where(keep, ops.zeros_like(admission), admission)
             transposed = ops.transpose(recurrent_kernel)
 
-            def back(after: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-                t = steps - 1 - s
-                g = after + ops.take(upward, t, axis=0)
-                inside = ops.cast(through_gates(g, ops.take(slopes, t, axis=0)), product)
-                mixed = ops.cast(ops.matmul(inside, transposed), precise)
+            # Step by step, though nothing here but g is sequential: what is small stays in the processor's cache.
+            def back(after: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+                upstream, state, gates, latent, *read = now
+                g = after + upstream
+                diagonal, slopes = recurrence.linearization(state, gates, latent)
+                into_gates = ops.concatenate([g] * (width // units), axis=-1) * slopes
+                into_latent = g * recurrence.admission(gates)
+                if read:
+                    into_gates = ops.where(read[0], into_gates, ops.zeros_like(into_gates))
+                    into_latent = ops.where(read[0], into_latent, ops.zeros_like(into_latent))
+                    diagonal = ops.where(read[0], diagonal, ops.ones_like(diagonal))
+                mixed = ops.cast(ops.matmul(ops.cast(into_gates, product), transposed), precise)
                 if thinning is not None:
                     mixed = mixed * ops.cast(thinning, precise)
-                before = g * ops.take(diagonal, t, axis=0) + mixed
-                return before, before
+                return g * diagonal + mixed, (into_gates, into_latent)
 
-            # Entry t is what reaches h_t from after it; h_{-1} is the start.
-            from_after = ops.flip(_scan(back, ops.zeros_like(start), steps, unroll), axis=0)
-            at_states = upward + ops.concatenate([from_after[1:], ops.zeros_like(start)[None]], axis=0)
-            into_gates = through_gates(at_states, slopes)
-            rows = ops.reshape(entering(before), (-1, before.shape[-1]))
-            columns = ops.reshape(ops.cast(into_gates, product), (-1, into_gates.shape[-1]))
-            return (
-                ops.matmul(ops.transpose(rows), columns),
-                from_after[0],
-                ops.transpose(into_gates, (1, 0, 2)),
-                ops.transpose(at_states * admission, (1, 0, 2)),
+            sequences = (upstream, before, gates, latent, *masks)
+            into_start, (into_gates, into_latent) = _scan(
+                back, ops.zeros_like(start), sequences, (width, units), reverse=True, unroll=unroll
             )
+            rows = ops.reshape(entering(before), (-1, units))
+            columns = ops.reshape(ops.cast(into_gates, product), (-1, width))
+            return ops.matmul(ops.transpose(rows), columns), into_start, into_gates, into_latent
 
-        return ops.transpose(states, (1, 0, 2)), gradient
+        return states, gradient
 
     return run(recurrent_kernel, start, ops.cast(drive, precise), ops.cast(latent, precise))
 
 
-def _scan(step: Callable[[Tensor, Tensor], tuple[Tensor, Any]], start: Tensor, steps: Any, unroll: bool = False) -> Any:
-    """What `step(state, t)` puts out besides the next state for t = 0, ..., steps - 1, stacked along the first axis."""
+def _scan(
+    step: Callable[[Tensor, Any], tuple[Tensor, Any]],
+    start: Tensor,
+    sequences: tuple[Tensor, ...],
+    widths: tuple[int, ...],
+    reverse: bool = False,
+    unroll: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
+
+    Args:
+        sequences: each (time, ...). widths: last axes of what is put out, each (batch, width) of start's dtype.
+        unroll: whether the graph repeats the step; the number of steps is known then.
+    """
     if not unroll:
-        # Over the steps' numbers: Keras's scan over several tensors fails on TensorFlow if their length is unknown
-        # (3.15).
-        return ops.scan(step, start, ops.arange(steps, dtype="int32"))[1]
+        if _backend.name() != "tensorflow":
+            return ops.scan(step, start, sequences, reverse=reverse)
+        from keras_interp_rnn._kernels.tensorflow import loop
+
+        return loop(step, start, sequences, widths, reverse)
     state, outputs = start, []
-    for t in range(steps):
-        state, output = step(state, t)
+    order = range(sequences[0].shape[0])
+    for t in reversed(order) if reverse else order:
+        state, output = step(state, tuple(x[t] for x in sequences))
         outputs.append(output)
-    return tree.map_structure(lambda *parts: ops.stack(parts), *outputs)
+    outputs = outputs[::-1] if reverse else outputs
+    return state, tuple(ops.stack(parts) for parts in zip(*outputs, strict=True))
 
 
 def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -> Tensor:
@@ -243,18 +244,22 @@ def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -
     return ops.where(begun[:, :, None], states, ops.zeros_like(states))
 
 
-def _affine_scan(kernel: Tensor, symbols: Tensor, keep: Tensor | None, addends: Tensor, start: Tensor) -> Tensor:
-    """h_t = h_{t-1} W_{x_t} + a_t, time-major: symbols (T, B), keep (T, B, 1) bool or None, addends (T, B, n)."""
+def _affine_scan(
+    kernel: Tensor, symbols: Tensor, read: Tensor | None, addends: Tensor, start: Tensor, reverse: bool = False
+) -> tuple[Tensor, Tensor]:
+    """h_t = h_{t-1} W_{x_t} + a_t, time-major: symbols (T, B), read (T, B, 1) bool or None, addends (T, B, n)."""
 
-    def step(state: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        matrices = ops.take(kernel, ops.take(symbols, t, axis=0), axis=0)
-        new = ops.matmul(state[:, None, :], matrices)[:, 0, :]
-        if keep is not None:
-            new = ops.where(ops.take(keep, t, axis=0), state, new)
-        new = new + ops.take(addends, t, axis=0)
-        return new, new
+    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
+        symbols, addends, *read = now
+        new = ops.matmul(state[:, None, :], ops.take(kernel, symbols, axis=0))[:, 0, :]
+        if read:
+            new = ops.where(read[0], new, state)
+        new = new + addends
+        return new, (new,)
 
-    return _scan(step, start, ops.shape(symbols)[0])
+    masks = () if read is None else (read,)
+    state, [states] = _scan(step, start, (symbols, addends, *masks), (kernel.shape[1],), reverse)
+    return state, states
 
 
 def _static_trajectory(
@@ -262,26 +267,22 @@ def _static_trajectory(
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
     """As `_kernels.tensorflow.trajectory`, with sizes that do not depend on the values."""
     symbols = ops.transpose(symbols)
-    keep = None if mask is None else ops.logical_not(ops.transpose(mask))[:, :, None]
+    read = None if mask is None else ops.transpose(mask)[:, :, None]
     addends = ops.take(bias, symbols, axis=0)
-    if keep is not None:
-        addends = ops.where(keep, ops.zeros_like(addends), addends)
-    states = _affine_scan(kernel, symbols, keep, addends, start)
+    if read is not None:
+        addends = ops.where(read, addends, ops.zeros_like(addends))
+    _, states = _affine_scan(kernel, symbols, read, addends, start)
 
     def adjoint(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         upstream = ops.transpose(upstream, (1, 0, 2))
-        # g_{t-1} = u_{t-1} + g_t W_{x_t}^T from g_T = u_T; u_0 = 0, so the last entry is the gradient of start.
-        earlier = ops.concatenate([ops.flip(upstream[:-1], axis=0), ops.zeros_like(upstream[:1])], axis=0)
-        backward = _affine_scan(
-            ops.transpose(kernel, (0, 2, 1)),
-            ops.flip(symbols, axis=0),
-            None if keep is None else ops.flip(keep, axis=0),
-            earlier,
-            upstream[-1],
+        # g_{t-1} = u_{t-1} + g_t W_{x_t}^T from g_T = u_T; u_0 = 0, so the last one is the gradient of start.
+        earlier = ops.concatenate([ops.zeros_like(upstream[:1]), upstream[:-1]], axis=0)
+        into_start, backward = _affine_scan(
+            ops.transpose(kernel, (0, 2, 1)), symbols, read, earlier, upstream[-1], reverse=True
         )
-        gradients = ops.concatenate([ops.flip(backward[:-1], axis=0), upstream[-1:]], axis=0)
-        if keep is not None:
-            gradients = ops.where(keep, ops.zeros_like(gradients), gradients)
+        gradients = ops.concatenate([backward[1:], upstream[-1:]], axis=0)
+        if read is not None:
+            gradients = ops.where(read, gradients, ops.zeros_like(gradients))
         before = ops.concatenate([start[None], states[:-1]], axis=0)
         units = kernel.shape[1]
         kernel_gradient, bias_gradient = _grouped_gradients(
@@ -290,7 +291,7 @@ def _static_trajectory(
             ops.reshape(gradients, (-1, units)),
             kernel.shape[0],
         )
-        return kernel_gradient, bias_gradient, backward[-1]
+        return kernel_gradient, bias_gradient, into_start
 
     return ops.transpose(states, (1, 0, 2)), adjoint
 

@@ -1,6 +1,9 @@
-"""Grouped affine scan for TensorFlow on a CPU.
+"""What `_recurrence` runs on TensorFlow: a scan over several sequences, and the grouped affine scan for CPUs.
 
-The recurrence, states as rows, is
+`loop` stands for `keras.ops.scan`, which on TensorFlow puts out nothing but tensors of the state's shape and fails over
+several sequences of unknown length (Keras 3.15). It runs anywhere.
+
+The grouped scan: the recurrence, states as rows, is
 
     h_t = h_{t-1} W_{x_t} + a_t        (masked steps: h_t = h_{t-1} + a_t).
 
@@ -34,6 +37,30 @@ Tensor = Any
 
 SLOTS = 64
 """Symbols with a product of their own. More of them mean more empty operations, fewer mean more copies of matrices."""
+
+
+def loop(
+    step: Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, tuple[Tensor, ...]]],
+    start: Tensor,
+    sequences: tuple[Tensor, ...],
+    widths: tuple[int, ...],
+    reverse: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
+
+    Args:
+        start: (B, n). sequences: each (T, ...). widths: last axes of the outputs, each (B, width) of start's dtype.
+    """
+    steps = sequences[0].shape[0] if sequences[0].shape[0] is not None else tf.shape(sequences[0])[0]
+    arrays = tuple(tf.TensorArray(start.dtype, size=steps, element_shape=[start.shape[0], width]) for width in widths)
+
+    def body(i: Tensor, state: Tensor, arrays: Any) -> Any:
+        t = steps - 1 - i if reverse else i
+        state, outputs = step(state, tuple(x[t] for x in sequences))
+        return i + 1, state, tuple(a.write(t, y) for a, y in zip(arrays, outputs, strict=True))
+
+    _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), parallel_iterations=1)
+    return state, tuple(a.stack() for a in arrays)
 
 
 class Order(NamedTuple):

@@ -153,23 +153,27 @@ class GatedRNN(WholeSequenceRNN):
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
-        batch, time = ops.shape(sequences)[:2]
         inputs = self.cell.thinned(sequences, training, over_time=True)
-        # Time joins the batch, so that whatever projects one step projects them all.
-        rows = ops.reshape(inputs, (-1, *ops.shape(inputs)[2:]))
-        latent, drive = (ops.reshape(x, (batch, time, x.shape[-1])) for x in self.cell.project(rows))
+        # Time first, as the loop wants it, and joined to the batch: whatever projects one step projects them all.
+        inputs = ops.swapaxes(inputs, 0, 1)
+        time, batch, *features = ops.shape(inputs)
+        rows = ops.reshape(inputs, (-1, *features))
+        latent, drive = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.project(rows))
         states = _recurrence.gated_states(
             self.cell.recurrence,
             ops.copy(self.cell.recurrent_kernel),  # copy: a tensor, as TensorFlow's custom gradients take no variables
             initial_state[0],
             drive,
             latent,
-            mask,
+            None if mask is None else ops.transpose(mask),
             thinning=self.cell.recurrent_thinning(batch, training),
             unroll=self.unroll,
         )
-        outputs = _recurrence.outputs_under_mask(states, mask, self.zero_output_for_mask)
-        return outputs[:, -1], outputs, [states[:, -1]]
+        last = states[-1]
+        if mask is None and not self.return_sequences:
+            return last, states, [last]
+        outputs = _recurrence.outputs_under_mask(ops.swapaxes(states, 0, 1), mask, self.zero_output_for_mask)
+        return outputs[:, -1], outputs, [last]
 
 
 def each_block(initializer: Any, blocks: int) -> Any:
