@@ -15,13 +15,13 @@ import argparse
 import math
 import os
 import statistics
-import time
 from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+from turns import in_turn
 
 from keras_interp_rnn import datasets, layers, losses
 
@@ -54,17 +54,6 @@ def trainable(model: keras.Model) -> int:
 def equal_gru(parameters: int) -> int:
     """Units of the GRU, with readout, whose number of weights comes closest."""
     return min(range(1, 2000), key=lambda n: abs(3 * n * (n + SYMBOLS + 2) + SYMBOLS * (n + 1) - parameters))
-
-
-def in_turn(steps: dict[str, Callable[[], object]], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
-    """Seconds of every round, each step once per round; the warm-up rounds left out."""
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(warm_up + rounds):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: times[warm_up:] for name, times in seconds.items()}
 
 
 def side_by_side(batch: int, length: int, units: int, lstm_units: int, rounds: int) -> None:

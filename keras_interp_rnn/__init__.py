@@ -5,6 +5,7 @@
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
+- `figures`: the papers' figures; imported by itself, as it needs matplotlib.
 """
 
 from keras_interp_rnn import analysis, callbacks, datasets, layers, losses

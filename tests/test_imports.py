@@ -20,8 +20,10 @@ MAY_IMPORT = {
     "losses.py": {"keras"},
     "layers": {"keras", f"{OURS}.layers", f"{OURS}.equations", f"{OURS}._backend", f"{OURS}._recurrence"},
     "analysis/_weights.py": {"keras", f"{OURS}.affine"},
+    "analysis/_steps.py": {"keras", f"{OURS}._backend", f"{OURS}.equations", f"{OURS}.analysis._weights"},
     "analysis": {f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
-    "callbacks": {"keras", f"{OURS}.callbacks"},
+    "figures": {"matplotlib", f"{OURS}.figures", f"{OURS}.analysis"},
+    "callbacks": {"keras", "tensorflow", "tensorboard", f"{OURS}.callbacks", f"{OURS}.analysis"},
     "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
     "reproduce": set(),
 }

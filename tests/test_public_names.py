@@ -8,10 +8,24 @@ ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
     "keras_interp_rnn": ["analysis", "callbacks", "datasets", "layers", "losses"],
-    "keras_interp_rnn.analysis": ["BackoffModel", "Contributions", "affine_map", "contributions"],
-    "keras_interp_rnn.callbacks": ["CarriedState", "Resumable"],
+    "keras_interp_rnn.analysis": [
+        "BackoffModel",
+        "Contributions",
+        "affine_map",
+        "contributions",
+        "input_output_jacobian",
+        "jacobian_singular_values",
+    ],
+    "keras_interp_rnn.callbacks": ["CarriedState", "JacobianHistograms", "Resumable"],
     "keras_interp_rnn.datasets": ["Windows", "text", "text8"],
-    "keras_interp_rnn.layers": ["ISAN", "ISANCell"],
+    "keras_interp_rnn.figures": [
+        "Progress",
+        "jacobian_histogram",
+        "jacobian_percentiles",
+        "latent_weights",
+        "metric_progress",
+    ],
+    "keras_interp_rnn.layers": ["CFN", "CFNCell", "ISAN", "ISANCell", "MinimalRNN", "MinimalRNNCell"],
 }
 
 

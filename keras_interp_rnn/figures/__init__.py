@@ -1,0 +1,14 @@
+"""The papers' figures, one matplotlib function each: data in, a `matplotlib.figure.Figure` out.
+
+Needs matplotlib, the extra `figures`. No window is opened: `figure.savefig("name.png")`, or let a notebook show it.
+"""
+
+from keras_interp_rnn.figures.minimal_rnn import (
+    Progress,
+    jacobian_histogram,
+    jacobian_percentiles,
+    latent_weights,
+    metric_progress,
+)
+
+__all__ = ["Progress", "jacobian_histogram", "jacobian_percentiles", "latent_weights", "metric_progress"]

@@ -1,0 +1,168 @@
+"""Figures 2 to 5 of Chen, "MinimalRNN", 2017, arXiv:1711.06788."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+PERCENTILES = (100.0, 93.32, 84.13, 69.15, 50.0, 30.85, 15.87, 6.68, 0.0)
+"""Figure 5's lines from top to bottom; those of TensorBoard's Distributions tab."""
+
+SMALLEST = 1e-12
+"""Singular values below it are drawn there: rounding, no information."""
+
+
+class Progress(NamedTuple):
+    """A metric through training: three sequences of the same length."""
+
+    steps: Sequence[float]
+    hours: Sequence[float]
+    values: Sequence[float]
+
+
+def jacobian_histogram(singular_values: Mapping[str, ArrayLike], lags: Sequence[int], bins: int = 48) -> Figure:
+    r"""Figure 4: singular values of $\partial h_T / \partial x_{T-k}$, a row per architecture, a column per lag k.
+
+    Args:
+        singular_values: architecture -> (lags, ...), as `analysis.jacobian_singular_values` returns them.
+        lags: k of each column.
+        bins: of the common logarithmic axis.
+
+    Raises:
+        ValueError: if there is no architecture, or one without a value per lag.
+    """
+    values = {name: _of_lags(name, array, lags) for name, array in singular_values.items()}
+    if not values:
+        raise ValueError("A histogram needs at least one architecture. Received: none.")
+    everything = np.concatenate([array.ravel() for array in values.values()])
+    low, high = np.floor(np.log10(everything.min())), np.ceil(np.log10(everything.max()))
+    edges = np.logspace(low, max(high, low + 1), bins + 1)
+    figure = Figure(figsize=(2.3 * len(lags) + 1, 1.5 * len(values) + 0.9), layout="constrained")
+    axes = figure.subplots(len(values), len(lags), sharex=True, sharey=True, squeeze=False)
+    for axis, lag in zip(axes[0], lags, strict=True):
+        axis.set_title(f"k = {lag}")
+    for row, (name, array) in zip(axes, values.items(), strict=True):
+        for axis, of_lag in zip(row, array, strict=True):
+            axis.hist(of_lag, edges, weights=np.full(of_lag.size, 1 / of_lag.size), color="tab:blue")
+            axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
+            axis.axvline(np.median(of_lag), color="tab:red", linewidth=1)
+            axis.set_xscale("log")
+        row[0].set_ylabel(name)
+    figure.supxlabel("singular value of $\\partial h_T / \\partial x_{T-k}$ (dotted: 1; red: median)", fontsize=10)
+    figure.supylabel("share", fontsize=10)
+    return figure
+
+
+def jacobian_percentiles(
+    steps: Mapping[str, Sequence[float]], singular_values: Mapping[str, ArrayLike], lags: Sequence[int]
+) -> Figure:
+    r"""Figure 5: the distribution of the singular values through training, a row per lag, a column per architecture.
+
+    Args:
+        steps: architecture -> training steps (points,).
+        singular_values: architecture -> (points, lags, ...).
+        lags: k of each row.
+
+    Raises:
+        ValueError: if steps and singular values do not fit together.
+    """
+    figure = Figure(figsize=(3.2 * len(steps) + 0.6, 2.2 * len(lags) + 0.8), layout="constrained")
+    axes = figure.subplots(len(lags), len(steps), sharex=False, sharey="row", squeeze=False)
+    for column, (name, at) in zip(axes.T, steps.items(), strict=True):
+        points = np.asarray(singular_values[name], float)
+        if len(points) != len(at):
+            raise ValueError(f"Every step needs its singular values. Received: {name}, {len(at)} and {len(points)}.")
+        by_lag = np.stack([_of_lags(name, point, lags) for point in points], axis=1)
+        for axis, of_lag in zip(column, by_lag, strict=True):
+            lines = np.percentile(of_lag, PERCENTILES, axis=1)
+            for upper, lower, shade in zip(lines[:4], lines[:-5:-1], (0.15, 0.3, 0.45, 0.6), strict=True):
+                axis.fill_between(at, lower, upper, color="tab:blue", alpha=shade, linewidth=0)
+            axis.plot(at, lines[4], color="black", linewidth=1.2)
+            axis.axhline(1, color="black", linewidth=0.8, linestyle=":")
+            axis.set_yscale("log")
+        column[0].set_title(name)
+        column[-1].set_xlabel("training steps")
+    for axis, lag in zip(axes[:, 0], lags, strict=True):
+        axis.set_ylabel(f"k = {lag}")
+    figure.suptitle(
+        "singular values of $\\partial h_T / \\partial x_{T-k}$: median, and 7 to 93 % and all", fontsize=10
+    )
+    return figure
+
+
+def latent_weights(
+    input_kernel: ArrayLike, recurrent_kernel: ArrayLike, blocks: Mapping[str, int] | None = None
+) -> Figure:
+    r"""Figure 3: $W_x$, which takes inputs to the latent space, above $U_h$, by which the state moves its gate.
+
+    Args:
+        input_kernel: (features, n), a row per input feature.
+        recurrent_kernel: (n, n) as the layer has it, row j for $h_{t-1}[j]$; drawn with a row per gate entry, as in
+            the paper.
+        blocks: name -> number of features, in order, for inputs that are put together from several.
+
+    Raises:
+        ValueError: if the shapes do not fit together.
+    """
+    inputs, recurrent = np.asarray(input_kernel, float), np.asarray(recurrent_kernel, float)
+    features, units = inputs.shape
+    blocks = blocks or {"input": features}
+    if recurrent.shape != (units, units) or sum(blocks.values()) != features:
+        raise ValueError(
+            "Weights must be (features, n) and (n, n), and blocks must add up to the features. Received: "
+            f"{inputs.shape}, {recurrent.shape}, {dict(blocks)}."
+        )
+    heights = [max(2.0, 6.0 * features / units), 6.0]
+    figure = Figure(figsize=(7.4, sum(heights) + 1.6), layout="constrained")
+    upper, lower = figure.subplots(2, 1, height_ratios=heights)
+    _heat_map(figure, upper, inputs, "$W_x$")
+    upper.set_xlabel("latent dimension")
+    starts = np.cumsum([0, *blocks.values()])
+    upper.set_yticks((starts[:-1] + starts[1:] - 1) / 2, list(blocks))
+    for start in starts[1:-1]:
+        upper.axhline(start - 0.5, color="black", linewidth=0.8)
+    _heat_map(figure, lower, recurrent.T, "$U_h$")
+    lower.set_xlabel("entry of $h_{t-1}$")
+    lower.set_ylabel("entry of the gate $u_t$")
+    return figure
+
+
+def metric_progress(curves: Mapping[str, Progress], metric: str = "MAP@20") -> Figure:
+    """Figure 2: a metric of several architectures, by training steps and by hours.
+
+    Args:
+        curves: architecture -> `Progress`.
+        metric: its name.
+    """
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    by_steps, by_hours = figure.subplots(1, 2, sharey=True)
+    for name, curve in curves.items():
+        by_steps.plot(curve.steps, curve.values, label=name)
+        by_hours.plot(curve.hours, curve.values, label=name)
+    by_steps.set_xlabel("training steps")
+    by_steps.set_ylabel(metric)
+    by_hours.set_xlabel("hours of training")
+    by_hours.legend(frameon=False)
+    return figure
+
+
+def _of_lags(name: str, values: ArrayLike, lags: Sequence[int]) -> NDArray[np.float64]:
+    """(lags, values), none below `SMALLEST`."""
+    array = np.asarray(values, float)
+    if len(array) != len(lags) or not array.size:
+        raise ValueError(f"Every lag needs its values, {len(lags)} rows. Received: {name}, shape {array.shape}.")
+    return np.maximum(array.reshape(len(lags), -1), SMALLEST)
+
+
+def _heat_map(figure: Figure, axis: object, matrix: NDArray[np.float64], title: str) -> None:
+    bound = float(np.abs(matrix).max()) or 1.0
+    image = axis.imshow(  # type: ignore[attr-defined]
+        matrix, aspect="auto", cmap="RdBu_r", norm=TwoSlopeNorm(0, -bound, bound), interpolation="nearest"
+    )
+    axis.set_title(title)  # type: ignore[attr-defined]
+    figure.colorbar(image, ax=axis, label="weight")  # type: ignore[arg-type]
