@@ -16,34 +16,10 @@ from pathlib import Path
 import quiet
 
 with quiet.standard_error():
-    import keras
     import numpy as np
 
-    from keras_interp_rnn import analysis, figures, layers
-    from keras_interp_rnn.reproduce import records
-
-
-def architectures(units: int, seed: int) -> dict[str, keras.layers.Layer]:
-    """Every matrix orthogonal and drawn by itself."""
-    seeds = iter(range(100 * seed, 100 * seed + 100))
-
-    def orthogonal() -> keras.initializers.Initializer:
-        return keras.initializers.Orthogonal(seed=next(seeds))
-
-    def encoder() -> keras.layers.Layer:
-        return keras.layers.Dense(units, "tanh", kernel_initializer=orthogonal())
-
-    both = {"kernel_initializer": orthogonal(), "recurrent_initializer": orthogonal()}
-    gru = keras.layers.GRU(units)
-    gru.build((None, None, units))
-    for weight in (gru.cell.kernel, gru.cell.recurrent_kernel):  # Keras draws the three gates as one matrix
-        weight.assign(np.concatenate([orthogonal()((units, units)) for _ in range(3)], axis=1))
-    return {
-        "vanilla": keras.layers.SimpleRNN(units, **both),
-        "GRU": gru,
-        "CFN": layers.CFN(units, **both),
-        "MinimalRNN": layers.MinimalRNN(units, encoder=encoder(), **both),
-    }
+    from keras_interp_rnn import analysis, figures
+    from keras_interp_rnn.reproduce import recommendation, records
 
 
 def main() -> None:
@@ -66,7 +42,8 @@ def main() -> None:
     found: dict[str, list[np.ndarray]] = {}
     for draw in range(args.draws):
         inputs = np.random.default_rng(draw).normal(scale=args.scale, size=(args.batch, args.length, args.units))
-        for name, layer in architectures(args.units, draw).items():
+        for name in recommendation.ARCHITECTURES:
+            layer = recommendation.recurrent_layer(name, args.units, args.units, seed=draw)
             values = analysis.jacobian_singular_values(layer, inputs.astype("float32"), args.lags)
             found.setdefault(name, []).append(values.reshape(len(args.lags), -1))
             print(f"draw {draw + 1} of {args.draws}: {name}", end="      \r", flush=True)

@@ -25,6 +25,11 @@ MAY_IMPORT = {
     "figures": {"matplotlib", f"{OURS}.figures", f"{OURS}.analysis"},
     "callbacks": {"keras", "tensorflow", "tensorboard", f"{OURS}.callbacks", f"{OURS}.analysis"},
     "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
+    "reproduce/recommendation.py": {
+        "keras",
+        "tensorflow",
+        *(f"{OURS}.{n}" for n in ("analysis", "datasets", "layers")),
+    },
     "reproduce": set(),
 }
 

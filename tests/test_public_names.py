@@ -17,7 +17,7 @@ PUBLIC = {
         "jacobian_singular_values",
     ],
     "keras_interp_rnn.callbacks": ["CarriedState", "JacobianHistograms", "Resumable"],
-    "keras_interp_rnn.datasets": ["Windows", "text", "text8"],
+    "keras_interp_rnn.datasets": ["Windows", "interactions", "text", "text8"],
     "keras_interp_rnn.figures": [
         "Progress",
         "jacobian_histogram",

@@ -109,8 +109,8 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
         )
     [layer] = found
     # The first of them are the sequences; mask and initial states follow.
-    until_layer = keras.Model(model.inputs[0] if len(model.inputs) == 1 else model.inputs, tree.flatten(layer.input)[0])
-    reads = until_layer(inputs)
+    read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
+    reads = keras.Model(read_by_model, tree.flatten(layer.input)[0])(inputs)
     return layer, reads, getattr(reads, "_keras_mask", None)
 
 

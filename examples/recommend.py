@@ -1,0 +1,135 @@
+"""Which item will a user meet next: four recurrent networks under one protocol.
+
+Trains a vanilla RNN, a GRU, a CFN and a MinimalRNN on sequences of items, keeps each one's best epoch by validation
+MAP@20, and prints MAP, recall and NDCG at 20 on held-out last items beside the seconds of training. Logs the singular
+values of the Jacobians through training to TensorBoard, writes one JSON record per run and the paper's figures 2, 3
+and 5. A finished run is not repeated.
+
+    python examples/recommend.py interactions.txt           # lines `user item [time]`, or `user item item ...`
+    python examples/recommend.py --synthetic 5000000 --users 2000 --epochs 1 --architectures MinimalRNN
+
+Reference: Chen, "MinimalRNN", 2017, arXiv:1711.06788, section 3.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import quiet
+
+with quiet.standard_error():
+    import keras
+    import numpy as np
+
+    from keras_interp_rnn import callbacks, datasets, figures
+    from keras_interp_rnn.reproduce import recommendation, records
+
+PROTOCOL = ("units", "batch", "epochs", "learning_rate", "longest", "negatives")
+
+
+def run(kind: str, seed: int, data, args: argparse.Namespace) -> dict:
+    path = Path(args.records) / f"recommend-{args.name}-{kind}-{seed}.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    train, validation, test = data.leave_one_out(args.longest)
+    model = recommendation.recommender(
+        kind, len(data.names), args.units, data.gaps is not None, seed=seed, negatives=args.negatives
+    )
+    batches = datasets.interactions.TrainingBatches(train, args.batch, seed=seed)
+    model.compile(keras.optimizers.Adam(args.learning_rate, global_clipnorm=1.0))
+    long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, args.longest) > max(args.lags))
+    probe = validation.histories.padded(long_enough[: args.probe])
+    watch = recommendation.Validation(validation, probe, args.lags)
+    logs = Path(args.runs) / args.name / f"{kind}-{seed}"
+    histograms = callbacks.JacobianHistograms(logs, probe, lags=args.lags)
+    print(f"\n{args.name}, {kind}, seed {seed}: {model.count_params():,} weights.")
+    model.fit(batches, epochs=args.epochs, verbose=args.verbose, shuffle=False, callbacks=[watch, histograms])
+    model.set_weights(watch.weights)
+    found = recommendation.metrics(recommendation.ranks(model, test))
+    model.save(logs / "model.keras")
+    if kind == "MinimalRNN":
+        cell, blocks = model.get_layer("recurrent").cell, {"item": args.units}
+        if data.gaps is not None:
+            blocks["time gap"] = args.units // 4
+        kernels = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
+        figures.latent_weights(*kernels, blocks).savefig(logs / "figure3.png", dpi=150)
+    record = {
+        "experiment": "recommend",
+        "data": {"name": args.name, "items": len(data.names), "interactions": len(data.items)},
+        "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
+        "protocol": {name: getattr(args, name) for name in PROTOCOL},
+        "result": {**found, "validation_map_20": watch.best, "seconds": watch.seconds},
+        "curve": watch.curve,
+        "environment": records.environment(),
+    }
+    records.write(path, record)
+    return record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", nargs="?", help="interactions, plain, .gz, .xz or .zip")
+    parser.add_argument("--synthetic", type=int, metavar="ITEMS", help="draw interactions with so many items instead")
+    parser.add_argument("--users", type=int, default=5000, help="of --synthetic")
+    parser.add_argument("--name", help="what the records call the data")
+    parser.add_argument("--architectures", nargs="+", default=list(recommendation.ARCHITECTURES))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--units", type=int, default=64)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--longest", type=int, default=500, help="interactions kept of a user")
+    parser.add_argument("--negatives", type=int, default=512, help="drawn for a batch")
+    parser.add_argument("--probe", type=int, default=16, help="sequences whose Jacobians are taken")
+    parser.add_argument("--lags", type=int, nargs="+", default=[0, 10, 25])
+    parser.add_argument("--runs", default="runs/recommend", help="models, TensorBoard logs and figures")
+    parser.add_argument("--records", default="runs/recommend/records", help="where the JSON records go")
+    parser.add_argument("--verbose", type=int, default=1, help="as in fit: 1 a progress bar, 2 a line per epoch")
+    parser.add_argument("--smoke", action="store_true", help="tiny, drawn at random, in a scratch folder")
+    args = parser.parse_args()
+    if args.smoke:
+        folder = tempfile.mkdtemp(prefix="recommend-")
+        args.synthetic, args.users, args.name, args.seeds, args.epochs, args.units = 50, 64, "smoke", [0], 2, 8
+        args.lags, args.probe, args.runs, args.records = [0, 5], 4, f"{folder}/runs", f"{folder}/records"
+    try:
+        if args.synthetic:
+            data = datasets.interactions.generate(args.synthetic, args.users, length=30)
+        elif args.file:
+            data = datasets.interactions.read(args.file)
+        else:
+            parser.error("give a file of interactions, or --synthetic ITEMS")
+        args.name = args.name or (Path(args.file).stem if args.file else "synthetic")
+        found = [run(kind, seed, data, args) for kind in args.architectures for seed in args.seeds]
+    except datasets.text.TextError as error:
+        print(f"recommend: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(f"\n{'':12}{'MAP@20':>9}{'recall@20':>11}{'NDCG@20':>9}{'seconds':>9}   (seed by seed)")
+    for record in found:
+        result = record["result"]
+        numbers = f"{result['map_20']:9.4f}{result['recall_20']:11.4f}{result['ndcg_20']:9.4f}{result['seconds']:9.0f}"
+        print(f"{record['model']['layer']:12}{numbers}")
+    draw(found, Path(args.runs) / args.name, args)
+
+
+def draw(found: list[dict], folder: Path, args: argparse.Namespace) -> None:
+    """Figures 2 and 5 from the first seed's records."""
+    first = {record["model"]["layer"]: record["curve"] for record in found if record["model"]["seed"] == args.seeds[0]}
+    progress = {
+        kind: figures.Progress(
+            [point["step"] for point in curve],
+            [point["seconds"] / 3600 for point in curve],
+            [point["map_20"] for point in curve],
+        )
+        for kind, curve in first.items()
+    }
+    figures.metric_progress(progress).savefig(folder / "figure2.png", dpi=150)
+    singular = {kind: [point["singular_values"] for point in curve] for kind, curve in first.items()}
+    steps = {kind: curve.steps for kind, curve in progress.items()}
+    figures.jacobian_percentiles(steps, singular, args.lags).savefig(folder / "figure5.png", dpi=150)
+    print(f"Figures: {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""The MinimalRNN paper's recommender: which item will a user meet next (Chen, 2017, section 3)?
+
+One protocol for every recurrent layer: items (and time gaps, where known) are embedded and read in order, and the state
+is compared with the embeddings of all items. Training draws negatives (sampled softmax), evaluation ranks the whole
+catalogue, in chunks. The backend is TensorFlow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.datasets import interactions
+
+ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
+TOP = 20
+PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Catalogue(keras.layers.Layer):
+    """Embeddings of all items: what the network reads, and what its state is compared with.
+
+    Args:
+        items: int > 0; ids from 1, the commonest first, as negatives are drawn log-uniformly; 0 for padding.
+        size: of an embedding.
+        negatives: items drawn for a batch, shared by all its targets.
+    """
+
+    def __init__(self, items: int, size: int, negatives: int = 512, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.items, self.size, self.negatives = items, size, negatives
+
+    def build(self, input_shape: Any = None) -> None:
+        normal = keras.initializers.RandomNormal(stddev=self.size**-0.5)
+        self.embeddings = self.add_weight(name="embeddings", shape=(self.items + 1, self.size), initializer=normal)
+        self.bias = self.add_weight(name="bias", shape=(self.items + 1,), initializer="zeros")
+        self.built = True
+
+    def call(self, ids: Any) -> Any:
+        return ops.take(self.embeddings, ids, axis=0)
+
+    def compute_mask(self, ids: Any, mask: Any = None) -> Any:
+        return ops.not_equal(ids, 0)
+
+    def loss(self, states: Any, targets: Any) -> Any:
+        """Mean sampled softmax cross-entropy, nats, over targets that are not padding: (..., size), int (...)."""
+        places = tf.where(targets > 0)
+        losses = tf.nn.sampled_softmax_loss(
+            weights=self.embeddings.value,
+            biases=self.bias.value,
+            labels=tf.cast(tf.gather_nd(targets, places), tf.int64)[:, None],
+            inputs=tf.gather_nd(states, places),
+            num_sampled=min(self.negatives, self.items),
+            num_classes=self.items + 1,
+        )
+        return tf.reduce_mean(losses)
+
+    def ranks(self, states: NDArray[np.float32], targets: NDArray[np.int32], chunk: int = 100_000) -> NDArray[np.int64]:
+        """Rank of each target among all items, from 1: states (rows, size), targets (rows,).
+
+        Ties, and scores that are no numbers, count against the target. The catalogue is scored `chunk` items at a time.
+        """
+        wanted = tf.reduce_sum(states * tf.gather(self.embeddings.value, targets), 1) + tf.gather(
+            self.bias.value, targets
+        )
+        ahead = np.zeros(len(targets), np.int64)
+        for first in range(1, self.items + 1, chunk):
+            ids = np.arange(first, min(first + chunk, self.items + 1))
+            scores = tf.matmul(states, self.embeddings.value[first : ids[-1] + 1], transpose_b=True)
+            below = (scores + self.bias.value[first : ids[-1] + 1]).numpy() < wanted.numpy()[:, None]
+            ahead += (~below & (ids != targets[:, None])).sum(axis=1)
+        return ahead + 1
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "items": self.items, "size": self.size, "negatives": self.negatives}
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Recommender(keras.Model):
+    """From histories to states (batch, time, size), trained by the catalogue's own loss: `compile(optimizer)`."""
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Any:
+        return self.get_layer("catalogue").loss(y_pred, y)
+
+
+def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
+    """One of `ARCHITECTURES`, every matrix orthogonal and drawn by itself, as in the paper."""
+    seeds = iter(range(100 * seed, 100 * seed + 100))
+
+    def orthogonal() -> keras.initializers.Initializer:
+        return keras.initializers.Orthogonal(seed=next(seeds))
+
+    both = {"kernel_initializer": orthogonal(), "recurrent_initializer": orthogonal()}
+    if kind == "vanilla":
+        return keras.layers.SimpleRNN(units, **both, **flags)
+    if kind == "CFN":
+        return layers.CFN(units, **both, **flags)
+    if kind == "MinimalRNN":
+        encoder = keras.layers.Dense(units, "tanh", kernel_initializer=orthogonal())
+        return layers.MinimalRNN(units, encoder=encoder, **both, **flags)
+    if kind != "GRU":
+        raise ValueError(f"The architectures are {ARCHITECTURES}. Received: {kind!r}.")
+    layer = keras.layers.GRU(units, **flags)
+    layer.build((None, None, features))
+    for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):  # Keras draws the three gates as one matrix
+        weight.assign(np.concatenate([orthogonal()((weight.shape[0], units)) for _ in range(3)], axis=1))
+    return layer
+
+
+def recommender(kind: str, items: int, units: int, with_gaps: bool, seed: int = 0, negatives: int = 512) -> Recommender:
+    """Items, and time gaps in a quarter as many features, through one recurrent layer, to states of `units`."""
+    keras.utils.set_random_seed(seed)
+    catalogue = Catalogue(items, units, negatives, name="catalogue")
+    inputs = {"items": keras.Input((None,), dtype="int32", name="items")}
+    read, features = catalogue(inputs["items"]), units
+    if with_gaps:
+        inputs["gaps"] = keras.Input((None,), dtype="int32", name="gaps")
+        features += units // 4
+        gaps = keras.layers.Embedding(interactions.GAPS, units // 4, name="gaps_embedding")(inputs["gaps"])
+        read = keras.layers.Concatenate()([read, gaps])
+    layer = recurrent_layer(kind, units, features, seed, return_sequences=True, name="recurrent")
+    return Recommender(inputs, layer(read))
+
+
+class Validation(keras.callbacks.Callback):
+    """Ranks held-out items after every epoch, and takes the singular values of the Jacobians on a fixed batch.
+
+    Args:
+        examples: to be ranked. probe: model inputs. lags: as `analysis.jacobian_singular_values`.
+
+    Attributes:
+        curve: per epoch the training steps and seconds so far, the metrics, and the singular values' percentiles
+            (`PERCENTILES`), a row per lag.
+        seconds: of training, without validation.
+        best: highest MAP so far. weights: the model's there.
+    """
+
+    def __init__(self, examples: interactions.Examples, probe: Any, lags: Sequence[int]) -> None:
+        super().__init__()
+        self.examples, self.probe, self.lags = examples, probe, lags
+        self.curve: list[dict[str, Any]] = []
+        self.seconds, self.best = 0.0, -1.0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._start = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        self.seconds += time.monotonic() - self._start
+        found = metrics(ranks(self.model, self.examples))
+        values = analysis.jacobian_singular_values(self.model, self.probe, self.lags).reshape(len(self.lags), -1)
+        self.curve.append(
+            {
+                "step": int(self.model.optimizer.iterations),
+                "seconds": self.seconds,
+                **found,
+                "singular_values": np.percentile(values, PERCENTILES, axis=1).T.tolist(),
+            }
+        )
+        if logs is not None:
+            logs.update({f"val_{name}": value for name, value in found.items()})
+        if found[f"map_{TOP}"] > self.best:
+            self.best, self.weights = found[f"map_{TOP}"], self.model.get_weights()
+
+
+def ranks(model: Recommender, examples: interactions.Examples, batch_size: int = 256) -> NDArray[np.int64]:
+    """Rank of every example's target, among all items, after its history."""
+    found = np.empty(len(examples.targets), np.int64)
+    run = tf.function(model, reduce_retracing=True)
+    for rows in examples.histories.batches(batch_size):
+        histories = examples.histories.padded(rows)
+        states = run({name: tf.constant(values) for name, values in histories.items()})
+        last = np.maximum((histories["items"] > 0).sum(axis=1) - 1, 0)
+        states = tf.gather(states, last, batch_dims=1)
+        found[rows] = model.get_layer("catalogue").ranks(states, examples.targets[rows])
+    return found
+
+
+def metrics(ranks: NDArray[np.int64], top: int = TOP) -> dict[str, float]:
+    """Means over examples with one relevant item each, at rank r >= 1 (Järvelin and Kekäläinen, 2002, for NDCG).
+
+    MAP@k: 1/r if r <= k, else 0. Recall@k: 1 if r <= k. NDCG@k: 1 / log2(1 + r) if r <= k.
+    """
+    hit = ranks <= top
+    return {
+        f"map_{top}": float(np.mean(hit / ranks)),
+        f"recall_{top}": float(np.mean(hit)),
+        f"ndcg_{top}": float(np.mean(hit / np.log2(1 + ranks))),
+    }
