@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 Tensor = Any
@@ -121,15 +122,16 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def independent(initializer: Any, k: int) -> Any:
-    """The k-th of several independent draws.
+    """The k-th of several independent draws: the initializer itself, then ones of other seeds.
 
-    Keras's random initializers draw the same numbers at every call (their seed is an integer even if none was given),
-    so draw k has seed + k.
+    Keras's random initializers draw the same numbers at every call (their seed is an integer even if none was given).
     """
     seed = getattr(initializer, "seed", None)
-    if not isinstance(seed, int):
+    if k == 0 or not isinstance(seed, int):
         return initializer
-    return type(initializer).from_config({**initializer.get_config(), "seed": seed + k})
+    # Not seed + k, which another weight's initializer may have.
+    [own] = np.random.SeedSequence([abs(seed), k]).generate_state(1)
+    return type(initializer).from_config({**initializer.get_config(), "seed": int(own)})
 
 
 def checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:

@@ -1,0 +1,102 @@
+"""The recommender's metrics by hand, its ranks by sorting, its loss and its layers."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn.datasets import interactions
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
+
+import tensorflow as tf
+
+from keras_interp_rnn.reproduce import recommendation
+
+
+def catalogue(items=7, size=3, seed=0, **arguments):
+    layer = recommendation.Catalogue(items, size, **arguments)
+    layer.build()
+    rng = np.random.default_rng(seed)
+    layer.set_weights([rng.normal(size=(items + 1, size)), rng.normal(size=items + 1)])
+    return layer
+
+
+def test_metrics_by_hand():
+    found = recommendation.metrics(np.array([1, 2, 20, 21]))
+    assert found["map_20"] == pytest.approx((1 + 1 / 2 + 1 / 20) / 4)
+    assert found["recall_20"] == pytest.approx(3 / 4)
+    assert found["ndcg_20"] == pytest.approx((1 + 1 / np.log2(3) + 1 / np.log2(21)) / 4)
+    assert recommendation.metrics(np.array([3, 1]), top=2) == pytest.approx(
+        {"map_2": 0.5, "recall_2": 0.5, "ndcg_2": 0.5}
+    )
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7, 100])
+def test_ranks_are_those_of_a_sort(chunk):
+    layer = catalogue()
+    states = np.random.default_rng(1).normal(size=(50, 3)).astype("float32")
+    targets = np.random.default_rng(2).integers(1, 8, size=50).astype("int32")
+    embeddings, bias = layer.get_weights()
+    scores = states @ embeddings[1:].T + bias[1:]
+    expected = [list(np.argsort(-row)).index(target - 1) + 1 for row, target in zip(scores, targets, strict=True)]
+    assert layer.ranks(states, targets, chunk).tolist() == expected
+
+
+def test_ties_and_scores_that_are_no_numbers_count_against_the_target():
+    layer = catalogue()
+    layer.set_weights([np.zeros((8, 3)), np.zeros(8)])
+    assert layer.ranks(np.ones((1, 3), "float32"), np.array([4], "int32")).tolist() == [7]
+    assert layer.ranks(np.full((1, 3), np.nan, "float32"), np.array([4], "int32")).tolist() == [7]
+
+
+def test_the_sampled_loss_estimates_the_whole_softmax():
+    layer = catalogue(items=40, negatives=40)
+    states = tf.constant(np.random.default_rng(1).normal(size=(1, 4, 3)), tf.float32)
+    targets = tf.constant([[3, 17, 0, 40]])
+    embeddings, bias = (tf.constant(w) for w in layer.get_weights())
+    logits = tf.matmul(states[0], embeddings, transpose_b=True) + bias
+    rows = [0, 1, 3]
+    exact = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.gather(targets[0], rows), tf.gather(logits, rows))
+    drawn = [layer.loss(states, targets).numpy() for _ in range(300)]
+    assert np.mean(drawn) == pytest.approx(np.mean(exact), abs=0.25)
+
+
+@pytest.mark.parametrize("kind", recommendation.ARCHITECTURES)
+def test_every_matrix_is_orthogonal_and_drawn_by_itself(kind):
+    layer = recommendation.recurrent_layer(kind, units=6, features=6, seed=1)
+    layer.build((None, None, 6))
+    matrices = [
+        block
+        for weight in layer.get_weights()
+        if weight.ndim == 2 and weight.shape[0] == 6
+        for block in np.split(weight, weight.shape[1] // 6, axis=1)
+    ]
+    for matrix in matrices:
+        np.testing.assert_allclose(matrix @ matrix.T, np.eye(6), atol=1e-5)
+    different = {tuple(np.round(matrix.ravel(), 4)) for matrix in matrices}
+    assert len(different) == len(matrices) == {"vanilla": 2, "GRU": 6, "CFN": 5, "MinimalRNN": 3}[kind]
+
+
+def test_an_unknown_architecture_is_named():
+    with pytest.raises(ValueError, match="'LSTM'"):
+        recommendation.recurrent_layer("LSTM", 4, 4, 0)
+
+
+@pytest.mark.slow
+def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
+    data = interactions.generate(items=60, users=400, length=12)
+    train, validation, _ = data.leave_one_out()
+    model = recommendation.recommender("MinimalRNN", 60, units=16, with_gaps=False)
+    model.compile(keras.optimizers.Adam(0.01))
+    probe = validation.histories.padded(np.arange(4))
+    watch = recommendation.Validation(validation, probe, lags=[0, 5])
+    model.fit(interactions.TrainingBatches(train, 50), epochs=12, verbose=0, shuffle=False, callbacks=[watch])
+    popular = np.bincount(data.items, minlength=61)[1:]
+    rank_by_popularity = 1 + (popular[None] > popular[validation.targets - 1][:, None]).sum(axis=1)
+    assert watch.best > 1.2 * recommendation.metrics(rank_by_popularity)["map_20"]
+    assert np.shape(watch.curve[0]["singular_values"]) == (2, 9)
+    ranks = recommendation.ranks(model, validation)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(recommendation.ranks(loaded, validation), ranks)
