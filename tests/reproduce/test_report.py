@@ -26,7 +26,7 @@ def test_the_committed_report_is_generated_from_the_committed_records():
 
 def test_every_figure_of_a_record_appears_beside_its_data_and_the_papers():
     text = report.results([record()])
-    assert "| mine | 8e4 | 53 | 78,785 | 1.900 | 1.950 | 1.92 | 2 M | 2.0 |" in text
+    assert "| mine | 8e4 | 53 | 78,785 | 1.900 | 1.950 | 1.92 | 2 M | 120 |" in text
     assert "`abababababababab…`. Not the whole text8." in text
     assert "commit `c0ffee`" in text
 
@@ -39,6 +39,34 @@ def test_rows_are_sorted_by_data_and_size():
     text = report.results([record("b", "1.28e6"), record("b", "8e4"), record("a", "3.2e5")])
     rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith(("| a", "| b"))]
     assert [[cell.strip() for cell in row] for row in rows] == [["a", "3.2e5"], ["b", "8e4"], ["b", "1.28e6"]]
+
+
+def test_jacobians_stand_by_scale_network_and_lag():
+    rows = {"GRU": {"p10_p50_p90": [[1e-3, 0.25, 0.5], [1e-9, 1e-7, 1e-5]]}}
+    given = {
+        "experiment": "jacobians_at_start",
+        "protocol": {"scale": 1.0, "lags": [0, 25]},
+        "result": rows,
+        "environment": records.environment(),
+    }
+    text = report.results([given])
+    assert "| k = 0 | k = 25 |" in text
+    assert "| 1 | GRU | 0.25 (1.0e-03 to 5.0e-01) | 1e-07 (1.0e-09 to 1.0e-05) |" in text
+
+
+def test_recommenders_are_averaged_over_their_seeds():
+    def of_seed(seed, score):
+        return {
+            "experiment": "recommend",
+            "data": {"name": "video"},
+            "model": {"layer": "GRU", "seed": seed},
+            "protocol": {"units": 64},
+            "result": {"map_20": score, "recall_20": 2 * score, "ndcg_20": score, "seconds": 100 + seed},
+            "environment": records.environment(),
+        }
+
+    text = report.results([of_seed(0, 0.1), of_seed(1, 0.2)])
+    assert "| video | GRU | 2 | 0.1500 ± 0.0707 | 0.3000 ± 0.1414 | 0.1500 ± 0.0707 | 100 |" in text
 
 
 def test_a_record_is_written_whole_or_not_at_all(tmp_path):
