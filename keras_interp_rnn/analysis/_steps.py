@@ -128,12 +128,12 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
             f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
             "shorter lag."
         )
-    kind = type(layer.cell).__name__
-    if kind == "ISANCell":
-        return _affine_steps(layer, sequences, read, steps)
-    if kind in ("MinimalRNNCell", "CFNCell"):
-        return _gated_steps(layer, sequences, read, steps)
-    return _any_steps(layer, sequences, read, steps)
+    ways = {
+        "keras_interp_rnn>ISANCell": _affine_steps,
+        "keras_interp_rnn>MinimalRNNCell": _gated_steps,
+        "keras_interp_rnn>CFNCell": _gated_steps,
+    }
+    return ways.get(_kind(layer.cell), _any_steps)(layer, sequences, read, steps)
 
 
 def output_in_state(layer: Any) -> Array:
@@ -228,7 +228,7 @@ def _gated_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
     cell = layer.cell
     recurrent = _float64(cell.recurrent_kernel)
     units = len(recurrent)
-    minimal = type(cell).__name__ == "MinimalRNNCell"
+    minimal = _kind(cell) == "keras_interp_rnn>MinimalRNNCell"
     latent, drive = cell.project(sequences.reshape(-1, *sequences.shape[2:]))
     both = np.concatenate([_float64(latent), _float64(drive)], axis=-1).reshape(*sequences.shape[:2], -1)
 
@@ -258,7 +258,7 @@ def _gated_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
 def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array]:
     """dz/dx (batch, n, features) and dd/dx (batch, G n, features) at one step."""
     inputs = _differentiable(inputs, cell)
-    if type(cell).__name__ == "CFNCell":
+    if _kind(cell) == "keras_interp_rnn>CFNCell":
         kernel, units = _float64(cell.kernel), cell.units
         candidate, _ = cell.project(inputs)
         slope = 1 - _float64(candidate) ** 2
@@ -340,6 +340,11 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
             "Embedding."
         )
     return inputs.astype(cell.variable_dtype)
+
+
+def _kind(cell: Any) -> str:
+    """The name under which a class was registered: a subclass that changes the step has another."""
+    return keras.saving.get_registered_name(type(cell))
 
 
 def _float64(x: Any) -> Array:
