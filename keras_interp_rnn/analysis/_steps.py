@@ -138,10 +138,11 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
 
 def output_in_state(layer: Any) -> Array:
     """dh/ds (n, s): which entries of the whole state are the output h. A cell's first state, of the topmost cell."""
-    cells = getattr(layer.cell, "cells", [layer.cell])
-    sizes = [[int(size) for size in tree.flatten(cell.state_size)] for cell in cells]
-    before, units = sum(map(sum, sizes[:-1])), sizes[-1][0]
-    return np.eye(units, sum(map(sum, sizes)), before)
+    top = layer.cell
+    while hasattr(top, "cells"):
+        top = top.cells[-1]
+    everything, of_top = (int(sum(tree.flatten(cell.state_size))) for cell in (layer.cell, top))
+    return np.eye(int(tree.flatten(top.state_size)[0]), everything, everything - of_top)
 
 
 def _states_before(
@@ -295,7 +296,7 @@ def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], ste
     cell = layer.cell
     dtype = cell.variable_dtype
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
-    template = cell.get_initial_state(batch_size=len(sequences))
+    template = layer.get_initial_state(batch_size=len(sequences))
     parts = tree.flatten(template)
     if any(len(part.shape) != 2 for part in parts):
         raise ValueError(
