@@ -18,7 +18,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn.analysis._weights import isan_weights
+from keras_interp_rnn.analysis._weights import checked_symbols, isan_weights
 from keras_interp_rnn.equations import isan, minimal_rnn
 
 Array = NDArray[np.float64]
@@ -108,10 +108,12 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
             "inputs."
         )
     [layer] = found
-    # The first of them are the sequences; mask and initial states follow.
+    # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
+    called_on = tree.flatten(layer.input)
     read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
-    reads = keras.Model(read_by_model, tree.flatten(layer.input)[0])(inputs)
-    return layer, reads, getattr(reads, "_keras_mask", None)
+    reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
+    masks = [part for part in others if keras.backend.standardize_dtype(part.dtype) == "bool"]
+    return layer, reads, masks[0] if masks else None
 
 
 def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
@@ -183,6 +185,8 @@ def _affine_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], 
     if sequences.ndim == 2:
         sequences = sequences[..., None]
     ids = np.issubdtype(sequences.dtype, np.integer) and sequences.shape[-1] == 1
+    if ids:
+        checked_symbols(sequences.ravel(), len(kernel))
     chosen = np.eye(len(kernel))[sequences[..., 0]] if ids else sequences.astype(np.float64)
 
     def step(state: Array, distribution: Array) -> Array:

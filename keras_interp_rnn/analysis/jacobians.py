@@ -83,8 +83,9 @@ def _jacobians(
         raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
     wanted = {_checked_lag(lag) for lag in lags}
     layer, sequences, read = recurrent_part(layer, inputs, mask)
-    product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
     for lag, step in enumerate(linear_steps(layer, sequences, read, max(wanted) + 1)):
+        if lag == 0:
+            product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
         if lag in wanted:
             yield lag, step.input(product) if with_respect_to == "input" else product
         if lag < max(wanted):
