@@ -20,6 +20,10 @@ from keras_interp_rnn.analysis._steps import linear_steps, output_in_state, recu
 
 Array = NDArray[np.float64]
 
+PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
+"""The nine lines of TensorBoard's Distributions tab and of the paper's figure 5: minimum, median, maximum, and half,
+one and one and a half standard deviations of a normal distribution to both sides."""
+
 
 def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, with_respect_to: str = "input") -> Array:
     r"""$\partial h_T / \partial x_{T-k}$, how the last state depends on the input k steps before.

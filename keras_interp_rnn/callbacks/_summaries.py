@@ -9,9 +9,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 from tensorboard.plugins.histogram import metadata
 
-PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
-"""The lines of TensorBoard's Distributions tab: minimum, median, maximum, and 0.5, 1 and 1.5 standard deviations of a
-normal distribution to both sides."""
+from keras_interp_rnn.analysis.jacobians import PERCENTILES
 
 
 def write_distribution(tag: str, values: NDArray[Any], step: int) -> None:

@@ -10,8 +10,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-PERCENTILES = (100.0, 93.32, 84.13, 69.15, 50.0, 30.85, 15.87, 6.68, 0.0)
-"""Figure 5's lines from top to bottom; those of TensorBoard's Distributions tab."""
+from keras_interp_rnn.analysis.jacobians import PERCENTILES
 
 SMALLEST = 1e-12
 """Singular values below it are drawn there: rounding, no information."""
@@ -79,7 +78,7 @@ def jacobian_percentiles(
             raise ValueError(f"Every step needs its singular values. Received: {name}, {len(at)} and {len(points)}.")
         by_lag = np.stack([_of_lags(name, point, lags) for point in points], axis=1)
         for axis, of_lag in zip(column, by_lag, strict=True):
-            lines = np.percentile(of_lag, PERCENTILES, axis=1)
+            lines = np.percentile(of_lag, PERCENTILES[::-1], axis=1)
             for upper, lower, shade in zip(lines[:4], lines[:-5:-1], (0.15, 0.3, 0.45, 0.6), strict=True):
                 axis.fill_between(at, lower, upper, color="tab:blue", alpha=shade, linewidth=0)
             axis.plot(at, lines[4], color="black", linewidth=1.2)

@@ -18,11 +18,11 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
 
 ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
 TOP = 20
-PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
