@@ -1,4 +1,10 @@
-"""Recurrent layers whose workings can be read exactly: a cell and a layer for each family."""
+"""Recurrent layers whose workings can be read exactly: a cell and a layer for each family.
+
+The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly and Hinton, 2015, arXiv:1504.00941):
+
+    keras.layers.SimpleRNN(units, recurrent_initializer="orthogonal")
+    keras.layers.SimpleRNN(units, activation="relu", recurrent_initializer="identity")
+"""
 
 from keras_interp_rnn.layers.cfn import CFN, CFNCell
 from keras_interp_rnn.layers.isan import ISAN, ISANCell
