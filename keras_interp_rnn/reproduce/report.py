@@ -62,7 +62,10 @@ def results(records: list[dict[str, Any]]) -> str:
 
 def _text8(records: list[dict[str, Any]]) -> str:
     records = sorted(records, key=lambda record: (record["data"]["name"], float(record["model"]["size"])))
-    heading = "\nRuns (Adam, cosine decay, clipping by the global norm, state carried across windows):\n\n"
+    heading = (
+        "\nRuns (Adam, the learning rate given here times the number of units, cosine decay, clipping by the global "
+        "norm, state carried across windows):\n\n"
+    )
     return TEXT8 + "".join(map(_row, records)) + "\n" + _data(records) + heading + _runs(records, _text8_name)
 
 
