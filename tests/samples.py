@@ -48,17 +48,8 @@ class Sample(NamedTuple):
     def outputs(
         self, start: np.ndarray | None = None, go_backwards: bool = False, zero_output_for_mask: bool = False
     ) -> np.ndarray:
-        """What a Keras RNN puts out: zero before the first unmasked step, then the last unmasked state (or zero)."""
-        result = self.states(start, go_backwards)
-        if self.mask is None:
-            return result
-        mask = self.mask[:, ::-1] if go_backwards else self.mask
-        for sequence in range(result.shape[0]):
-            for step in range(result.shape[1]):
-                begun = mask[sequence, : step + 1].any()
-                if not begun or (zero_output_for_mask and not mask[sequence, step]):
-                    result[sequence, step] = 0
-        return result
+        """What a Keras RNN puts out."""
+        return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def layer(self, **arguments: Any) -> ISAN:
         """A built layer with these weights, in float64 unless told otherwise."""
@@ -95,6 +86,22 @@ def sample(
         mask=None if mask is None else make_mask(mask, rng, batch, time),
         cotangent=rng.normal(size=(batch, time, units)),
     )
+
+
+def outputs_of(
+    states: np.ndarray, mask: np.ndarray | None, go_backwards: bool = False, zero_output_for_mask: bool = False
+) -> np.ndarray:
+    """What a Keras RNN puts out: zero before the first unmasked step, then the last unmasked state (or zero)."""
+    result = states.copy()
+    if mask is None:
+        return result
+    mask = mask[:, ::-1] if go_backwards else mask
+    for sequence in range(result.shape[0]):
+        for step in range(result.shape[1]):
+            begun = mask[sequence, : step + 1].any()
+            if not begun or (zero_output_for_mask and not mask[sequence, step]):
+                result[sequence, step] = 0
+    return result
 
 
 def make_symbols(read: tuple[int, ...], rng: np.random.Generator, batch: int, time: int) -> np.ndarray:

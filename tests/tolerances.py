@@ -11,6 +11,9 @@ TOLERANCES = {
     # Trajectories and gradients, sums of some thousand such: about 1e-14 seen.
     ("tensorflow", "float64"): 1e-10,
     ("jax", "float64"): 1e-10,  # with JAX_ENABLE_X64, see tests/conftest.py
+    # Keras 3.15: keras.ops.tanh goes through float32 on JAX, whatever it is given. The tests of networks with tanh ask
+    # for this bound, until the Keras named below.
+    ("jax, tanh", "float64"): 3e-6,
     # Keras 3.15: keras.ops.matmul, where and others go through float32 on torch, whatever they are given. To become
     # 1e-10 with the first Keras whose keras.backend.result_type("float64") is float64 there.
     ("torch", "float64"): 3e-6,

@@ -7,9 +7,6 @@ not carry the states of stateful layers (3.15): carrying is tested by calling th
 import copy
 import inspect
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -20,6 +17,7 @@ from keras import ops
 from keras_interp_rnn import losses
 from keras_interp_rnn.layers import ISAN, ISANCell
 from tests import autodiff
+from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, serialized
 from tests.oracles import isan as oracle
 from tests.samples import MASKS, Sample, sample
 from tests.tolerances import assert_close
@@ -440,13 +438,6 @@ class TestPrecision:
         np.testing.assert_allclose(numpy(ops.cast(outputs, "float32")), some.states(), atol=0.05 * scale)
 
 
-def next_symbols(units: int) -> tuple[np.ndarray, np.ndarray]:
-    """Texts in which each symbol is followed by the next, mostly."""
-    rng = np.random.default_rng(units)
-    text = (rng.integers(5, size=(16, 1)) + np.arange(12) + (rng.random((16, 12)) < 0.1)) % 5
-    return text[:, :-1].astype("int32"), text[:, 1:].astype("int32")
-
-
 class TestTraining:
     @every_path
     def test_fit_learns(self, path: str) -> None:
@@ -603,14 +594,6 @@ NON_DEFAULT = {
 KERAS_OWN = {"name": "some_isan", "trainable": False, "dtype": "mixed_bfloat16"}
 
 
-def serialized(name: str, value):
-    """An argument as it stands in a configuration that went through JSON."""
-    for kind in (keras.initializers, keras.regularizers, keras.constraints):
-        if name.endswith(kind.__name__.split(".")[-1].removesuffix("s")):
-            value = kind.serialize(kind.get(value))
-    return json.loads(json.dumps(value))
-
-
 class TestConfiguration:
     @pytest.mark.parametrize("kind", [ISAN, ISANCell])
     def test_every_argument_survives_the_configuration(self, kind: type) -> None:
@@ -653,28 +636,6 @@ class TestConfiguration:
         assert not np.allclose(numpy(clone(some.symbols)), numpy(model(some.symbols)))
         clone.set_weights(model.get_weights())
         assert_close(clone(some.symbols), some.states(go_backwards=True), "float64")
-
-
-IN_A_FRESH_PROCESS = """
-import sys
-
-import keras_interp_rnn
-import keras, numpy
-
-model_path, inputs_path, outputs_path = sys.argv[1:]
-model = keras.models.load_model(model_path)
-assert model.loss.name == "bits_per_symbol"
-numpy.save(outputs_path, keras.ops.convert_to_numpy(model(numpy.load(inputs_path))))
-"""
-
-
-def assert_same_in_a_fresh_process(model: keras.Model, inputs: np.ndarray, folder: Path) -> None:
-    paths = [folder / "model.keras", folder / "inputs.npy", folder / "outputs.npy"]
-    model.save(paths[0])
-    np.save(paths[1], inputs)
-    environment = {name: value for name, value in os.environ.items() if name != "JAX_ENABLE_X64"}
-    subprocess.run([sys.executable, "-c", IN_A_FRESH_PROCESS, *paths], env=environment, check=True, timeout=300)
-    assert_close(np.load(paths[2]), model(inputs), "float32")
 
 
 class TestSaving:

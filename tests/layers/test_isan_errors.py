@@ -1,22 +1,16 @@
 """What ISAN and ISANCell refuse, and the sentence they say: the rule, what came in, the remedy."""
 
-import re
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_interp_rnn.layers import ISAN, ISANCell
+from tests.layers.common import says
 from tests.samples import sample
 
 IDS = np.zeros((3, 7), "int32")
 DISTRIBUTION = np.full((3, 7, 5), 0.2, "float32")
-
-
-def says(*parts: str) -> str:
-    """A pattern of these sentences in this order, whatever stands between them."""
-    return ".*".join(re.escape(part) for part in parts)
 
 
 def layer(**arguments) -> ISAN:

@@ -1,0 +1,569 @@
+"""Jacobians of recurrent layers against sixth-order differences of the layers themselves, in float64."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops, tree
+
+from keras_interp_rnn import analysis, layers
+from tests.samples import make_mask
+from tests.tolerances import TOLERANCES, assert_close
+
+BACKEND = keras.backend.backend()
+BATCH, TIME, UNITS, FEATURES = 3, 8, 4, 5
+
+STENCIL = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+# Keras 3.15: on JAX its tanh goes through float32 whatever it is given, as its products do on torch.
+ROUNDED_LIKE = "tensorflow" if BACKEND == "tensorflow" else "torch"
+# What a sixth-order difference leaves out falls with STEP^6; the error of the function itself counts 1 / STEP times.
+STEP = 3e-3 if ROUNDED_LIKE == "tensorflow" else 0.05
+BOUND = TOLERANCES[ROUNDED_LIKE, "float64"] / STEP
+
+
+@keras.saving.register_keras_serializable("tests")
+class TwoStatesCell(keras.layers.Layer):
+    """A user's cell: two states of unequal size, a start that is not zero, no `training`."""
+
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.state_size = [units, 2]
+
+    def build(self, shape) -> None:
+        units, traces = self.state_size
+        self.kernel = self.add_weight(shape=(shape[-1], units))
+        self.recurrent_kernel = self.add_weight(shape=(units, units))
+        self.into_trace = self.add_weight(shape=(units, traces))
+        self.out_of_trace = self.add_weight(shape=(traces, units))
+
+    def call(self, inputs, states):
+        state, trace = states
+        moved = 0.5 * state + ops.sin(inputs @ self.kernel + state @ self.recurrent_kernel + trace @ self.out_of_trace)
+        return moved, [moved, 0.7 * trace + state @ self.into_trace]
+
+    def get_initial_state(self, batch_size=None):
+        return [ops.full((batch_size, size), 0.3, dtype=self.dtype) for size in self.state_size]
+
+
+class PlainCell(keras.layers.Layer):
+    """The user's cell in the documentation of keras.layers.RNN (3.15), which calls it MinimalRNNCell."""
+
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+        self.state_size = units
+
+    def build(self, input_shape) -> None:
+        self.kernel = self.add_weight(shape=(input_shape[-1], self.units), name="kernel")
+        self.recurrent_kernel = self.add_weight(shape=(self.units, self.units), name="recurrent_kernel")
+
+    def call(self, inputs, states):
+        output = ops.matmul(inputs, self.kernel) + ops.matmul(states[0], self.recurrent_kernel)
+        return output, [output]
+
+
+def deep_encoder() -> keras.Model:
+    float64 = {"dtype": "float64"}
+    hidden = keras.layers.Dense(6, "softplus", **float64)
+    return keras.Sequential([keras.Input((FEATURES,), **float64), hidden, keras.layers.Dense(UNITS, **float64)])
+
+
+def stack() -> keras.layers.StackedRNNCells:
+    cells = [keras.layers.LSTMCell(3, dtype="float64"), layers.MinimalRNNCell(UNITS, dtype="float64")]
+    return keras.layers.StackedRNNCells(cells, dtype="float64")
+
+
+KINDS: dict[str, Callable[..., keras.layers.RNN]] = {
+    "MinimalRNN": lambda **flags: layers.MinimalRNN(UNITS, **flags),
+    "MinimalRNN, deep encoder": lambda **flags: layers.MinimalRNN(UNITS, deep_encoder(), **flags),
+    "CFN": lambda **flags: layers.CFN(UNITS, **flags),
+    "ISAN": lambda **flags: layers.ISAN(UNITS, FEATURES, **flags),
+    "GRU": lambda **flags: keras.layers.GRU(UNITS, **flags),
+    "GRU, reset first": lambda **flags: keras.layers.GRU(UNITS, reset_after=False, **flags),
+    "LSTM": lambda **flags: keras.layers.LSTM(UNITS, **flags),
+    # Keras 3.15: a SimpleRNN of tanh in float64 does not run on JAX.
+    "SimpleRNN": lambda **flags: keras.layers.SimpleRNN(UNITS, "silu", **flags),
+    "own cell": lambda **flags: keras.layers.RNN(TwoStatesCell(UNITS, dtype="float64"), **flags),
+    "stack": lambda **flags: keras.layers.RNN(stack(), **flags),
+}
+OWN = ("MinimalRNN", "MinimalRNN, deep encoder", "CFN", "ISAN")
+# seed, mask, go_backwards, lag
+CASES = [
+    (0, None, False, 0),
+    (1, "inner", True, 1),
+    (2, "trailing", False, 3),
+    (3, "leading", True, 2),
+    (4, "scattered", False, 4),
+    (5, None, True, 5),
+]
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_case = pytest.mark.parametrize(("seed", "mask", "go_backwards", "lag"), CASES)
+
+
+def built(kind: str, seed: int = 0, **flags: Any) -> keras.layers.RNN:
+    """With random asymmetric weights; puts out its states too."""
+    layer = KINDS[kind](**{"dtype": "float64", "return_state": True, **flags})
+    layer(np.zeros((1, 2, FEATURES)))
+    rng = np.random.default_rng(seed)
+    layer.set_weights([rng.normal(size=weight.shape) * 0.6 for weight in layer.get_weights()])
+    return layer
+
+
+def sequences(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, 1]).normal(size=(BATCH, TIME, FEATURES))
+
+
+def masked(kind: str | None, seed: int = 0) -> np.ndarray | None:
+    rng = np.random.default_rng([seed, 2])
+    if kind != "scattered":
+        return None if kind is None else make_mask(kind, rng, BATCH, TIME)
+    return np.array([rng.permutation(TIME) >= 3 for _ in range(BATCH)])  # five steps are read
+
+
+def ranks_read(mask: np.ndarray | None, go_backwards: bool) -> tuple[np.ndarray, np.ndarray]:
+    """In which order steps are read (time,), and which are (batch, time)."""
+    ranks = np.arange(TIME)[::-1] if go_backwards else np.arange(TIME)
+    return ranks, np.ones((BATCH, TIME), bool) if mask is None else mask
+
+
+def position(mask: np.ndarray | None, go_backwards: bool, lag: int) -> np.ndarray:
+    """(batch,), where the step lies that each sequence reads `lag` read steps before its last."""
+    ranks, read = ranks_read(mask, go_backwards)
+    return np.array([sorted(np.flatnonzero(row), key=lambda t: ranks[t])[-1 - lag] for row in read])
+
+
+def differences(function: Callable[[np.ndarray, np.ndarray], Any], at: np.ndarray) -> np.ndarray:
+    """df/dx (rows, outputs, entries) at rows (rows, entries); `function(x, row)` takes any number of moved rows."""
+    rows, entries = at.shape
+    moved = at[:, None, None] + STEP * np.array(list(STENCIL))[:, None, None] * np.eye(entries)
+    row = np.repeat(np.arange(rows), len(STENCIL) * entries)
+    values = ops.convert_to_numpy(function(moved.reshape(-1, entries), row)).reshape(*moved.shape[:3], -1)
+    return np.einsum("s,rseo->roe", list(STENCIL.values()), values) / STEP
+
+
+def by_input(layer: keras.layers.RNN, inputs: np.ndarray, mask: np.ndarray | None, lag: int) -> np.ndarray:
+    where = position(mask, layer.go_backwards, lag)
+
+    def last_output(moved: np.ndarray, row: np.ndarray) -> Any:
+        changed = inputs[row]
+        changed[np.arange(len(row)), where[row]] = moved.reshape(-1, *inputs.shape[2:])
+        return layer(changed, mask=None if mask is None else mask[row])[0]
+
+    return differences(last_output, inputs[np.arange(BATCH), where].reshape(BATCH, -1))
+
+
+def by_state(layer: keras.layers.RNN, inputs: np.ndarray, mask: np.ndarray | None, lag: int) -> np.ndarray:
+    """Reads up to the lag, moves the state, reads the rest."""
+    ranks, read = ranks_read(mask, layer.go_backwards)
+    passed = ranks <= ranks[position(mask, layer.go_backwards, lag)][:, None]
+    parts = [ops.convert_to_numpy(part) for part in tree.flatten(layer(inputs, mask=read & passed)[1:])]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    template = layer.get_initial_state(BATCH)
+    of_topmost = 2 if len(parts) == 3 else 0  # h and c of the LSTM below, then the state of the cell on top
+
+    def last_state(moved: np.ndarray, row: np.ndarray) -> Any:
+        start = tree.pack_sequence_as(template, [ops.convert_to_tensor(part) for part in np.split(moved, ends, axis=1)])
+        return tree.flatten(layer(inputs[row], mask=(read & ~passed)[row], initial_state=start)[1:])[of_topmost]
+
+    return differences(last_state, np.concatenate(parts, axis=1))
+
+
+def assert_same(found: np.ndarray, expected: np.ndarray) -> None:
+    assert found.dtype == np.float64
+    assert_close(found, expected, "float64", ROUNDED_LIKE)
+
+
+def assert_is_difference(found: np.ndarray, expected: np.ndarray) -> None:
+    assert found.dtype == np.float64
+    assert found.shape == expected.shape
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(found, expected, rtol=0, atol=BOUND * max(1.0, np.abs(expected).max()))
+
+
+class TestValues:
+    @every_kind
+    @every_case
+    def test_by_the_input(self, kind: str, seed: int, mask: str | None, go_backwards: bool, lag: int) -> None:
+        layer, inputs, read = built(kind, seed, go_backwards=go_backwards), sequences(seed), masked(mask, seed)
+        found = analysis.input_output_jacobian(layer, inputs, lag, read)
+        assert_is_difference(found, by_input(layer, inputs, read, lag))
+
+    @every_kind
+    @every_case
+    def test_by_the_whole_state(self, kind: str, seed: int, mask: str | None, go_backwards: bool, lag: int) -> None:
+        layer, inputs, read = built(kind, seed, go_backwards=go_backwards), sequences(seed), masked(mask, seed)
+        found = analysis.input_output_jacobian(layer, inputs, lag, read, with_respect_to="state")
+        assert_is_difference(found, by_state(layer, inputs, read, lag))
+
+    @pytest.mark.parametrize("name", ["PlainCell", "MinimalRNNCell", "CFNCell", "ISANCell"])
+    @pytest.mark.parametrize("with_respect_to", ["input", "state"])
+    def test_a_users_cell_may_have_any_name_and_no_initial_state(self, name: str, with_respect_to: str) -> None:
+        cell = type(name, (PlainCell,), {})(UNITS, dtype="float64")
+        layer, inputs = keras.layers.RNN(cell, dtype="float64", return_state=True), sequences()
+        expected = {"input": by_input, "state": by_state}[with_respect_to](layer, inputs, None, 2)
+        found = analysis.input_output_jacobian(layer, inputs, 2, with_respect_to=with_respect_to)
+        assert_is_difference(found, expected)
+
+    def test_the_state_of_a_stack_in_a_stack_is_that_of_the_topmost_cell(self) -> None:
+        flags = {"dtype": "float64"}
+        above = keras.layers.StackedRNNCells([keras.layers.GRUCell(n, **flags) for n in (2, UNITS)], **flags)
+        cell = keras.layers.StackedRNNCells([keras.layers.GRUCell(3, **flags), above], **flags)
+        layer, inputs = keras.layers.RNN(cell, return_state=True, **flags), sequences()
+        assert_is_difference(analysis.input_output_jacobian(layer, inputs, 2), by_input(layer, inputs, None, 2))
+
+    def test_by_steps_of_several_axes(self) -> None:
+        encoder = keras.Sequential(
+            [
+                keras.Input((2, 3), dtype="float64"),
+                keras.layers.Flatten(dtype="float64"),
+                keras.layers.Dense(UNITS, "tanh", dtype="float64"),
+            ]
+        )
+        layer = layers.MinimalRNN(UNITS, encoder, dtype="float64", return_state=True)
+        inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, 2, 3))
+        found = analysis.input_output_jacobian(layer, inputs, 2)
+        assert found.shape == (BATCH, UNITS, 6)
+        assert_is_difference(found, by_input(layer, inputs, None, 2))
+
+    @pytest.mark.parametrize("mask", [None, "scattered"])
+    def test_ids_of_an_isan_are_one_hot_vectors(self, mask: str | None) -> None:
+        layer, read = built("ISAN"), masked(mask)
+        ids = np.random.default_rng(0).integers(0, FEATURES, (BATCH, TIME))
+        for wanted in ("input", "state"):
+            expected = analysis.input_output_jacobian(layer, np.eye(FEATURES)[ids], 2, read, wanted)
+            for given in (ids, ids[..., None], ids.astype("uint8")):
+                assert_same(analysis.input_output_jacobian(layer, given, 2, read, wanted), expected)
+
+    def test_by_the_state_behind_ids_that_an_encoder_embeds(self) -> None:
+        encoder = keras.layers.Embedding(7, UNITS, "normal", dtype="float64")
+        layer = layers.MinimalRNN(UNITS, encoder, dtype="float64", return_state=True)
+        ids = np.random.default_rng(0).integers(0, 7, (BATCH, TIME))
+        found = analysis.input_output_jacobian(layer, ids, 3, with_respect_to="state")
+        assert_is_difference(found, by_state(layer, ids, None, 3))
+
+    @pytest.mark.parametrize("kind", OWN)
+    @pytest.mark.parametrize("with_respect_to", ["input", "state"])
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_the_closed_form_is_what_the_backend_differentiates(
+        self, kind: str, with_respect_to: str, seed: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        layer, inputs, read = built(kind, seed), sequences(seed), masked("scattered", seed)
+        asked = [(layer, inputs, lag, read, with_respect_to) for lag in (0, 1, 4)]
+        closed = [analysis.input_output_jacobian(*question) for question in asked]
+        monkeypatch.setattr(layer.cell, "__class__", type("Foreign", (type(layer.cell),), {}))
+        for question, expected in zip(asked, closed, strict=True):
+            assert_same(analysis.input_output_jacobian(*question), expected)
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "LSTM", "own cell"])
+    @pytest.mark.parametrize("with_respect_to", ["input", "state"])
+    def test_singular_values_are_those_of_the_jacobians(self, kind: str, with_respect_to: str) -> None:
+        layer, inputs, read, lags = built(kind), sequences(), masked("inner"), np.array([3, 0, 1, 3])
+        found = analysis.jacobian_singular_values(layer, inputs, lags, read, with_respect_to)
+        assert found.shape == (4, BATCH, UNITS)
+        assert (np.diff(found, axis=-1) <= 0).all()
+        for lag, values in zip(lags, found, strict=True):
+            jacobian = analysis.input_output_jacobian(layer, inputs, lag, read, with_respect_to)
+            assert_same(values, np.linalg.svd(jacobian, compute_uv=False))
+
+    @pytest.mark.parametrize("features", [2, 6])
+    def test_there_are_as_many_singular_values_as_the_smaller_side_has_entries(self, features: int) -> None:
+        inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, features))
+        assert analysis.jacobian_singular_values(layers.CFN(UNITS), inputs, [0]).shape == (
+            1,
+            BATCH,
+            min(UNITS, features),
+        )
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "GRU"])
+    def test_other_sequences_of_the_batch_and_steps_not_read_change_nothing(self, kind: str) -> None:
+        layer, inputs, read = built(kind), sequences(), masked("scattered")
+        expected = analysis.input_output_jacobian(layer, inputs, 2, read)
+        assert_same(analysis.input_output_jacobian(layer, inputs[1:2], 2, read[1:2]), expected[1:2])
+        inputs[~read] = 9.0
+        np.testing.assert_array_equal(analysis.input_output_jacobian(layer, inputs, 2, read), expected)
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "LSTM"])
+    def test_a_stateful_layer_is_read_from_its_initial_state_and_keeps_the_one_it_carries(self, kind: str) -> None:
+        inputs = sequences()
+        layer = built(kind, return_state=False)
+        expected = analysis.input_output_jacobian(layer, inputs, 2)
+        carrying = KINDS[kind](dtype="float64", stateful=True)
+        carrying.build(inputs.shape)
+        carrying.set_weights(layer.get_weights())
+        carrying(inputs)
+        carried = [ops.convert_to_numpy(state) for state in carrying.states]
+        np.testing.assert_array_equal(analysis.input_output_jacobian(carrying, inputs, 2), expected)
+        for found, before in zip(carrying.states, carried, strict=True):
+            np.testing.assert_array_equal(ops.convert_to_numpy(found), before)
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "LSTM", "GRU"])
+    def test_dropout_has_no_part_in_it(self, kind: str) -> None:
+        layer, inputs = built(kind), sequences()
+        dropping = KINDS[kind](dtype="float64", dropout=0.5, recurrent_dropout=0.5)
+        dropping.build(inputs.shape)
+        for weight, value in zip(dropping.trainable_weights, layer.get_weights(), strict=True):
+            weight.assign(value)
+        expected = analysis.input_output_jacobian(layer, inputs, 2)
+        assert_same(analysis.input_output_jacobian(dropping, inputs, 2), expected)
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "LSTM", "GRU", "SimpleRNN"])
+    def test_half_precision_comes_close(self, kind: str) -> None:
+        inputs = sequences()
+        single, half = (built(kind, dtype=dtype) for dtype in ("float32", "mixed_float16"))
+        for wanted in ("input", "state"):
+            expected = analysis.input_output_jacobian(single, inputs, 3, with_respect_to=wanted)
+            found = analysis.input_output_jacobian(half, inputs, 3, with_respect_to=wanted)
+            # Some ten roundings to 11 bits on the way through four steps.
+            bound = 10 * np.finfo(np.float16).eps * max(1.0, np.abs(expected).max())
+            np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+
+
+class TestMinimalRNN:
+    """What the paper's eq. 4 says of the step Jacobian D_u + D_{(h - z) u (1 - u)} U_h."""
+
+    @pytest.mark.parametrize("lag", [0, 1, 5])
+    def test_a_constant_gate_multiplies_the_state_at_every_step(self, lag: int) -> None:
+        gate = np.array([0.1, 0.5, 0.9, 0.7])
+        layer = built("MinimalRNN")
+        for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):
+            weight.assign(np.zeros(weight.shape))
+        layer.cell.bias.assign(np.log(gate / (1 - gate)))
+        found = analysis.input_output_jacobian(layer, sequences(), lag, with_respect_to="state")
+        assert_same(found, np.tile(np.diag(gate**lag), (BATCH, 1, 1)))
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_an_orthogonal_matrix_bounds_it_by_nine_eighths(self, seed: int) -> None:
+        # Each row is u + |h - z| u (1 - u) at most, and |h - z| < 2: no more than 9/8, at u = 3/4.
+        layer, inputs = built("MinimalRNN", seed), 4 * sequences(seed)
+        layer.cell.recurrent_kernel.assign(np.linalg.qr(layer.cell.recurrent_kernel.numpy())[0])
+        before = ops.convert_to_numpy(layer(inputs[:, :-1])[0])
+        kernel, recurrent, bias = (
+            ops.convert_to_numpy(w) for w in (layer.cell.kernel, layer.cell.recurrent_kernel, layer.cell.bias)
+        )
+        latent = ops.convert_to_numpy(layer.encoder(inputs[:, -1]))
+        gate = 1 / (1 + np.exp(-(before @ recurrent + latent @ kernel + bias)))
+        largest = analysis.jacobian_singular_values(layer, inputs, [1], with_respect_to="state")[0, :, 0]
+        bound = (gate + np.abs(before - latent) * gate * (1 - gate)).max(axis=1)
+        assert (largest <= bound + TOLERANCES[ROUNDED_LIKE, "float64"]).all()
+        assert (bound < 9 / 8).all()
+
+    def test_the_bound_of_one_in_the_paper_can_be_exceeded(self) -> None:
+        # A state near 1 and a latent near -1, at a gate of 3/4.
+        layer = built("MinimalRNN")
+        layer.cell.recurrent_kernel.assign(np.eye(UNITS))
+        layer.cell.kernel.assign(-3 * np.eye(UNITS))
+        layer.cell.bias.assign(np.full(UNITS, np.log(3) - 4))
+        layer.encoder.kernel.assign(np.eye(FEATURES, UNITS))
+        layer.encoder.bias.assign(np.zeros(UNITS))
+        inputs = np.full((1, TIME, FEATURES), 20.0)
+        inputs[:, -1] = -20
+        largest = analysis.jacobian_singular_values(layer, inputs, [1], with_respect_to="state")[0, 0, 0]
+        assert largest == pytest.approx(9 / 8, abs=1e-5)
+
+
+def ids_with_padding() -> np.ndarray:
+    ids = np.random.default_rng(0).integers(1, 6, (BATCH, TIME))
+    ids[0, 6:] = ids[1, :2] = ids[2, 3] = 0
+    return ids
+
+
+def embedded(recurrent: list[keras.layers.Layer], with_input: bool = True) -> keras.Model:
+    embedding = keras.layers.Embedding(6, FEATURES, "normal", mask_zero=True)
+    given = [keras.Input((None,), dtype="int32")] if with_input else []
+    return keras.Sequential([*given, embedding, keras.layers.Dropout(0.5), *recurrent, keras.layers.Dense(2)])
+
+
+def functional() -> keras.Model:
+    ids = keras.Input((None,), dtype="int32")
+    other = keras.Input((2,))
+    x = keras.layers.Embedding(6, FEATURES, "normal", mask_zero=True)(ids)
+    x = keras.layers.GRU(UNITS)(x)
+    return keras.Model([ids, other], keras.layers.Dense(2)(keras.layers.Concatenate()([x, other])))
+
+
+class TestModels:
+    @staticmethod
+    def assert_same_as_the_layer(model: keras.Model, inputs: Any) -> None:
+        [embedding] = [part for part in model.layers if isinstance(part, keras.layers.Embedding)]
+        [layer] = [part for part in model.layers if isinstance(part, keras.layers.RNN)]
+        ids = ids_with_padding()
+        expected = analysis.jacobian_singular_values(layer, embedding(ids), [0, 2], ids != 0)
+        np.testing.assert_allclose(analysis.jacobian_singular_values(model, inputs, [0, 2]), expected, rtol=1e-6)
+        one_lag = analysis.input_output_jacobian(layer, embedding(ids), 2, ids != 0)
+        np.testing.assert_allclose(analysis.input_output_jacobian(model, inputs, 2), one_lag, rtol=0, atol=1e-6)
+
+    @pytest.mark.parametrize("layer", [layers.MinimalRNN, layers.CFN, keras.layers.LSTM])
+    @pytest.mark.parametrize("with_input", [True, False])
+    def test_a_sequential_model_is_read_up_to_its_layer_with_its_own_mask(self, layer: type, with_input: bool) -> None:
+        model = embedded([layer(UNITS)], with_input)
+        analysis.input_output_jacobian(model, ids_with_padding(), 2)  # builds one that has no input yet
+        self.assert_same_as_the_layer(model, ids_with_padding())
+
+    def test_a_functional_model_too(self) -> None:
+        self.assert_same_as_the_layer(functional(), [ids_with_padding(), np.ones((BATCH, 2))])
+
+    def test_a_model_that_takes_its_inputs_by_name(self) -> None:
+        ids, other = keras.Input((None,), dtype="int32", name="ids"), keras.Input((2,), name="other")
+        x = keras.layers.GRU(UNITS)(keras.layers.Embedding(6, FEATURES, "normal", mask_zero=True)(ids))
+        model = keras.Model({"ids": ids, "other": other}, keras.layers.Concatenate()([x, other]))
+        self.assert_same_as_the_layer(model, {"other": np.ones((BATCH, 2)), "ids": ids_with_padding()})
+
+    def test_a_mask_that_the_layer_is_given_in_the_model(self) -> None:
+        given, mask = keras.Input((TIME, FEATURES)), keras.Input((TIME,), dtype="bool")
+        layer, read = layers.CFN(UNITS), masked("trailing")
+        model = keras.Model([given, mask], layer(given, mask=mask))
+        expected = analysis.input_output_jacobian(layer, sequences(), 2, read)
+        np.testing.assert_allclose(
+            analysis.input_output_jacobian(model, [sequences(), read], 2), expected, rtol=0, atol=1e-6
+        )
+
+    def test_a_layer_that_reads_the_inputs_themselves(self) -> None:
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(UNITS, 6), keras.layers.Dense(2)])
+        ids = ids_with_padding()
+        expected = analysis.input_output_jacobian(model.layers[0], ids, 3)
+        np.testing.assert_array_equal(analysis.input_output_jacobian(model, ids, 3), expected)
+
+    @pytest.mark.parametrize("recurrent", [[], ["LSTM", "GRU"], ["GRU", "Bidirectional"]])
+    def test_a_model_with_another_number_of_layers_is_refused(self, recurrent: list[str]) -> None:
+        parts = {
+            "LSTM": lambda: keras.layers.LSTM(3, return_sequences=True, name="LSTM"),
+            "GRU": lambda: keras.layers.GRU(3, return_sequences=True, name="GRU"),
+            "Bidirectional": lambda: keras.layers.Bidirectional(keras.layers.GRU(3), name="Bidirectional"),
+        }
+        names = rf"\[{', '.join(repr(name) for name in recurrent)}\]"
+        with pytest.raises(
+            ValueError, match=rf"One recurrent layer of a model.*Received: .* with {names}.*pass the layer"
+        ):
+            analysis.input_output_jacobian(embedded([parts[name]() for name in recurrent]), ids_with_padding(), 1)
+
+    def test_a_subclassed_model_is_refused(self) -> None:
+        class Own(keras.Model):
+            def __init__(self) -> None:
+                super().__init__()
+                self.recurrent = layers.CFN(UNITS)
+
+            def call(self, x):
+                return self.recurrent(x)
+
+        sentence = (
+            r"known of Sequential and functional models. Received: own.*, a Own. Pass the layer and its own inputs"
+        )
+        with pytest.raises(ValueError, match=sentence):
+            analysis.input_output_jacobian(Own(), sequences(), 1)
+
+    def test_a_mask_besides_a_model_is_refused(self) -> None:
+        model, ids = embedded([layers.CFN(UNITS)]), ids_with_padding()
+        with pytest.raises(ValueError, match=r"A model makes its own mask. Received: a mask.*Pass the layer itself"):
+            analysis.input_output_jacobian(model, ids, 1, ids != 0)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("lag", [-1, 2.0, True, "1", None, np.float64(1)])
+    def test_a_lag_that_is_no_number_of_steps(self, lag: Any) -> None:
+        with pytest.raises(ValueError, match=rf"a number of steps, an int >= 0. Received: {re.escape(repr(lag))}."):
+            analysis.input_output_jacobian(built("CFN"), sequences(), lag)
+        with pytest.raises(ValueError, match="A lag is a number of steps"):
+            analysis.jacobian_singular_values(built("CFN"), sequences(), [0, lag])
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "LSTM"])
+    def test_a_lag_beyond_the_steps_read(self, kind: str) -> None:
+        layer, inputs, read = built(kind), sequences(), np.ones((BATCH, TIME), bool)
+        analysis.input_output_jacobian(layer, inputs, TIME - 1)
+        with pytest.raises(
+            ValueError, match=rf"A lag of {TIME} needs {TIME + 1} steps.*sequence 0 with {TIME} \(of {TIME}"
+        ):
+            analysis.input_output_jacobian(layer, inputs, TIME)
+        read[1, 2:6] = False
+        sentence = (
+            r"A lag of 4 needs 5 steps that are read. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
+        )
+        with pytest.raises(ValueError, match=sentence):
+            analysis.jacobian_singular_values(layer, inputs, [0, 4], read)
+
+    def test_no_lag(self) -> None:
+        with pytest.raises(ValueError, match=r"lags must name at least one lag. Received: none"):
+            analysis.jacobian_singular_values(built("CFN"), sequences(), [])
+
+    def test_a_bidirectional_layer(self) -> None:
+        layer = keras.layers.Bidirectional(layers.CFN(UNITS), name="both_ways")
+        with pytest.raises(
+            ValueError, match=r"no one state.*Received: both_ways. Pass its forward_layer or its backward"
+        ):
+            analysis.input_output_jacobian(layer, sequences(), 1)
+        for part in (layer.forward_layer, layer.backward_layer):
+            assert analysis.input_output_jacobian(part, sequences(), 1).shape == (BATCH, UNITS, FEATURES)
+
+    @pytest.mark.parametrize("layer", [keras.layers.Dense(2), layers.CFNCell(2), None])
+    def test_what_is_not_recurrent(self, layer: Any) -> None:
+        with pytest.raises(
+            ValueError, match=r"read off a recurrent layer.*Received: .*Pass the layer itself, or keras.lay"
+        ):
+            analysis.input_output_jacobian(layer, sequences(), 1)
+
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "GRU"])
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_weights_that_are_not_finite(self, kind: str, value: float) -> None:
+        layer = built(kind)
+        weight = layer.cell.recurrent_kernel
+        values = ops.convert_to_numpy(weight).copy()
+        values[..., 0] = value
+        weight.assign(values)
+        sentence = (
+            rf"weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning rate"
+        )
+        with pytest.raises(ValueError, match=sentence):
+            analysis.input_output_jacobian(layer, sequences(), 1)
+
+    @pytest.mark.parametrize("shape", [(0, TIME, FEATURES), (BATCH, 0, FEATURES), (TIME,), ()])
+    def test_inputs_that_are_no_sequences(self, shape: tuple[int, ...]) -> None:
+        with pytest.raises(
+            ValueError, match=r"must be sequences \(batch, time, \.\.\.\), at least one.*Received: shape=\("
+        ):
+            analysis.input_output_jacobian(built("CFN"), np.zeros(shape), 0)
+
+    @pytest.mark.parametrize("shape", [(BATCH, TIME + 1), (TIME, BATCH), (TIME,), (BATCH, TIME, 1)])
+    def test_a_mask_of_another_shape(self, shape: tuple[int, ...]) -> None:
+        with pytest.raises(
+            ValueError, match=r"mask must have the shape \(batch, time\) = \(3, 8\) of the inputs. Received"
+        ):
+            analysis.input_output_jacobian(built("CFN"), sequences(), 1, np.ones(shape, bool))
+
+    @pytest.mark.parametrize("with_respect_to", ["states", None, 0])
+    def test_something_else_to_differentiate_by(self, with_respect_to: Any) -> None:
+        sentence = rf"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}"
+        with pytest.raises(ValueError, match=sentence):
+            analysis.input_output_jacobian(built("CFN"), sequences(), 1, with_respect_to=with_respect_to)
+
+    def test_ids_that_an_encoder_embeds(self) -> None:
+        layer = layers.MinimalRNN(UNITS, keras.layers.Embedding(6, UNITS))
+        with pytest.raises(
+            ValueError, match=r"real-valued inputs.*dtype int64. Ask for with_respect_to='state', or pass"
+        ):
+            analysis.input_output_jacobian(layer, ids_with_padding(), 1)
+
+    @pytest.mark.parametrize("symbol", [-1, FEATURES])
+    def test_ids_outside_the_alphabet(self, symbol: int) -> None:
+        with pytest.raises(ValueError, match=rf"must lie in \[0, .*Received: .*{symbol}"):
+            analysis.input_output_jacobian(built("ISAN"), np.array([[0, symbol, 1]]), 1)
+
+    def test_states_that_are_no_vectors(self) -> None:
+        layer = keras.layers.ConvLSTM1D(2, 3, padding="same", name="convolving")
+        with pytest.raises(
+            ValueError, match=r"states that are vectors, \(batch, n\). Received: states of shapes .* in conv"
+        ):
+            analysis.input_output_jacobian(layer, np.zeros((BATCH, TIME, 5, 1)), 1)
+
+    def test_a_jacobian_that_overflows(self) -> None:
+        layer = built("ISAN")
+        layer.set_weights([np.full(weight.shape, 1e200) for weight in layer.get_weights()])
+        with (
+            np.errstate(all="ignore"),
+            pytest.raises(ValueError, match=r"at lag 4 is not finite.*Ask for a shorter lag"),
+        ):
+            analysis.jacobian_singular_values(layer, sequences(), [4])

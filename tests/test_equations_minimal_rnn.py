@@ -1,0 +1,226 @@
+"""The equations of MinimalRNN, CFN and GRU, in float64 NumPy and in keras.ops, against loops written from the paper."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn.equations import minimal_rnn as equations
+from tests.gated_samples import assert_close, in_keras, random_network
+from tests.oracles import minimal_rnn as oracle
+from tests.oracles.isan import numerical_gradient
+from tests.samples import MASKS, make_mask
+
+SEEDS = (0, 1, 2)
+BATCH, UNITS, FEATURES = 3, 4, 5
+NAMESPACES = pytest.mark.parametrize(("xp", "backend"), [(np, "numpy"), (keras.ops, None)], ids=["numpy", "keras.ops"])
+every_seed = pytest.mark.parametrize("seed", SEEDS)
+every_network = pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "GRU", "VanillaRNN"])
+
+
+class Package:
+    """The package's equations with an oracle's weights: rows for columns, drives for inputs."""
+
+    def __init__(self, xp, network) -> None:
+        self.xp, self.network, self.kind = xp, network, type(network).__name__
+        if self.kind == "GRU":
+            self.recurrent_kernel = self.tensor(np.concatenate([network.U_h, network.R_h]).T)
+            self.candidate_kernel = self.tensor(network.W_h.T)
+        else:
+            self.recurrent_kernel = self.tensor(in_keras(network)[1])
+
+    def tensor(self, array: np.ndarray):
+        return array if self.xp is np else keras.ops.convert_to_tensor(array)
+
+    def drives(self, x: np.ndarray) -> tuple:
+        """(gate drive, latent or candidate or its drive) of inputs (..., features)."""
+        w = self.network
+        if self.kind == "MinimalRNN":
+            z = np.tanh(x @ w.W_x.T + w.b_z)
+            drives = z @ w.U_z.T + w.b_u, z
+        elif self.kind == "CFN":
+            gates = np.concatenate([x @ w.V_u.T + w.b_u, x @ w.V_i.T + w.b_i], axis=-1)
+            drives = gates, np.tanh(x @ w.W_x.T + w.b_x)
+        else:
+            gates = np.concatenate([x @ w.U_x.T + w.b_u, x @ w.R_x.T + w.b_r], axis=-1)
+            drives = gates, x @ w.W_x.T + w.b_h
+        return tuple(self.tensor(drive) for drive in drives)
+
+    def step(self, h: np.ndarray, x: np.ndarray) -> tuple:
+        """(next state, gates, candidate)."""
+        drive, other = self.drives(x)
+        h = self.tensor(h)
+        if self.kind == "GRU":
+            return equations.gru_step(self.xp, self.recurrent_kernel, self.candidate_kernel, h, drive, other)
+        gates = equations.sigmoid(self.xp, self.xp.matmul(h, self.recurrent_kernel) + drive)
+        if self.kind == "CFN":
+            return equations.cfn_step(self.xp, h, gates, other), gates, other
+        return equations.minimal_rnn_step(h, gates, other), gates, other
+
+    def linearization(self, h: np.ndarray, x: np.ndarray) -> tuple:
+        _, gates, other = self.step(h, x)
+        if self.kind == "CFN":
+            return equations.cfn_linearization(self.xp, self.tensor(h), gates, other)
+        return equations.minimal_rnn_linearization(self.tensor(h), gates, other)
+
+    def jacobian(self, h: np.ndarray, x: np.ndarray):
+        if self.kind == "GRU":
+            _, gates, candidate = self.step(h, x)
+            return equations.gru_state_jacobian(
+                self.xp, self.recurrent_kernel, self.candidate_kernel, self.tensor(h), gates, candidate
+            )
+        return equations.state_jacobian(self.xp, *self.linearization(h, x), self.recurrent_kernel)
+
+
+def drawn(kind: str, seed: int) -> tuple[oracle.Network, np.ndarray, np.ndarray]:
+    """A network, states (batch, n) and inputs (batch, features)."""
+    rng = np.random.default_rng(seed)
+    network = random_network(kind, rng, UNITS, FEATURES)
+    return network, rng.normal(size=(BATCH, UNITS)), rng.normal(size=(BATCH, FEATURES))
+
+
+def stacked(function, *batches: np.ndarray) -> np.ndarray:
+    return np.stack([function(*row) for row in zip(*batches, strict=True)])
+
+
+class TestAgainstTheOracle:
+    @NAMESPACES
+    @every_seed
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "GRU"])
+    def test_a_step(self, xp, backend: str | None, kind: str, seed: int) -> None:
+        network, h, x = drawn(kind, seed)
+        assert_close(Package(xp, network).step(h, x)[0], stacked(network.step, h, x), "float64", backend)
+
+    @NAMESPACES
+    @every_seed
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "GRU"])
+    def test_the_state_jacobian(self, xp, backend: str | None, kind: str, seed: int) -> None:
+        network, h, x = drawn(kind, seed)
+        expected = stacked(lambda h, x: network.jacobians(h, x)[0], h, x)
+        assert_close(Package(xp, network).jacobian(h, x), expected, "float64", backend)
+
+    @NAMESPACES
+    @every_seed
+    def test_the_latent_jacobian_of_minimal_rnn(self, xp, backend: str | None, seed: int) -> None:
+        network, h, _ = drawn("MinimalRNN", seed)
+        z = np.random.default_rng(seed).normal(size=h.shape)
+        expected = stacked(lambda h, z: network._replace(W_x=None).jacobians(h, z)[1], h, z)
+        gate = oracle.sigmoid(h @ network.U_h.T + z @ network.U_z.T + network.b_u)
+        h, gate, z, kernel = (Package(xp, network).tensor(array) for array in (h, gate, z, network.U_z.T))
+        _, slopes = equations.minimal_rnn_linearization(h, gate, z)
+        assert_close(equations.state_jacobian(xp, 1 - gate, slopes, kernel), expected, "float64", backend)
+
+    @every_seed
+    def test_the_input_jacobian_of_cfn(self, seed: int) -> None:
+        network, h, x = drawn("CFN", seed)
+        package = Package(np, network)
+        _, gates, c = package.step(h, x)
+        _, slopes = package.linearization(h, x)
+        through_gates = slopes[:, :UNITS, None] * network.V_u + slopes[:, UNITS:, None] * network.V_i
+        found = through_gates + (gates[:, UNITS:] * (1 - c**2))[..., None] * network.W_x
+        assert_close(found, stacked(lambda h, x: network.jacobians(h, x)[1], h, x), "float64", "numpy")
+
+    def test_any_number_of_axes_before_the_last(self) -> None:
+        for kind in ("MinimalRNN", "CFN", "GRU"):
+            network, h, x = drawn(kind, 0)
+            package = Package(np, network)
+            assert_close(package.jacobian(h[None], x[None])[0], package.jacobian(h, x), "float64", "numpy")
+            assert_close(package.jacobian(h[1], x[1]), package.jacobian(h, x)[1], "float64", "numpy")
+
+    @NAMESPACES
+    def test_the_sigmoid_does_not_overflow(self, xp, backend: str | None) -> None:
+        x = np.array([-1e4, -800.0, -1.0, 0.0, 2.0, 800.0, 1e4])
+        expected = [0, 0, 1 / (1 + np.e), 0.5, 1 / (1 + np.exp(-2)), 1, 1]
+        found = equations.sigmoid(xp, x if xp is np else keras.ops.convert_to_tensor(x))
+        assert_close(found, np.array(expected), "float64", backend)
+
+
+class TestAgainstDifferences:
+    @every_seed
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "GRU"])
+    def test_the_state_jacobian_is_the_derivative_of_the_step(self, kind: str, seed: int) -> None:
+        network, h, x = drawn(kind, seed)
+        package = Package(np, network)
+        expected = stacked(lambda h, x: oracle.complex_step(lambda h: package.step(h, x)[0], h), h, x)
+        assert_close(package.jacobian(h, x), expected, "float64", "numpy")
+        rows = [numerical_gradient(lambda h, i=i: package.step(h, x[0])[0][i], h[0]) for i in range(UNITS)]
+        np.testing.assert_allclose(package.jacobian(h, x)[0], rows, atol=1e-8)  # differences of 1e-6 are good to 1e-9
+
+    @every_seed
+    @every_network
+    def test_the_oracles_jacobians(self, kind: str, seed: int) -> None:
+        network, h, x = drawn(kind, seed)
+        h, x = h[0], x[0]
+        by_state, by_input = network.jacobians(h, x)
+        assert by_input.shape == (UNITS, FEATURES)
+        assert_close(by_state, oracle.complex_step(lambda h: network.step(h, x), h), "float64", "numpy")
+        assert_close(by_input, oracle.complex_step(lambda x: network.step(h, x), x), "float64", "numpy")
+        rows = [numerical_gradient(lambda h, i=i: network.step(h, x)[i], h) for i in range(UNITS)]
+        np.testing.assert_allclose(by_state, rows, atol=1e-8)
+
+    @pytest.mark.parametrize("k", [0, 1, 5])
+    @every_network
+    def test_the_oracles_input_jacobian_is_equation_4(self, kind: str, k: int) -> None:
+        network, h, _ = drawn(kind, 1)
+        x = np.random.default_rng(1).normal(size=(6, FEATURES))
+        expected = oracle.complex_step(lambda x: oracle.states(network, h[0], x[None])[0, -1], x)[:, 5 - k]
+        assert_close(oracle.input_jacobian(network, h[0], x, k), expected, "float64", "numpy")
+
+    @pytest.mark.parametrize("mask", [None, *MASKS])
+    @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN"])
+    def test_the_oracles_gradients(self, kind: str, mask: str | None) -> None:
+        rng = np.random.default_rng(2)
+        network = random_network(kind, rng, 2, 3)
+        h, x, cotangent = (rng.normal(size=size) for size in ((2, 2), (2, 4, 3), (2, 4, 2)))
+        mask = None if mask is None else make_mask(mask, rng, 2, 4)
+        by_weight, by_start, by_input = oracle.loss_gradients(network, h, x, cotangent, mask)
+
+        def loss(h=h, x=x, **weights) -> float:
+            return float(np.sum(cotangent * oracle.states(network._replace(**weights), h, x, mask)))
+
+        for name, weight in network._asdict().items():
+            difference = numerical_gradient(lambda w, name=name: loss(**{name: w}), weight)
+            np.testing.assert_allclose(getattr(by_weight, name), difference, atol=1e-7)
+        np.testing.assert_allclose(by_start, numerical_gradient(lambda h: loss(h=h), h), atol=1e-7)
+        np.testing.assert_allclose(by_input, numerical_gradient(lambda x: loss(x=x), x), atol=1e-7)
+
+
+class TestEquation5:
+    def test_what_the_paper_prints_is_not_the_derivative(self) -> None:
+        """D_u + D_{(h - c) u (1 - u)} U_h + D_{(1 - u)(1 - c^2) r} W_h R_h."""
+        network, h, x = drawn("GRU", 0)
+        h, x = h[0], x[0]
+        u, r, c = network.parts(h, x)
+        printed = (
+            np.diag(u)
+            + np.diag((h - c) * u * (1 - u)) @ network.U_h
+            + np.diag((1 - u) * (1 - c**2) * r) @ network.W_h @ network.R_h
+        )
+        true = network.jacobians(h, x)[0]
+        assert np.abs(printed - true).max() > 0.1
+
+    def test_without_a_reset_the_gru_is_a_vanilla_network_under_one_gate(self) -> None:
+        network, h, x = drawn("GRU", 0)
+        h, x = h[0], x[0]
+        network = network._replace(R_h=0 * network.R_h, R_x=0 * network.R_x, b_r=np.full(UNITS, 50.0))
+        u, _, c = network.parts(h, x)
+        vanilla = oracle.VanillaRNN(network.W_h, network.W_x, network.b_h).jacobians(h, x)[0]
+        expected = np.diag(u) + np.diag((h - c) * u * (1 - u)) @ network.U_h + (1 - u)[:, None] * vanilla
+        assert_close(Package(np, network).jacobian(h, x), expected, "float64", "numpy")
+
+
+class TestBounds:
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_a_minimal_rnn_stays_in_the_box_of_its_latents(self, seed: int) -> None:
+        """A weighted mean of the state before and the latent: no entry leaves [-1, 1] from within."""
+        network, _, _ = drawn("MinimalRNN", seed)
+        x = 10 * np.random.default_rng(seed).normal(size=(2, 50, FEATURES))
+        assert np.abs(oracle.states(network, np.zeros(UNITS), x)).max() <= 1
+
+    def test_a_cfn_without_input_relaxes_to_zero(self) -> None:
+        """Of eq. 2 with zero candidates, |h_t| < |h_{t-1}| entry by entry."""
+        network, h, _ = drawn("CFN", 0)
+        package = Package(np, network._replace(W_x=0 * network.W_x, b_x=0 * network.b_x))
+        for _ in range(20):
+            new = package.step(h, np.zeros((BATCH, FEATURES)))[0]
+            assert (np.abs(new) < np.abs(h)).all()
+            h = new
