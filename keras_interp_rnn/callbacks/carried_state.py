@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -20,15 +22,26 @@ class CarriedState(keras.callbacks.Callback):
     """
 
     def on_test_begin(self, logs: Any = None) -> None:
-        self._carried = read(self.model)
-        # These begin with their learned initial state, whatever it will be then.
-        self._at_start = [layer for layer in _stateful_layers(self.model) if getattr(layer, "at_start", False)]
+        self._kept = contextlib.ExitStack()
+        self._kept.enter_context(kept(self.model))
         for layer in _stateful_layers(self.model):
             layer.reset_state()
 
     def on_test_end(self, logs: Any = None) -> None:
-        write(self.model, self._carried)
-        for layer in self._at_start:
+        self._kept.close()
+
+
+@contextlib.contextmanager
+def kept(model: keras.Model) -> Iterator[None]:
+    """Whatever is read within, afterwards all layers carry what they carried before."""
+    carried = read(model)
+    # These begin with their learned initial state, whatever it will be then.
+    at_start = [layer for layer in _stateful_layers(model) if getattr(layer, "at_start", False)]
+    try:
+        yield
+    finally:
+        write(model, carried)
+        for layer in at_start:
             layer.reset_state()
 
 

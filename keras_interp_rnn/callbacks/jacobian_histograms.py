@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis._steps import layer_in
+from keras_interp_rnn.callbacks import carried_state
 from keras_interp_rnn.callbacks._summaries import write_distribution
 
 SMALLEST = 1e-30
@@ -100,7 +101,8 @@ class JacobianHistograms(keras.callbacks.Callback):
     def _singular_values(self) -> np.ndarray:
         if isinstance(self.layer, keras.layers.Layer):
             return analysis.jacobian_singular_values(self.layer, self.inputs, self.lags)
-        layer, reads, mask = layer_in(self.model, self.inputs, self.layer)
+        with carried_state.kept(self.model):
+            layer, reads, mask = layer_in(self.model, self.inputs, self.layer)
         return analysis.jacobian_singular_values(layer, reads, self.lags, mask=mask)
 
     def _log(self) -> None:

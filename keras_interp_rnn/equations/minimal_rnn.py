@@ -68,7 +68,7 @@ def state_jacobian(xp: Any, diagonal: Array, slopes: Array, recurrent_kernel: Ar
     jacobian = diagonal[..., None] * xp.eye(units, dtype=diagonal.dtype)
     for first in range(0, recurrent_kernel.shape[1], units):
         gate = slice(first, first + units)
-        jacobian = jacobian + slopes[..., gate, None] * recurrent_kernel[:, gate].T
+        jacobian = jacobian + slopes[..., gate, None] * xp.transpose(recurrent_kernel[:, gate])
     return jacobian
 
 
@@ -100,4 +100,4 @@ def gru_state_jacobian(
     through_update = state_jacobian(xp, update, (state - candidate) * update * (1 - update), gate_kernel[:, :units])
     inside = state_jacobian(xp, reset, state * reset * (1 - reset), gate_kernel[:, units:])
     scale = (1 - update) * (1 - candidate * candidate)
-    return through_update + scale[..., None] * xp.matmul(candidate_kernel.T, inside)
+    return through_update + scale[..., None] * xp.matmul(xp.transpose(candidate_kernel), inside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import keras
@@ -136,12 +137,16 @@ class GatedRNN(WholeSequenceRNN):
 
     def checked(self, sequences: Tensor) -> Tensor:
         sequences = sequences if hasattr(sequences, "shape") else ops.convert_to_tensor(sequences)
-        if len(sequences.shape) < 2:
+        self.check_rank(sequences.shape)
+        return sequences
+
+    def check_rank(self, shape: Any) -> None:
+        """Raises ValueError on what has no time axis."""
+        if len(shape) < 2:
             raise ValueError(
                 f"{type(self).__name__} reads sequences (batch, time, features). Received: "
-                f"shape={tuple(sequences.shape)}. Add the missing axes."
+                f"shape={tuple(shape)}. Add the missing axes."
             )
-        return sequences
 
     @property
     def units(self) -> int:
@@ -191,6 +196,6 @@ def each_block(initializer: Any, blocks: int) -> Any:
 
 
 def _rate(name: str, value: float) -> float:
-    if not 0 <= value < 1:
+    if not isinstance(value, numbers.Real) or not 0 <= value < 1:
         raise ValueError(f"{name} is a share of units, at least 0 and below 1. Received: {name}={value!r}.")
     return float(value)

@@ -117,7 +117,11 @@ class CFNCell(GatedCell):
         self.built = True
 
     def project(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        # Into one product, in the compute dtype whatever the inputs'.
+        if inputs.shape[-1] != self.kernel.shape[0]:
+            raise ValueError(
+                f"This CFN was built for {self.kernel.shape[0]} features a step. Received: {inputs.shape[-1]}. Pass "
+                "inputs of that size, or build another layer."
+            )
         parts = ops.matmul(ops.cast(inputs, self.compute_dtype), self.kernel) + self.bias
         return ops.tanh(parts[:, 2 * self.units :]), parts[:, : 2 * self.units]
 

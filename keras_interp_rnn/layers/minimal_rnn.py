@@ -238,6 +238,10 @@ class MinimalRNN(GatedRNN):
             **kwargs,
         )
 
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        self.check_rank(sequences_shape)  # before the encoder, which would take time for features
+        super().build(sequences_shape, initial_state_shape)
+
     @property
     def encoder(self) -> keras.layers.Layer:
         return self.cell.encoder
