@@ -514,7 +514,8 @@ class TestDropout:
         stepwise = keras.layers.RNN(layer.cell, return_sequences=True)
         seen = numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5
         assert abs(seen.mean() - 0.6) < 0.07
-        assert (seen != seen[:, :1]).any(), "another draw for each step"
+        # On JAX, Keras's loop is traced once, and the draw with it (3.15).
+        assert (seen != seen[:, :1]).any() == (BACKEND != "jax"), "another draw for each step"
         assert not np.array_equal(numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5, seen)
 
     @every_kind
