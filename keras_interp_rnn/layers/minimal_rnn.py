@@ -33,8 +33,8 @@ class MinimalRNNCell(GatedCell):
         bias_initializer: for $b_u$; ones, so that the state is kept at first.
         kernel_regularizer, recurrent_regularizer, bias_regularizer: as in Keras.
         kernel_constraint, recurrent_constraint, bias_constraint: as in Keras.
-        dropout: share of input features set to zero in training. `MinimalRNN` draws once a sequence, as Keras's own layers; a
-            bare cell in `keras.layers.RNN` at every step (on JAX once a sequence too).
+        dropout: share of input features set to zero in training. `MinimalRNN` draws once a sequence, as Keras's own
+            layers; a bare cell in `keras.layers.RNN` at every step, and on JAX once for all: use the layer there.
         recurrent_dropout: share of the state's features set to zero where it enters the gate; drawn likewise.
         seed: of both dropouts.
         **kwargs: as `keras.layers.Layer`.

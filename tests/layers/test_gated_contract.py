@@ -514,9 +514,10 @@ class TestDropout:
         stepwise = keras.layers.RNN(layer.cell, return_sequences=True)
         seen = numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5
         assert abs(seen.mean() - 0.6) < 0.07
+        again = numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5
         # On JAX, Keras's loop is traced once, and the draw with it (3.15).
         assert (seen != seen[:, :1]).any() == (BACKEND != "jax"), "another draw for each step"
-        assert not np.array_equal(numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5, seen)
+        assert (again != seen).any() == (BACKEND != "jax"), "another draw for each call"
 
     @every_kind
     def test_fit_draws_anew_at_every_batch(self, kind: str) -> None:
