@@ -35,16 +35,11 @@ KINDS = {
 }
 
 
-def training_step(kind: type, units: int, batch: int, length: int) -> Callable[[], object]:
+def training_step(recurrent: list[keras.layers.Layer], batch: int, length: int, xla: bool) -> Callable[[], object]:
     model = keras.Sequential(
-        [
-            keras.Input((length,), batch_size=batch, dtype="int32"),
-            keras.layers.Embedding(ITEMS, units),
-            kind(units),
-            keras.layers.Dense(1),
-        ]
+        [keras.Input((length,), batch_size=batch, dtype="int32"), *recurrent, keras.layers.Dense(1)]
     )
-    model.compile("adam", "mse")
+    model.compile("adam", "mse", jit_compile=xla)
     rng = np.random.default_rng(0)
     x, y = rng.integers(ITEMS, size=(batch, length)), rng.normal(size=(batch, 1))
     return lambda: model.train_on_batch(x, y)
@@ -55,7 +50,10 @@ def training(cases: list[tuple[int, int]], length: int, rounds: int) -> None:
     print("| units | batch | " + " | ".join(KINDS) + " |")
     print("|---|---|" + "---|" * len(KINDS))
     for units, batch in cases:
-        steps = {name: training_step(kind, units, batch, length) for name, kind in KINDS.items()}
+        steps = {
+            name: training_step([keras.layers.Embedding(ITEMS, units), kind(units)], batch, length, xla=False)
+            for name, kind in KINDS.items()
+        }
         times = in_turn(steps, rounds)
         ours = times["MinimalRNN"]
         cells = []
@@ -63,6 +61,34 @@ def training(cases: list[tuple[int, int]], length: int, rounds: int) -> None:
             ratios = [a / b for a, b in zip(theirs, ours, strict=True)]
             cells.append(f"{1000 * statistics.median(theirs):.0f} ({statistics.median(ratios):.2f})")
         print(f"| {units} | {batch} | " + " | ".join(cells) + " |", flush=True)
+
+
+def compiled(units: int, batch: int, length: int, rounds: int) -> None:
+    """What XLA changes, and an encoder that looks the items up instead of a dense one over their embeddings."""
+
+    def embedded(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
+        return [keras.layers.Embedding(ITEMS, units), layer]
+
+    networks: dict[str, Callable[[], list[keras.layers.Layer]]] = {
+        "MinimalRNN, encoder=Embedding": lambda: [layers.MinimalRNN(units, keras.layers.Embedding(ITEMS, units))],
+        "MinimalRNN": lambda: embedded(layers.MinimalRNN(units)),
+        "CFN": lambda: embedded(layers.CFN(units)),
+        # use_cudnn: Keras marks a GRU that may use cuDNN as unfit for XLA.
+        "GRU": lambda: embedded(keras.layers.GRU(units, use_cudnn=False)),
+    }
+    times = in_turn(
+        {
+            name + suffix: training_step(recurrent(), batch, length, xla)
+            for name, recurrent in networks.items()
+            for suffix, xla in (("", False), (", XLA", True))
+        },
+        rounds,
+    )
+    print(f"\n{units} units, batch {batch}, {length} steps: ms a training step; the GRU's (without XLA) times ours:\n")
+    print("| network | ms | times |\n|---|---|---|")
+    for name, ours in times.items():
+        ratios = [a / b for a, b in zip(times["GRU"], ours, strict=True)]
+        print(f"| {name} | {1000 * statistics.median(ours):.0f} | {statistics.median(ratios):.2f} |", flush=True)
 
 
 def jacobians(kind: str, units: int, features: int, batch: int, lag: int, rounds: int, with_loop: bool) -> None:
@@ -124,6 +150,7 @@ def main() -> None:
     if args.only != "jacobians":
         cases = [(units, 128) for units in args.units] + [(256, batch) for batch in (32, 512)]
         training([(8, 4)] if args.smoke else cases, 5 if args.smoke else 100, rounds)
+        compiled(*(8, 4, 5) if args.smoke else (256, 128, 100), rounds)
     if args.only != "training":
         batch, lag = (2, 3) if args.smoke else (32, 25)
         print(f"\nSingular values of dh_T/dx_(T-{lag}), batch {batch}, ms, median of {rounds} rounds:\n")
