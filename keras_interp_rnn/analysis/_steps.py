@@ -86,10 +86,11 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
     """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
 
     Args:
-        name: of the layer; None, if it is the only one.
+        name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
 
     Raises:
-        ValueError: if the model has no such layer, or several and no name was given.
+        ValueError: if the model has no such layer, or several and no name was given, or if the model gives it an
+            initial state.
     """
     if not hasattr(model, "inputs"):
         model(inputs)  # a Sequential model that was not told its input yet
@@ -104,8 +105,8 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
         raise ValueError(
             "One recurrent layer of a model is read at a time. Received: "
             f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
-            f"{'no name' if name is None else f'the name {name!r}'}. Name one of these, or pass the layer and its own "
-            "inputs."
+            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its name, to a "
+            "callback."
         )
     [layer] = found
     # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
@@ -113,6 +114,11 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
     read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
     reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
     masks = [part for part in others if keras.backend.standardize_dtype(part.dtype) == "bool"]
+    if len(masks) < len(others):
+        raise ValueError(
+            f"Sequences are read from the layer's own initial state. Received: {layer.name}, to which {model.name} "
+            "gives another one. Pass the layer and its own inputs."
+        )
     return layer, reads, masks[0] if masks else None
 
 

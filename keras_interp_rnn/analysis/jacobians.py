@@ -50,7 +50,8 @@ def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, w
         its own dtype); for others by the backend's reverse mode in the layer's own dtype, multiplied in float64.
     Reference: Chen, 2017, arXiv:1711.06788, eq. 4.
     """
-    return dict(_jacobians(layer, inputs, [lag], mask, with_respect_to))[lag]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return dict(_jacobians(layer, inputs, [lag], mask, with_respect_to))[lag]
 
 
 def jacobian_singular_values(
@@ -73,10 +74,11 @@ def jacobian_singular_values(
     if not len(lags):
         raise ValueError("lags must name at least one lag. Received: none.")
     found = {}
-    for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to):
-        if not np.isfinite(jacobian).all():
-            raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
-        found[lag] = np.linalg.svd(jacobian, compute_uv=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to):
+            if not np.isfinite(jacobian).all():
+                raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
+            found[lag] = np.linalg.svd(jacobian, compute_uv=False)
     return np.stack([found[lag] for lag in lags])
 
 

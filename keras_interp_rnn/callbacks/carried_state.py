@@ -23,20 +23,20 @@ class CarriedState(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Any = None) -> None:
         self._kept = contextlib.ExitStack()
-        self._kept.enter_context(kept(self.model))
-        for layer in _stateful_layers(self.model):
-            layer.reset_state()
+        self._kept.enter_context(from_the_start(self.model))
 
     def on_test_end(self, logs: Any = None) -> None:
         self._kept.close()
 
 
 @contextlib.contextmanager
-def kept(model: keras.Model) -> Iterator[None]:
-    """Whatever is read within, afterwards all layers carry what they carried before."""
+def from_the_start(model: keras.Model) -> Iterator[None]:
+    """What is read within is read from the initial states; afterwards all layers carry what they carried before."""
     carried = read(model)
     # These begin with their learned initial state, whatever it will be then.
     at_start = [layer for layer in _stateful_layers(model) if getattr(layer, "at_start", False)]
+    for layer in _stateful_layers(model):
+        layer.reset_state()
     try:
         yield
     finally:

@@ -382,14 +382,14 @@ class TestErrors:
 
     def test_no_layer_of_that_name(self, tmp_path: Path) -> None:
         callback = JacobianHistograms(tmp_path, PROBE, LAGS, layer="nobody")
-        sentence = r"One recurrent layer.*with \['minimal'\], the name 'nobody'. Name one of these, or pass the layer"
+        sentence = r"One recurrent layer.*with \['minimal'\], the name 'nobody'. Pass the layer and its own"
         with pytest.raises(ValueError, match=sentence):
             train(new_model([layers.MinimalRNN(4, name="minimal")]), callback)
 
     def test_several_layers_and_no_name(self, tmp_path: Path) -> None:
         recurrent = [layers.CFN(3, return_sequences=True, name="below"), layers.CFN(4, name="above")]
         with pytest.raises(
-            ValueError, match=r"with \['below', 'above'\], no name. Name one of these, or pass the layer"
+            ValueError, match=r"with \['below', 'above'\], no name. Pass the layer and its own inputs; or its name"
         ):
             train(new_model(recurrent), JacobianHistograms(tmp_path, PROBE, LAGS))
 
@@ -397,7 +397,7 @@ class TestErrors:
         with pytest.raises(ValueError, match="lags must name at least one lag"):
             train(new_model(), JacobianHistograms(tmp_path, PROBE, ()))
 
-    @pytest.mark.parametrize("update_freq", [0, -3, 2.5, "batch", None])
+    @pytest.mark.parametrize("update_freq", [0, -3, 2.5, "batch", None, True])
     def test_a_frequency_that_is_none(self, tmp_path: Path, update_freq: Any) -> None:
         sentence = rf"update_freq must be 'epoch' or a number of steps > 0. Received: {update_freq!r}"
         with pytest.raises(ValueError, match=sentence):

@@ -1,0 +1,113 @@
+"""What the callbacks share that look at a network on fixed inputs while it trains."""
+
+from __future__ import annotations
+
+import operator
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_interp_rnn.analysis._steps import layer_in
+from keras_interp_rnn.callbacks import carried_state
+
+
+class Probe(keras.callbacks.Callback):
+    """Reads a network on a fixed batch before the first step and every `update_freq`, and writes what it found.
+
+    A subclass gives `folder` (of its own in `log_dir`: two writers in one folder hide each other's events), `measure`
+    and `write`. Steps are the optimizer's, so they go on where they were when a saved model is trained further. What
+    `measure` raises stops the training at its beginning; later it is warned of once and nothing is written.
+
+    Args:
+        log_dir, inputs, layer, update_freq: as the subclass documents them.
+
+    Raises:
+        ValueError: if the batch is empty or the frequency is no positive number.
+    """
+
+    folder: str
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        inputs: Any,
+        layer: str | keras.layers.Layer | None,
+        update_freq: str | int,
+    ) -> None:
+        super().__init__()
+        self.log_dir = Path(log_dir)
+        self.inputs = keras.tree.map_structure(np.array, inputs)  # a copy: whoever gave it may write into it
+        self.layer = layer
+        self.update_freq = _frequency(update_freq)
+        if any(part.ndim == 0 or len(part) == 0 for part in keras.tree.flatten(self.inputs)):
+            raise ValueError(f"{type(self).__name__} reads a fixed batch. Received: no sequence. Give it a few.")
+        self._writer: tf.summary.SummaryWriter | None = None
+
+    def measure(self) -> Any:
+        """What there is to be written now; raises ValueError if it cannot be had."""
+        raise NotImplementedError
+
+    def write(self, found: Any, step: int) -> None:
+        """Writes it to the default summary writer."""
+        raise NotImplementedError
+
+    def layer_and_reads(self) -> tuple[keras.layers.Layer, Any, Any]:
+        """The watched layer, what it reads of the batch, and its mask or None."""
+        if isinstance(self.layer, keras.layers.Layer):
+            return self.layer, self.inputs, None
+        with carried_state.from_the_start(self.model):
+            return layer_in(self.model, self.inputs, self.layer)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        found = self.measure()
+        self._writer = tf.summary.create_file_writer(str(self.log_dir / self.folder))
+        self._warned = False
+        self._logged = self._step()
+        self._write(found)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        every = self.update_freq
+        if isinstance(every, int) and self._step() // every > self._logged // every:
+            self._log()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if self.update_freq == "epoch":
+            self._log()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _step(self) -> int:
+        return int(self.model.optimizer.iterations)
+
+    def _log(self) -> None:
+        self._logged = self._step()
+        try:
+            found = self.measure()
+        except ValueError as error:
+            if not self._warned:
+                warnings.warn(f"{type(self).__name__} writes nothing from step {self._logged} on. {error}", stacklevel=2)
+            self._warned = True
+            return
+        self._write(found)
+
+    def _write(self, found: Any) -> None:
+        assert self._writer is not None
+        with self._writer.as_default():
+            self.write(found, self._logged)
+        self._writer.flush()
+
+
+def _frequency(update_freq: Any) -> str | int:
+    if update_freq == "epoch":
+        return "epoch"
+    if isinstance(update_freq, bool) or not hasattr(update_freq, "__index__") or operator.index(update_freq) <= 0:
+        raise ValueError(f"update_freq must be 'epoch' or a number of steps > 0. Received: {update_freq!r}.")
+    return operator.index(update_freq)
