@@ -131,6 +131,11 @@ class TrainingBatches(keras.utils.PyDataset):
     def on_epoch_end(self) -> None:
         self._batches = list(self.histories.batches(self.batch_size, seed=self.seed + 1000 * self.epoch))
         self.epoch += 1
+        # Keras (3.15) takes a length for fixed that is the same in the first two batches.
+        steps = np.minimum([self.histories.lengths[rows].max() for rows in self._batches], self.histories.longest)
+        other = next((i for i, length in enumerate(steps) if length != steps[0]), None)
+        if other is not None:
+            self._batches[1], self._batches[other] = self._batches[other], self._batches[1]
 
 
 def read(path: str | os.PathLike[str]) -> Interactions:

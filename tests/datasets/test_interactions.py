@@ -105,6 +105,14 @@ def test_training_batches_cover_every_history_once_in_another_order_each_epoch()
     assert any((a[1].shape != b[1].shape) or (a[1] != b[1]).any() for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_keras_reads_batches_of_all_lengths(tmp_path, seed):
+    lines = [" ".join(map(str, [user, *range(3)])) for user in range(30)] + ["more " + " ".join(map(str, range(9)))]
+    train, _, _ = interactions.read(written(tmp_path, "\n".join(lines))).leave_one_out(longest=6)
+    batches = interactions.TrainingBatches(train, batch_size=4, seed=seed)
+    assert len({batches[i][1].shape[1] for i in (0, 1)}) == 2, "Keras would take the length of these two for all"
+
+
 def test_drawn_interactions_repeat_with_their_seed_and_stay_in_the_catalogue():
     one, same, other = (interactions.generate(items=1000, users=30, seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(one.items, same.items)
