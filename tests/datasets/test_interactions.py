@@ -107,7 +107,7 @@ def test_training_batches_cover_every_history_once_in_another_order_each_epoch()
 
 @pytest.mark.parametrize("seed", range(5))
 def test_keras_reads_batches_of_all_lengths(tmp_path, seed):
-    lines = [" ".join(map(str, [user, *range(3)])) for user in range(30)] + ["more " + " ".join(map(str, range(9)))]
+    lines = [" ".join(map(str, [user, *range(5)])) for user in range(30)] + ["more " + " ".join(map(str, range(9)))]
     train, _, _ = interactions.read(written(tmp_path, "\n".join(lines))).leave_one_out(longest=6)
     batches = interactions.TrainingBatches(train, batch_size=4, seed=seed)
     assert len({batches[i][1].shape[1] for i in (0, 1)}) == 2, "Keras would take the length of these two for all"
