@@ -171,7 +171,7 @@ def gated_states(
                 new = ops.where(read[0], new, state)
             return new, (new, gates)
 
-        _, (states, gates) = _scan(step, start, (drive, latent, *masks), (units, width), unroll=unroll)
+        _, (states, gates) = scan(step, start, (drive, latent, *masks), (units, width), unroll=unroll)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
             upstream = args[0] if upstream is None else upstream
@@ -195,7 +195,7 @@ def gated_states(
                 return g * diagonal + mixed, (into_gates, into_latent)
 
             sequences = (upstream, before, gates, latent, *masks)
-            into_start, (into_gates, into_latent) = _scan(
+            into_start, (into_gates, into_latent) = scan(
                 back, ops.zeros_like(start), sequences, (width, units), reverse=True, unroll=unroll
             )
             rows = ops.reshape(entering(before), (-1, units))
@@ -207,18 +207,20 @@ def gated_states(
     return run(recurrent_kernel, start, ops.cast(drive, precise), ops.cast(latent, precise))
 
 
-def _scan(
-    step: Callable[[Tensor, Any], tuple[Tensor, Any]],
-    start: Tensor,
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    start: Any,
     sequences: tuple[Tensor, ...],
     widths: tuple[int, ...],
     reverse: bool = False,
     unroll: bool = False,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+) -> tuple[Any, tuple[Tensor, ...]]:
     """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
 
     Args:
-        sequences: each (time, ...). widths: last axes of what is put out, each (batch, width) of start's dtype.
+        start: (batch, n), or a list of such.
+        sequences: each (time, ...). widths: last axes of what is put out, each (batch, width) of the (first) state's
+            dtype.
         unroll: whether the graph repeats the step; the number of steps is known then.
     """
     if not unroll:
@@ -234,6 +236,18 @@ def _scan(
         outputs.append(output)
     outputs = outputs[::-1] if reverse else outputs
     return state, tuple(ops.stack(parts) for parts in zip(*outputs, strict=True))
+
+
+def last_read(mask: Tensor | None, steps: Any) -> Tensor:
+    """Bool (time, batch) or (time, 1), time-major: True at the last step that each sequence reads.
+
+    Args:
+        mask: bool (time, batch), or None. steps: their number.
+    """
+    if mask is None:
+        return (ops.arange(steps) == steps - 1)[:, None]
+    after = ops.flip(ops.cumsum(ops.cast(ops.flip(mask, axis=0), "int32"), axis=0), axis=0)
+    return ops.logical_and(mask, after == 1)
 
 
 def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -> Tensor:
@@ -258,7 +272,7 @@ def _affine_scan(
         return new, (new,)
 
     masks = () if read is None else (read,)
-    state, [states] = _scan(step, start, (symbols, addends, *masks), (kernel.shape[1],), reverse)
+    state, [states] = scan(step, start, (symbols, addends, *masks), (kernel.shape[1],), reverse)
     return state, states
 
 

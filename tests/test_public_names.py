@@ -11,12 +11,26 @@ PUBLIC = {
     "keras_interp_rnn.analysis": [
         "BackoffModel",
         "Contributions",
+        "Explanation",
+        "Prototypes",
         "affine_map",
         "contributions",
+        "drift",
+        "explain",
         "input_output_jacobian",
         "jacobian_singular_values",
+        "phrases",
+        "prototypes",
+        "trace",
+        "transition_probabilities",
     ],
-    "keras_interp_rnn.callbacks": ["CarriedState", "JacobianHistograms", "Resumable"],
+    "keras_interp_rnn.callbacks": [
+        "CarriedState",
+        "JacobianHistograms",
+        "Resumable",
+        "TemperatureSchedule",
+        "TransitionProbabilities",
+    ],
     "keras_interp_rnn.datasets": ["Windows", "interactions", "text", "text8"],
     "keras_interp_rnn.figures": [
         "Progress",
@@ -24,8 +38,14 @@ PUBLIC = {
         "jacobian_percentiles",
         "latent_weights",
         "metric_progress",
+        "state_paths",
+        "token_map",
+        "transition_map",
     ],
-    "keras_interp_rnn.layers": ["CFN", "CFNCell", "ISAN", "ISANCell", "MinimalRNN", "MinimalRNNCell"],
+    "keras_interp_rnn.layers": [
+        *("CFN", "CFNCell", "ISAN", "ISANCell", "MinimalRNN", "MinimalRNNCell", "PeepholeLSTM", "PeepholeLSTMCell"),
+        *("SRGRU", "SRLSTM", "SRPeepholeLSTM", "SRSimpleRNN", "StateRegularizedCell", "StateRegularizedRNN"),
+    ],
 }
 
 

@@ -40,26 +40,31 @@ SLOTS = 64
 
 
 def loop(
-    step: Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, tuple[Tensor, ...]]],
-    start: Tensor,
+    step: Callable[[Any, tuple[Tensor, ...]], tuple[Any, tuple[Tensor, ...]]],
+    start: Any,
     sequences: tuple[Tensor, ...],
     widths: tuple[int, ...],
     reverse: bool = False,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+) -> tuple[Any, tuple[Tensor, ...]]:
     """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
 
     Args:
-        start: (B, n). sequences: each (T, ...). widths: last axes of the outputs, each (B, width) of start's dtype.
+        start: (B, n), or a list of such. sequences: each (T, ...). widths: last axes of the outputs, each (B, width)
+            of the (first) state's dtype.
     """
     steps = sequences[0].shape[0] if sequences[0].shape[0] is not None else tf.shape(sequences[0])[0]
-    arrays = tuple(tf.TensorArray(start.dtype, size=steps, element_shape=[start.shape[0], width]) for width in widths)
+    first = tf.nest.flatten(start)[0]
+    # Arrays, not slices: the gradient of a slice is a whole sequence of zeros.
+    entries = tuple(tf.TensorArray(x.dtype, size=steps).unstack(x) for x in sequences)
+    arrays = tuple(tf.TensorArray(first.dtype, size=steps, element_shape=[first.shape[0], width]) for width in widths)
 
-    def body(i: Tensor, state: Tensor, arrays: Any) -> Any:
+    def body(i: Tensor, state: Any, arrays: Any) -> Any:
         t = steps - 1 - i if reverse else i
-        state, outputs = step(state, tuple(x[t] for x in sequences))
+        state, outputs = step(state, tuple(x.read(t) for x in entries))
         return i + 1, state, tuple(a.write(t, y) for a, y in zip(arrays, outputs, strict=True))
 
-    _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), parallel_iterations=1)
+    # maximum_iterations: XLA differentiates no loop without it.
+    _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
     return state, tuple(a.stack() for a in arrays)
 
 

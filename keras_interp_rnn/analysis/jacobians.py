@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis._steps import linear_steps, output_in_state, recurrent_part
+from keras_interp_rnn.analysis._reading import recurrent_part
+from keras_interp_rnn.analysis._steps import linear_steps, output_in_state
 
 Array = NDArray[np.float64]
 

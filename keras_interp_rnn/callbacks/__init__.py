@@ -3,5 +3,7 @@
 from keras_interp_rnn.callbacks.carried_state import CarriedState
 from keras_interp_rnn.callbacks.jacobian_histograms import JacobianHistograms
 from keras_interp_rnn.callbacks.resumable import Resumable
+from keras_interp_rnn.callbacks.temperature_schedule import TemperatureSchedule
+from keras_interp_rnn.callbacks.transition_probabilities import TransitionProbabilities
 
-__all__ = ["CarriedState", "JacobianHistograms", "Resumable"]
+__all__ = ["CarriedState", "JacobianHistograms", "Resumable", "TemperatureSchedule", "TransitionProbabilities"]

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_interp_rnn.analysis._steps import layer_in
+from keras_interp_rnn.analysis._reading import layer_in
 from keras_interp_rnn.callbacks import carried_state
 
 
@@ -56,12 +56,12 @@ class Probe(keras.callbacks.Callback):
         """Writes it to the default summary writer."""
         raise NotImplementedError
 
-    def layer_and_reads(self) -> tuple[keras.layers.Layer, Any, Any]:
-        """The watched layer, what it reads of the batch, and its mask or None."""
+    def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:
+        """The watched layer, what it reads when the model is given these inputs, and its mask or None."""
         if isinstance(self.layer, keras.layers.Layer):
-            return self.layer, self.inputs, None
+            return self.layer, inputs, None
         with carried_state.from_the_start(self.model):
-            return layer_in(self.model, self.inputs, self.layer)
+            return layer_in(self.model, inputs, self.layer)
 
     def on_train_begin(self, logs: Any = None) -> None:
         found = self.measure()
@@ -93,7 +93,9 @@ class Probe(keras.callbacks.Callback):
             found = self.measure()
         except ValueError as error:
             if not self._warned:
-                warnings.warn(f"{type(self).__name__} writes nothing from step {self._logged} on. {error}", stacklevel=2)
+                warnings.warn(
+                    f"{type(self).__name__} writes nothing from step {self._logged} on. {error}", stacklevel=2
+                )
             self._warned = True
             return
         self._write(found)

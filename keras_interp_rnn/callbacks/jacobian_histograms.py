@@ -68,7 +68,7 @@ class JacobianHistograms(Probe):
         self.lags = tuple(lags)
 
     def measure(self) -> np.ndarray:
-        layer, reads, mask = self.layer_and_reads()
+        layer, reads, mask = self.layer_and_reads(self.inputs)
         return analysis.jacobian_singular_values(layer, reads, self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:

@@ -10,5 +10,15 @@ from keras_interp_rnn.figures.minimal_rnn import (
     latent_weights,
     metric_progress,
 )
+from keras_interp_rnn.figures.state_regularized import state_paths, token_map, transition_map
 
-__all__ = ["Progress", "jacobian_histogram", "jacobian_percentiles", "latent_weights", "metric_progress"]
+__all__ = [
+    "Progress",
+    "jacobian_histogram",
+    "jacobian_percentiles",
+    "latent_weights",
+    "metric_progress",
+    "state_paths",
+    "token_map",
+    "transition_map",
+]

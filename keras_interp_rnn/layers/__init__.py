@@ -9,5 +9,29 @@ The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly 
 from keras_interp_rnn.layers.cfn import CFN, CFNCell
 from keras_interp_rnn.layers.isan import ISAN, ISANCell
 from keras_interp_rnn.layers.minimal_rnn import MinimalRNN, MinimalRNNCell
+from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTM, PeepholeLSTMCell
+from keras_interp_rnn.layers.state_regularized import (
+    SRGRU,
+    SRLSTM,
+    SRPeepholeLSTM,
+    SRSimpleRNN,
+    StateRegularizedCell,
+    StateRegularizedRNN,
+)
 
-__all__ = ["CFN", "CFNCell", "ISAN", "ISANCell", "MinimalRNN", "MinimalRNNCell"]
+__all__ = [
+    "CFN",
+    "CFNCell",
+    "ISAN",
+    "ISANCell",
+    "MinimalRNN",
+    "MinimalRNNCell",
+    "PeepholeLSTM",
+    "PeepholeLSTMCell",
+    "SRGRU",
+    "SRLSTM",
+    "SRPeepholeLSTM",
+    "SRSimpleRNN",
+    "StateRegularizedCell",
+    "StateRegularizedRNN",
+]

@@ -360,7 +360,7 @@ class TestErrors:
             history = train(model, Break(), callback, epochs=3)
         [sentence] = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
         assert sentence.startswith(
-            "No Jacobians from step 4 on. The weights must be finite. Received: NaN or infinity in"
+            "JacobianHistograms writes nothing from step 4 on. The weights must be finite. Received: NaN or infinity in"
         )
         assert len(history.epoch) == 3
         assert steps(tmp_path) == [0, 2]

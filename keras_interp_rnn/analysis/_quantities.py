@@ -1,0 +1,155 @@
+"""From cells to everything they compute at a step: a bridge, so that `traces` is NumPy.
+
+Each cell's step is run by the cell's own code where that tells all; gates that a cell keeps to itself (Keras's LSTM and
+GRU) are computed here from its weights, its state is not.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+Tensor = Any
+Quantities = dict[str, Tensor]
+
+
+def steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_]) -> Iterator[dict[str, NDArray[Any]]]:
+    """Runs a layer's cell: per step, in reading order, its quantities by name, each (batch, ...).
+
+    Masked steps keep the state; `h` and `c` are then the state kept, whatever else is there means nothing.
+    """
+    cell = layer.cell
+    if hasattr(layer, "checked"):
+        sequences = ops.convert_to_numpy(layer.checked(ops.convert_to_tensor(sequences)))
+    batch = len(sequences)
+    states = [ops.cast(x, layer.variable_dtype) for x in keras.tree.flatten(layer.get_initial_state(batch_size=batch))]
+    ends = np.ones(read.shape, bool)
+    if not getattr(layer, "regularize_last_step", True):
+        last = read.shape[1] - 1 - np.argmax(read[:, ::-1], axis=1)
+        ends[np.arange(batch), last] = False
+    for t in range(sequences.shape[1]):
+        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, ends[:, t, None])
+        kept = ops.convert_to_tensor(read[:, t, None])
+        states = [ops.where(kept, ops.cast(x, old.dtype), old) for x, old in zip(new, states, strict=True)]
+        yield {name: np.asarray(ops.convert_to_numpy(x)) for name, x in {**quantities, **_named(cell, states)}.items()}
+
+
+def _step(
+    cell: Any, inputs: Tensor, states: list[Tensor], regularize: NDArray[np.bool_]
+) -> tuple[Quantities, list[Tensor]]:
+    """Quantities besides the states, and the new states."""
+    if hasattr(cell, "cells"):
+        return _stack(cell, inputs, states, regularize)
+    kind = keras.saving.get_registered_name(type(cell))
+    if kind == "keras_interp_rnn>StateRegularizedCell":
+        return _state_regularized(cell, inputs, states, regularize)
+    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    _, new = cell(inputs, list(states), **arguments)
+    new = list(new) if isinstance(new, (list, tuple)) else [new]
+    inside = _INSIDE.get(kind)
+    return inside(cell, inputs, states) if inside else {}, new
+
+
+def _state_regularized(
+    cell: Any, inputs: Tensor, states: list[Tensor], regularize: NDArray[np.bool_]
+) -> tuple[Quantities, list[Tensor]]:
+    quantities, new = _step(cell.cell, inputs, states, regularize)
+    own = {"u", "alpha", "centroid", "h", "c"}
+    quantities = {f"cell_{name}" if name in own else name: x for name, x in quantities.items()}
+    u = ops.cast(new[0], cell.variable_dtype)
+    component = cell.component()
+    alpha, weights = cell.transit(u, component, cell.draw((len(regularize),), training=False))
+    applied = ops.convert_to_tensor(regularize)
+    state = cell.arrive(u, weights, component, applied)
+    quantities["u"] = u
+    quantities["alpha"] = ops.where(applied, alpha, ops.full_like(alpha, float("nan")))
+    quantities["centroid"] = ops.where(applied[:, 0], ops.argmax(weights, axis=-1), -1)
+    return quantities, [state, *new[1:]]
+
+
+def _stack(
+    stack: Any, inputs: Tensor, states: list[Tensor], regularize: NDArray[np.bool_]
+) -> tuple[Quantities, list[Tensor]]:
+    quantities: Quantities = {}
+    new: list[Tensor] = []
+    for i, (cell, own) in enumerate(zip(stack.cells, _divided(stack, states), strict=True)):
+        found, moved = _step(cell, inputs, own, regularize)
+        quantities.update({f"{i}/{name}": x for name, x in found.items()})
+        new += moved
+        inputs = moved[0]
+    return quantities, new
+
+
+def _named(cell: Any, states: list[Tensor]) -> Quantities:
+    """A cell's states by name: h, and c where there is a second one."""
+    if hasattr(cell, "cells"):
+        parts = zip(cell.cells, _divided(cell, states), strict=True)
+        return {f"{i}/{name}": x for i, (part, own) in enumerate(parts) for name, x in _named(part, own).items()}
+    names = ["h", "c"] if len(states) == 2 else ["h", *(f"state_{i}" for i in range(1, len(states)))]
+    return dict(zip(names, states, strict=True))
+
+
+def _divided(stack: Any, states: list[Tensor]) -> Iterator[list[Tensor]]:
+    remaining = iter(states)
+    for cell in stack.cells:
+        yield [next(remaining) for _ in keras.tree.flatten(cell.state_size)]
+
+
+def _minimal_rnn(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
+    latent, drive = cell.project(inputs)
+    return {"z": latent, "u": ops.sigmoid(ops.matmul(states[0], cell.recurrent_kernel) + drive)}
+
+
+def _cfn(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
+    candidate, drive = cell.project(inputs)
+    update, admit = ops.split(ops.sigmoid(ops.matmul(states[0], cell.recurrent_kernel) + drive), 2, axis=-1)
+    return {"u": update, "i": admit, "candidate": candidate}
+
+
+def _peephole_lstm(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
+    _, _, gates = cell.step(inputs, states)
+    return dict(zip("ifo", gates, strict=True))
+
+
+def _lstm(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
+    bias = cell.bias if cell.use_bias else 0
+    drives = ops.matmul(inputs, cell.kernel) + ops.matmul(states[0], cell.recurrent_kernel) + bias
+    admit, keep, candidate, emit = ops.split(drives, 4, axis=-1)
+    gate = cell.recurrent_activation
+    return {"i": gate(admit), "f": gate(keep), "o": gate(emit), "candidate": cell.activation(candidate)}
+
+
+def _gru(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
+    units, [state] = cell.units, states
+    of_input, of_state = 0, 0
+    if cell.use_bias:
+        of_input, of_state = (cell.bias[0], cell.bias[1]) if cell.reset_after else (cell.bias, 0)
+    drive = ops.matmul(inputs, cell.kernel) + of_input
+    update, reset = ops.split(
+        cell.recurrent_activation(
+            drive[:, : 2 * units] + (ops.matmul(state, cell.recurrent_kernel) + of_state)[:, : 2 * units]
+        ),
+        2,
+        axis=-1,
+    )
+    own = cell.recurrent_kernel[:, 2 * units :]
+    if cell.reset_after:
+        mixed = reset * (ops.matmul(state, cell.recurrent_kernel) + of_state)[:, 2 * units :]
+    else:
+        mixed = ops.matmul(reset * state, own)
+    return {"u": update, "r": reset, "candidate": cell.activation(drive[:, 2 * units :] + mixed)}
+
+
+_INSIDE = {
+    "keras_interp_rnn>MinimalRNNCell": _minimal_rnn,
+    "keras_interp_rnn>CFNCell": _cfn,
+    "keras_interp_rnn>PeepholeLSTMCell": _peephole_lstm,
+    "LSTMCell": _lstm,
+    "GRUCell": _gru,
+}

@@ -1,0 +1,134 @@
+"""From a model to its recurrent layer, what that reads, and what the model makes of its states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+from numpy.typing import NDArray
+
+
+def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
+    """The recurrent layer, the sequences it reads, in reading order, and which of their steps it reads.
+
+    Args:
+        layer: an RNN layer; or a model with exactly one, whose inputs are then the model's.
+        inputs: (batch, time, ...). mask: bool (batch, time) or None.
+
+    Raises:
+        ValueError: if there is no such layer, if there are several, or if the layer has two directions.
+    """
+    if isinstance(layer, keras.Model):
+        if mask is not None:
+            raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+        layer, inputs, mask = layer_in(layer, inputs)
+    if isinstance(layer, keras.layers.Bidirectional):
+        raise ValueError(
+            "A Bidirectional layer has no one state that moves from step to step: its last outputs come from both ends "
+            f"of the sequence. Received: {layer.name}. Pass its forward_layer or its backward_layer."
+        )
+    if not isinstance(layer, keras.layers.RNN):
+        raise ValueError(
+            "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
+            f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
+        )
+    sequences = np.asarray(ops.convert_to_numpy(inputs))
+    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
+        raise ValueError(
+            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
+            f"{sequences.shape}."
+        )
+    read = np.ones(sequences.shape[:2], bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
+    if read.shape != sequences.shape[:2]:
+        raise ValueError(
+            f"mask must have the shape (batch, time) = {sequences.shape[:2]} of the inputs. Received: {read.shape}."
+        )
+    if layer.go_backwards:
+        sequences, read = sequences[:, ::-1], read[:, ::-1]
+    if not layer.cell.built:
+        layer(sequences)
+    for weight in layer.weights:
+        if not np.isfinite(ops.convert_to_numpy(weight)).all():
+            raise ValueError(
+                f"The weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning "
+                "rate or with clipped gradients."
+            )
+    return layer, sequences, read
+
+
+def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:
+    """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
+
+    Args:
+        name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
+
+    Raises:
+        ValueError: if the model has no such layer, or several and no name was given, or if the model gives it an
+            initial state.
+    """
+    if not hasattr(model, "inputs"):
+        model(inputs)  # a Sequential model that was not told its input yet
+    if not getattr(model, "inputs", None):
+        raise ValueError(
+            "What a layer reads is known of Sequential and functional models. Received: "
+            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
+        )
+    recurrent = (keras.layers.RNN, keras.layers.Bidirectional)
+    found = [part for part in model.layers if isinstance(part, recurrent) and name in (None, part.name)]
+    if len(found) != 1:
+        raise ValueError(
+            "One recurrent layer of a model is read at a time. Received: "
+            f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
+            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
+            "name, to a callback."
+        )
+    [layer] = found
+    # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
+    called_on = tree.flatten(layer.input)
+    read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
+    reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
+    masks = [part for part in others if keras.backend.standardize_dtype(part.dtype) == "bool"]
+    if len(masks) < len(others):
+        raise ValueError(
+            f"Sequences are read from the layer's own initial state. Received: {layer.name}, to which {model.name} "
+            "gives another one. Pass the layer and its own inputs."
+        )
+    return layer, reads, masks[0] if masks else None
+
+
+def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
+    """What a model puts out where the recurrent layer puts out these states: (rows, n) -> (rows, classes).
+
+    For a layer that returns sequences every state stands for a sequence of one step.
+
+    Raises:
+        ValueError: if the model's output does not follow from the layer's alone.
+    """
+    output = layer.output
+    if not isinstance(output, keras.KerasTensor):
+        raise ValueError(
+            f"What the head makes of a centroid is known where it reads the states alone. Received: {layer.name}, "
+            "which returns its last states too. Read centroids by a model whose head reads the output."
+        )
+    try:
+        of_states = keras.Model(output, model.outputs[0])
+    except ValueError as error:
+        raise ValueError(
+            f"What the head makes of a centroid is known where it reads the states alone. Received: {model.name}, "
+            f"whose output depends on more than that of {layer.name}."
+        ) from error
+    given = states[:, None, :] if layer.return_sequences else states
+    found = np.asarray(ops.convert_to_numpy(of_states(ops.cast(given, output.dtype))))
+    return found[:, -1] if found.ndim == 3 else found
+
+
+def centroids_of(layer: Any) -> NDArray[Any]:
+    """The centroids (k, n) of a state-regularized layer."""
+    return np.asarray(ops.convert_to_numpy(layer.cell.centroids))
+
+
+def middle(model: keras.Model) -> float:
+    """Above it a model's single output means class 1: 0.5 behind a sigmoid, else 0, as for a logit."""
+    return 0.5 if getattr(model.layers[-1], "activation", None) is keras.activations.sigmoid else 0.0

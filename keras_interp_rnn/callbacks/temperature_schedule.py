@@ -1,0 +1,92 @@
+"""What a state-regularized network is softened or hardened by while it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+Schedule = Callable[[int], float]
+
+
+class TemperatureSchedule(keras.callbacks.Callback):
+    r"""Sets temperature, strength and noise of state-regularized cells as training goes on.
+
+    The values are weights of the cells: a saved model keeps those it was trained with, and a compiled training step
+    reads them anew at every step.
+
+    Args:
+        schedule: epoch, or training step, -> temperature $\tau$ > 0; a function or a
+            `keras.optimizers.schedules.LearningRateSchedule`. None leaves it as it is.
+        strength: likewise -> $\lambda$ in [0, 1].
+        noise: likewise -> scale >= 0 of the Gumbel noise.
+        layer: name of the layer whose cells are meant; None: all of the model.
+        update_freq: "epoch" or "batch", which also says what the schedules are given: the epoch, counted by `fit` from
+            its `initial_epoch`, or the optimizer's step, which a saved model carries on.
+
+    The values reached are in the logs of every epoch as `temperature`, `strength`, `noise`.
+
+    Raises:
+        ValueError: if there is nothing to schedule; when training begins, if the model has no such cells; when a
+            schedule gives a value outside its range.
+
+    Example:
+
+    >>> model.fit(x, y, epochs=20, callbacks=[TemperatureSchedule(lambda epoch: max(0.1, 0.8**epoch))])
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule | None = None,
+        strength: Schedule | None = None,
+        noise: Schedule | None = None,
+        layer: str | None = None,
+        update_freq: str = "epoch",
+    ) -> None:
+        super().__init__()
+        given = {"temperature": schedule, "strength": strength, "noise": noise}
+        self.schedules = {name: function for name, function in given.items() if function is not None}
+        for name, function in self.schedules.items():
+            if not callable(function):
+                raise ValueError(
+                    f"A schedule of the {name} is a function of the epoch or step. Received: {function!r}. For a "
+                    "constant, build the layer with it."
+                )
+        if not self.schedules:
+            raise ValueError("TemperatureSchedule needs at least one schedule. Received: none.")
+        if update_freq not in ("epoch", "batch"):
+            raise ValueError(f"update_freq must be 'epoch' or 'batch'. Received: {update_freq!r}.")
+        self.layer = layer
+        self.update_freq = update_freq
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        if not self._cells():
+            place = "the model" if self.layer is None else f"the layer {self.layer!r}"
+            raise ValueError(
+                f"TemperatureSchedule sets what state-regularized cells have. Received: none in {place}. Use "
+                "layers.SRLSTM or its like."
+            )
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if self.update_freq == "epoch":
+            self._set(epoch)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self.update_freq == "batch":
+            self._set(int(self.model.optimizer.iterations))
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        if logs is not None:
+            logs.update(self._values)
+
+    def _set(self, at: int) -> None:
+        self._values = {name: float(schedule(at)) for name, schedule in self.schedules.items()}
+        for cell in self._cells():
+            for name, value in self._values.items():
+                getattr(cell, f"set_{name}")(value)
+
+    def _cells(self) -> list[keras.layers.Layer]:
+        model = self.model if self.layer is None else self.model.get_layer(self.layer)
+        # Keras has no public walk through wrappers and layers inside layers.
+        return [part for part in model._flatten_layers() if hasattr(part, "set_temperature")]

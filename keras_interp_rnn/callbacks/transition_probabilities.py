@@ -1,0 +1,179 @@
+"""How a state-regularized network moves among its centroids, through training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_interp_rnn.analysis import trace
+from keras_interp_rnn.callbacks._probes import Probe
+from tensorboard_plugins.interp_rnn import schema
+
+CELL = 14
+"""Side of a probability in the image, in pixels."""
+
+MANY = 64
+"""Up to so many ids transitions are counted symbol by symbol; beyond, all together."""
+
+PAPER, INK = np.array([255, 255, 255]), np.array([8, 48, 107])
+
+
+class Found(NamedTuple):
+    """What there is at one time: of the fixed sequences, and of the validation set."""
+
+    alpha: NDArray[np.float32]  # (sequences, time, k)
+    entropy: float  # mean over the steps, nats
+    shares: NDArray[np.float64]  # (k,) of the steps, those that arrived there
+    counts: NDArray[np.float32]  # (symbols or 1, k, k)
+
+
+class TransitionProbabilities(Probe):
+    r"""Logs the transition probabilities $\alpha$ of a state-regularized layer during `fit`.
+
+    For the fixed sequences
+
+    - `interp_rnn/transitions/sequence_i`, an image: a row for each centroid, a column for each token, the darker the
+      more probable; for the first `images` of them;
+    - `interp_rnn/transition_probabilities`, all of $\alpha$ for the plugin;
+
+    and over the validation set, or the fixed sequences where none is given,
+
+    - `interp_rnn/alpha_entropy`, the mean entropy of $\alpha$ in nats: 0 for a hard automaton, $\ln k$ for none;
+    - `interp_rnn/centroids_used`, to how many centroids at least one step moves; `interp_rnn/centroids_effective`,
+      $e^{H}$ of the shares of steps that arrive at each;
+    - `interp_rnn/transition_counts`, for the plugin: how often each symbol moved the network from centroid to centroid.
+
+    Steps are the optimizer's, so they go on where they were when a saved model is trained further.
+
+    Args:
+        log_dir: its events go to the folder `transitions` in it, a run of its own beside those of
+            `keras.callbacks.TensorBoard(log_dir)`.
+        inputs: the fixed sequences, (sequences, time, ...), as the model reads them. A handful is plenty.
+        validation: likewise, a few hundred.
+        tokens: names of the ids in `inputs`; a sequence, or a mapping.
+        layer: name of the state-regularized layer, where the model has several recurrent ones. Or the layer itself,
+            for a subclassed model; inputs are then what the layer reads.
+        update_freq: "epoch", or a number of training steps. Logged before the first step too.
+        images: sequences that get an image.
+
+    Raises:
+        ValueError: if there are no sequences, or a frequency is no positive number; when training begins, if there is
+            no such layer or a sequence reads no step.
+
+    Weights that are not finite any more are warned of once, and nothing is written; training goes on.
+
+    Example:
+
+    >>> model.fit(x, y, callbacks=[TransitionProbabilities("logs", x[:4], validation=x[:500], tokens=words)])
+    """
+
+    folder = "transitions"
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        inputs: Any,
+        validation: Any = None,
+        tokens: Sequence[str] | Mapping[int, str] | None = None,
+        layer: str | keras.layers.Layer | None = None,
+        update_freq: str | int = "epoch",
+        images: int = 4,
+    ) -> None:
+        super().__init__(log_dir, inputs, layer, update_freq)
+        self.validation = None if validation is None else keras.tree.map_structure(np.array, validation)
+        self.tokens = tokens
+        self.images = images
+
+    def measure(self) -> Found:
+        fixed = self._traced(self.inputs)
+        everything = fixed if self.validation is None else self._traced(self.validation)
+        alpha, centroid = everything["alpha"], everything["centroid"]
+        read = centroid >= 0
+        probabilities = np.clip(alpha[read], 1e-30, 1)
+        shares = np.bincount(centroid[read], minlength=alpha.shape[-1]) / max(read.sum(), 1)
+        ids = _ids(self.inputs if self.validation is None else self.validation)
+        return Found(
+            fixed["alpha"].astype(np.float32),
+            float(-(probabilities * np.log(probabilities)).sum(axis=-1).mean()),
+            shares,
+            transition_counts(centroid, alpha.shape[-1], ids),
+        )
+
+    def write(self, found: Found, step: int) -> None:
+        names = self._names()
+        for i, alpha in enumerate(found.alpha[: self.images]):
+            there = ~np.isnan(alpha[:, 0])
+            text = " ".join(name for name, is_there in zip(names[i], there, strict=True) if is_there) if names else ""
+            tf.summary.image(
+                f"interp_rnn/transitions/sequence_{i}",
+                picture(alpha[there])[None],
+                step=step,
+                description=f"Rows: centroids, 0 on top. Columns: the tokens read. {text}",
+            )
+        described = schema.metadata("transition_probabilities", tokens=names)
+        tf.summary.write("interp_rnn/transition_probabilities", found.alpha, step=step, metadata=described)
+        symbols = [self._name(i) for i in range(len(found.counts))] if len(found.counts) > 1 else []
+        described = schema.metadata("transition_counts", symbols=symbols)
+        tf.summary.write("interp_rnn/transition_counts", found.counts, step=step, metadata=described)
+        arrived = found.shares[found.shares > 0]
+        tf.summary.scalar("interp_rnn/alpha_entropy", found.entropy, step=step)
+        tf.summary.scalar("interp_rnn/centroids_used", len(arrived), step=step)
+        tf.summary.scalar("interp_rnn/centroids_effective", np.exp(-(arrived * np.log(arrived)).sum()), step=step)
+
+    def _traced(self, inputs: Any) -> dict[str, NDArray[Any]]:
+        layer, reads, mask = self.layer_and_reads(inputs)
+        found = trace(layer, reads, mask)
+        if "alpha" not in found:
+            raise ValueError(
+                f"TransitionProbabilities reads a state-regularized layer. Received: {layer.name}. Name another one, "
+                "or use layers.SRLSTM or its like."
+            )
+        # Back in the order of the tokens.
+        return {name: x[:, ::-1] for name, x in found.items()} if layer.go_backwards else found
+
+    def _names(self) -> list[list[str]]:
+        ids = _ids(self.inputs)
+        return [] if ids is None else [[self._name(token) for token in row] for row in ids.tolist()]
+
+    def _name(self, token: int) -> str:
+        if self.tokens is None:
+            return str(token)
+        if isinstance(self.tokens, Mapping):
+            return self.tokens.get(token, str(token))
+        return self.tokens[token] if 0 <= token < len(self.tokens) else str(token)
+
+
+def transition_counts(
+    centroid: NDArray[np.integer[Any]], num_centroids: int, ids: NDArray[np.integer[Any]] | None
+) -> NDArray[np.float32]:
+    """How often each symbol moved the network from one centroid to another: (symbols or 1, k, k).
+
+    Args:
+        centroid: (batch, time), -1 where there is none. The first step of a sequence comes from no centroid.
+        ids: (batch, time), or None: all symbols together, as with more than `MANY`.
+    """
+    before, after = centroid[:, :-1], centroid[:, 1:]
+    counted = (before >= 0) & (after >= 0)
+    symbols = 1 if ids is None or ids.max(initial=0) >= MANY else int(ids.max(initial=0)) + 1
+    symbol = np.zeros_like(after) if ids is None or symbols == 1 else ids[:, 1:]
+    counts = np.zeros((symbols, num_centroids, num_centroids), np.float32)
+    np.add.at(counts, (symbol[counted], before[counted], after[counted]), 1)
+    return counts
+
+
+def picture(alpha: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
+    """Probabilities (time, k) as an image (k * CELL, time * CELL, 3), white for 0 and dark blue for 1."""
+    shade = np.kron(alpha.T, np.ones((CELL, CELL)))[..., None]
+    return np.round(PAPER + shade * (INK - PAPER)).astype(np.uint8)
+
+
+def _ids(inputs: Any) -> NDArray[np.integer[Any]] | None:
+    """The token ids (batch, time) of a model's inputs, if that is what they are."""
+    found = isinstance(inputs, np.ndarray) and inputs.ndim == 2 and np.issubdtype(inputs.dtype, np.integer)
+    return inputs if found else None

@@ -1,0 +1,97 @@
+"""Figures 3, 5 and 9 and table 9 of Wang, Lawrence and Niepert, 2022, "State-Regularized Recurrent Neural Networks"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+
+def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
+    r"""Figure 3, any number of tokens: a column for each token read, a row for each centroid.
+
+    Args:
+        alpha: (time, k), transition probabilities of one sequence.
+        tokens: names of the T tokens.
+
+    Raises:
+        ValueError: if there are not as many tokens as steps.
+    """
+    values = _checked(alpha, len(tokens))
+    steps, k = values.shape
+    figure = Figure(figsize=(max(3.0, 0.32 * steps + 1.8), max(1.6, 0.26 * k + 1.1)), layout="constrained")
+    axis = figure.subplots()
+    image = axis.imshow(values.T, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axis.set_xticks(range(steps), tokens, rotation=90 if max(map(len, tokens)) > 2 else 0)
+    axis.set_yticks(range(0, k, max(1, k // 20)))
+    axis.set_ylabel("centroid")
+    figure.colorbar(image, ax=axis, label="probability", shrink=0.9)
+    return figure
+
+
+def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titles: Sequence[str]) -> Figure:
+    """Table 9: texts whose tokens are the darker, the higher their weight.
+
+    Args:
+        texts: tokens of each text.
+        weights: (T,) in [0, 1] for each text, as `analysis.Explanation.weights`.
+        titles: a line above each text.
+
+    Raises:
+        ValueError: if weights and tokens do not pair up.
+    """
+    width, lines = 96, []
+    for text, weight, title in zip(texts, weights, titles, strict=True):
+        lines.append([(title, None)])
+        line, used = [], 0
+        for token, value in zip(text, np.asarray(weight, float).tolist(), strict=True):
+            if used + len(token) + 1 > width and line:
+                lines.append(line)
+                line, used = [], 0
+            line.append((token, value))
+            used += len(token) + 1
+        lines += [line, []]
+    figure = Figure(figsize=(10, 0.26 * len(lines) + 0.2))
+    axis = figure.add_axes((0.01, 0, 0.98, 1))
+    axis.set(xlim=(0, width + 2), ylim=(len(lines), -0.5))
+    axis.axis("off")
+    for y, line in enumerate(lines):
+        x = 0
+        for token, value in line:
+            title = value is None
+            ground = {} if title else {"backgroundcolor": (0.84, 0.38, 0.30, 0.75 * value)}
+            family = {} if title else {"family": "monospace"}
+            axis.text(x, y, token.replace("$", r"\$"), fontsize=9, va="center", **family, **ground)
+            x += len(token) + 1
+    return figure
+
+
+def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figure:
+    """Figure 5: the entries of states along a sequence, a panel for each name.
+
+    Args:
+        states: name -> (time, n), as h and c of an `analysis.trace`, one sequence.
+        tokens: names of the T tokens.
+
+    Raises:
+        ValueError: if there are not as many tokens as steps.
+    """
+    figure = Figure(figsize=(max(6.0, 0.12 * len(tokens) + 1), 1.9 * len(states) + 0.4), layout="constrained")
+    axes = figure.subplots(len(states), 1, sharex=True, squeeze=False)[:, 0]
+    for axis, (name, values) in zip(axes, states.items(), strict=True):
+        axis.plot(_checked(values, len(tokens)), linewidth=1)
+        axis.set_ylabel(name)
+        axis.grid(alpha=0.3, linewidth=0.5)
+    if len(tokens) <= 80:
+        axes[-1].set_xticks(range(len(tokens)), tokens, fontsize=8, rotation=90 if max(map(len, tokens)) > 2 else 0)
+    axes[-1].set_xlabel("token read")
+    return figure
+
+
+def _checked(values: ArrayLike, tokens: int) -> np.ndarray:
+    array = np.asarray(values, float)
+    if array.ndim != 2 or len(array) != tokens:
+        raise ValueError(f"There must be a row for each of {tokens} tokens. Received: shape {array.shape}.")
+    return array

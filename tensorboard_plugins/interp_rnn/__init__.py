@@ -1,0 +1,1 @@
+"""What keras_interp_rnn logs, for TensorBoard."""

@@ -1,0 +1,1024 @@
+"""State-regularized layers and cells of Keras: values, gradients, noise, and every flag of keras.layers.RNN.
+
+Values are the oracle's throughout, in float64. The noise that a layer draws is read off another layer of the same seed,
+see `revealed_noise`. On JAX, Keras's `fit` and `predict` do not carry the states of stateful layers (3.15): carrying is
+tested by calling the layer.
+"""
+
+import copy
+import inspect
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import layers, losses
+from keras_interp_rnn.layers import StateRegularizedCell, StateRegularizedRNN
+from tests import autodiff
+from tests.gated_samples import assert_close
+from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, serialized
+from tests.oracles import state_regularized as oracle
+from tests.samples import MASKS, make_mask, outputs_of
+from tests.state_regularized_samples import (
+    GATED,
+    KINDS,
+    WITH_MEMORY,
+    Sample,
+    in_keras,
+    make_cell,
+    revealed_noise,
+    sample,
+    set_weights,
+    variables,
+)
+
+BACKEND = keras.backend.backend()
+QUICK = False if BACKEND == "tensorflow" else "auto"  # `jit_compile`: XLA compiles longer than these models train
+SEED = 11
+SMALL = {"batch": 2, "time": 3, "features": 5, "units": 4, "centroids": 6}
+LAYERS = {"SimpleRNN": "SRSimpleRNN", "GRU": "SRGRU", "LSTM": "SRLSTM", "PeepholeLSTM": "SRPeepholeLSTM"}
+TRANSITIONS: dict[str, dict[str, Any]] = {
+    "mixture": {"transition": "mixture"},
+    "soft_argmax": {"transition": "soft_argmax"},
+    "gumbel": {"transition": "gumbel", "noise": 0.8},
+    "straight through": {"transition": "gumbel", "straight_through": True},
+    "sample": {"transition": "sample"},
+}
+
+every_kind = pytest.mark.parametrize("kind", [*KINDS, *GATED])
+every_transition = pytest.mark.parametrize("transition", TRANSITIONS)
+every_layer = pytest.mark.parametrize("kind", LAYERS)
+without_memory = pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "GRU of reset before", "MinimalRNN"])
+
+
+def numpy(x) -> np.ndarray:
+    return ops.convert_to_numpy(x)
+
+
+def tensor(x):
+    return ops.convert_to_tensor(x)
+
+
+def noise_of(some: Sample, **flags: bool) -> np.ndarray:
+    """What a layer of the seed draws at its first call for these sequences."""
+    return revealed_noise(SEED, (*some.inputs.shape[:2], some.centroids), **flags)[0]
+
+
+class TestValues:
+    @pytest.mark.parametrize("seed", [0, 1])
+    @every_transition
+    @every_kind
+    def test_every_transition_over_every_cell(self, kind: str, transition: str, seed: int) -> None:
+        """In training, where gumbel draws; the flags that are off by default are on for one of the seeds."""
+        some = sample(kind, seed, mask=[None, "scattered"][seed], features=2, strength=0.9, **TRANSITIONS[transition])
+        reading = {"go_backwards": seed == 1, "regularize_last_step": seed == 0}
+        layer = some.layer(return_sequences=True, return_state=True, seed=SEED, **reading)
+        outputs, state, *memory = layer(some.inputs, mask=some.mask, training=True)
+        path = some.path(g=noise_of(some, go_backwards=seed == 1), **reading)
+        assert_close(outputs, some.outputs(path, go_backwards=seed == 1), "float64")
+        assert_close(state, path.h[:, -1], "float64")
+        assert len(memory) == (kind in WITH_MEMORY)
+        for found in memory:
+            assert_close(found, path.c[:, -1], "float64")
+
+    @pytest.mark.parametrize("zero_output_for_mask", [False, True])
+    @pytest.mark.parametrize("regularize_last_step", [False, True])
+    @pytest.mark.parametrize("go_backwards", [False, True])
+    @pytest.mark.parametrize("kind", ["GRU", "PeepholeLSTM"])
+    def test_every_mask(
+        self, kind: str, go_backwards: bool, regularize_last_step: bool, zero_output_for_mask: bool
+    ) -> None:
+        some = sample(kind, time=5, features=2)
+        reading = {"go_backwards": go_backwards, "regularize_last_step": regularize_last_step}
+        showing = {"go_backwards": go_backwards, "zero_output_for_mask": zero_output_for_mask}
+        layer = some.layer(
+            return_sequences=True, return_state=True, **reading, zero_output_for_mask=zero_output_for_mask
+        )
+        for mask in (None, *MASKS):
+            some = some._replace(mask=None if mask is None else make_mask(mask, np.random.default_rng(1), 3, 5))
+            outputs, state, *memory = layer(some.inputs, initial_state=some.starts, mask=some.mask)
+            path = some.path(from_zeros=False, **reading)
+            assert_close(outputs, some.outputs(path, **showing), "float64")
+            assert_close(state, path.h[:, -1], "float64")
+            for found in memory:
+                assert_close(found, path.c[:, -1], "float64")
+
+    @pytest.mark.parametrize("regularize_last_step", [False, True])
+    @pytest.mark.parametrize("unroll", [False, True])
+    @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+    def test_the_last_output_alone(self, kind: str, unroll: bool, regularize_last_step: bool) -> None:
+        some = sample(kind, transition="sample", time=5)
+        layer = some.layer(unroll=unroll, regularize_last_step=regularize_last_step, seed=SEED)
+        draws = revealed_noise(SEED, (3, 5, 6), draws=3)
+        for mask, g in zip((None, "trailing", "scattered"), draws, strict=True):
+            some = some._replace(mask=None if mask is None else make_mask(mask, np.random.default_rng(1), 3, 5))
+            path = some.path(g=g, regularize_last_step=regularize_last_step)
+            assert_close(layer(some.inputs, mask=some.mask), some.outputs(path)[:, -1], "float64")
+
+    @pytest.mark.parametrize(
+        "size",
+        [{"batch": 1}, {"time": 1}, {"units": 1, "batch": 2}, {"features": 1}, {"centroids": 1}, {"centroids": 9}],
+        ids=str,
+    )
+    @pytest.mark.parametrize("regularize_last_step", [False, True])
+    def test_sizes(self, size: dict[str, int], regularize_last_step: bool) -> None:
+        some = sample("GRU", 3, **size)
+        layer = some.layer(return_sequences=True, regularize_last_step=regularize_last_step)
+        expected = some.path(regularize_last_step=regularize_last_step).h
+        assert_close(layer(some.inputs), expected, "float64")
+
+    def test_a_single_centroid_is_the_only_state(self) -> None:
+        some = sample("LSTM", centroids=1)
+        states = numpy(some.layer(return_sequences=True)(some.inputs))
+        np.testing.assert_allclose(states, np.broadcast_to(some.stochastic.S.T, states.shape), rtol=1e-6)
+
+    @every_layer
+    @pytest.mark.parametrize("return_state", [False, True])
+    @pytest.mark.parametrize("return_sequences", [False, True])
+    def test_shapes_are_known_without_values(self, kind: str, return_sequences: bool, return_state: bool) -> None:
+        flags = {"return_sequences": return_sequences, "return_state": return_state, "dtype": "mixed_bfloat16"}
+        layer = getattr(layers, LAYERS[kind])(4, 6, **flags)
+        assert isinstance(layer, StateRegularizedRNN)
+        assert isinstance(layer.cell, StateRegularizedCell)
+        result = layer(keras.Input((None, 5)))
+        outputs, *states = result if return_state else [result]
+        assert outputs.shape == ((None, None, 4) if return_sequences else (None, 4))
+        assert outputs.dtype == "bfloat16"
+        assert [state.shape for state in states] == [(None, 4)] * (return_state * (2 if kind in WITH_MEMORY else 1))
+        inner = {"PeepholeLSTM": layers.PeepholeLSTMCell}.get(kind) or getattr(keras.layers, f"{kind}Cell")
+        assert type(layer.cell.cell) is inner
+
+    @every_layer
+    def test_weights(self, kind: str) -> None:
+        layer = getattr(layers, LAYERS[kind])(4, 6)
+        layer.build((None, None, 5))
+        cell = layer.cell
+        assert tuple(cell.centroids.shape) == (6, 4)
+        trained = {id(variable) for variable in layer.trainable_variables}
+        assert trained == {id(variable) for variable in (*variables(cell.cell), cell.centroids)}
+        for scalar in (cell.temperature, cell.strength, cell.noise):
+            assert tuple(scalar.shape) == ()
+            assert any(weight is scalar for weight in layer.weights)
+        drawn = numpy(cell.centroids)
+        assert np.abs(drawn).max() <= 0.5
+        assert drawn.std() > 0.15
+        other = getattr(layers, LAYERS[kind])(4, 6)
+        other.build((None, None, 5))
+        assert np.abs(numpy(other.cell.centroids) - drawn).max() > 0.1
+
+
+class TestEitherEnd:
+    @every_transition
+    @every_kind
+    def test_strength_0_is_the_plain_cell(self, kind: str, transition: str) -> None:
+        """Digit by digit, even of centroids that would drown it."""
+        some = sample(kind, time=3, strength=0.0, **TRANSITIONS[transition])
+        some = some.with_(S=1e6 * some.stochastic.S)
+        layer = some.layer(return_sequences=True)
+        plain = keras.layers.RNN(layer.cell.cell, return_sequences=True, dtype="float64")
+        found, expected = (numpy(l(some.inputs, training=True)) for l in (layer, plain))
+        np.testing.assert_array_equal(found, expected)
+
+    @pytest.mark.parametrize("transition", ["soft_argmax", "straight through", "sample"])
+    @every_layer
+    def test_strength_1_has_no_other_states_than_centroids(self, kind: str, transition: str) -> None:
+        some = sample(kind, **TRANSITIONS[transition])
+        states = numpy(some.layer(return_sequences=True)(some.inputs, training=True))
+        rows = np.asarray(some.stochastic.S.T, states.dtype)
+        assert (states[:, :, None] == rows).all(axis=-1).any(axis=-1).all()
+
+    def test_in_between_the_state_is_between(self) -> None:
+        some = sample("GRU", time=1)
+        ends = [numpy(some.with_(strength=strength).layer()(some.inputs)) for strength in (0.0, 1.0)]
+        found = some.with_(strength=0.3).layer()(some.inputs)
+        assert_close(found, 0.7 * ends[0] + 0.3 * ends[1], "float64")
+
+    def test_the_memory_stays_as_the_network_made_it(self) -> None:
+        """After one step it is that of the plain cell, whatever becomes of the state."""
+        some = sample("LSTM", time=1)
+        _, _, expected = some.with_(strength=0.0).layer(return_state=True)(some.inputs, initial_state=some.starts)
+        for transition in TRANSITIONS.values():
+            layer = some.with_(**transition).layer(return_state=True)
+            _, _, memory = layer(some.inputs, initial_state=some.starts, training=True)
+            np.testing.assert_array_equal(numpy(memory), numpy(expected))
+
+    def test_without_noise_gumbel_is_the_mixture(self) -> None:
+        some = sample("GRU")
+        expected = some.path().h
+        still = some.with_(transition="gumbel", noise=0.0).layer(return_sequences=True)
+        assert_close(still(some.inputs, training=True), expected, "float64")
+        loud = some.with_(transition="gumbel").layer(return_sequences=True)
+        assert_close(loud(some.inputs, training=False), expected, "float64")
+        assert_close(loud(some.inputs), expected, "float64")
+        assert np.abs(numpy(loud(some.inputs, training=True)) - expected).max() > 0.1
+
+
+class TestSettings:
+    def test_they_change_what_a_layer_computes(self) -> None:
+        some = sample("GRU", transition="gumbel")
+        layer = some.layer(return_sequences=True, seed=SEED)
+        draws = revealed_noise(SEED, (3, 7, 6), draws=4)
+        changes = [lambda: None, lambda: layer.cell.set_temperature(2.5), lambda: layer.cell.set_strength(0.4)]
+        changes += [lambda: layer.cell.set_noise(0.1)]
+        settings = [{}, {"tau": 2.5}, {"strength": 0.4}, {"noise": 0.1}]
+        for change, setting, g in zip(changes, settings, draws, strict=True):
+            change()
+            some = some.with_(**setting)
+            assert_close(layer(some.inputs, training=True), some.path(g=g).h, "float64")
+
+    @pytest.mark.parametrize("learn_temperature", [False, True])
+    def test_the_temperature(self, learn_temperature: bool) -> None:
+        some = sample("GRU", tau=0.4)
+        layer = some.layer(learn_temperature=learn_temperature, return_sequences=True)
+        cell = layer.cell
+        assert float(numpy(cell.current_temperature())) == pytest.approx(0.4, rel=1e-6)
+        assert_close(layer(some.inputs), some.path().h, "float64")
+        cell.set_temperature(3.0)
+        assert float(numpy(cell.current_temperature())) == pytest.approx(3, rel=1e-6)
+        assert_close(layer(some.inputs), some.with_(tau=3.0).path().h, "float64")
+        names = {variable.name for variable in layer.trainable_variables}
+        assert ("log_temperature" in names) == learn_temperature
+        assert ("temperature" in {weight.name for weight in layer.weights}) != learn_temperature
+        if learn_temperature:
+            cell.log_temperature.assign(-5.0)
+            assert float(numpy(cell.current_temperature())) == pytest.approx(np.exp(-5), rel=1e-6)
+
+    @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int64(2)])
+    def test_numbers_of_any_kind(self, value) -> None:
+        cell = StateRegularizedCell(keras.layers.GRUCell(4), np.int64(3), temperature=value, noise=value)
+        assert float(numpy(cell.current_temperature())) == 2
+        assert json.loads(json.dumps(cell.get_config()))["noise"] == 2
+
+    @pytest.mark.parametrize("strength", [0, 1, 0.0, 1.0])
+    def test_both_ends_are_strengths(self, strength: float) -> None:
+        cell = StateRegularizedCell(keras.layers.GRUCell(4), 3, strength=strength)
+        cell.set_strength(strength)
+        assert float(numpy(cell.strength)) == strength
+
+    def test_a_compiled_model_sees_them(self) -> None:
+        some = sample("GRU")
+        some = some._replace(inputs=some.inputs.astype("float32").astype("float64"))  # to which `predict` rounds
+        inputs = keras.Input((None, 5), dtype="float64")
+        layer = some.layer(return_sequences=True)
+        model = keras.Model(inputs, layer(inputs))
+        for setting in ({}, {"tau": 2.5}, {"strength": 0.4}):
+            for name, value in setting.items():
+                getattr(layer.cell, {"tau": "set_temperature"}.get(name, f"set_{name}"))(value)
+            some = some.with_(**setting)
+            assert_close(model.predict(some.inputs, verbose=0), some.path().h, "float64")
+
+    def test_learned_or_not(self) -> None:
+        x = np.random.default_rng(0).normal(size=(8, 4, 5)).astype("float32")
+        for arguments, name, moves in (
+            ({}, "centroids", True),
+            ({"learn_centroids": False}, "centroids", False),
+            ({}, "temperature", False),
+            ({"learn_temperature": True}, "log_temperature", True),
+        ):
+            layer = layers.SRGRU(3, 6, **arguments)
+            model = keras.Sequential([keras.Input((4, 5)), layer])
+            [weight] = [weight for weight in layer.weights if weight.name == name]
+            before = numpy(weight).copy()
+            model.compile(keras.optimizers.SGD(0.5), "mse", jit_compile=QUICK)
+            model.fit(x, x[:, 0, :3], epochs=1, verbose=0)
+            assert (np.abs(numpy(weight) - before).max() > 1e-5) == moves
+
+    def test_regularizers_and_constraints_reach_the_centroids(self) -> None:
+        layer = layers.SRGRU(
+            4,
+            6,
+            centroids_initializer="ones",
+            centroids_regularizer=keras.regularizers.L2(0.1),
+            centroids_constraint="non_neg",
+        )
+        layer(np.ones((2, 3, 5), "float32"))
+        assert float(numpy(sum(layer.losses))) == pytest.approx(2.4, rel=1e-6)
+        assert isinstance(layer.cell.centroids.constraint, keras.constraints.NonNeg)
+        layer = layers.SRGRU(4, 6, kernel_initializer="ones", kernel_regularizer=keras.regularizers.L2(0.1))
+        layer(np.ones((2, 3, 5), "float32"))
+        assert float(numpy(sum(layer.losses))) == pytest.approx(6, rel=1e-6)
+
+
+class TestNoise:
+    def test_each_step_of_each_sequence_has_its_own(self) -> None:
+        [first, second] = revealed_noise(SEED, (50, 7, 6), draws=2)
+        differences = first[..., 1:] - first[..., :1]
+        assert len(np.unique(differences.round(9))) == differences.size
+        assert np.abs(first - second).max() > 1
+        # The difference of two Gumbels is logistic: mean 0, variance pi^2 / 3.
+        assert abs(differences[..., ::2].mean()) < 0.2
+        pairs = first[..., ::2] - first[..., 1::2]
+        assert pairs.var() == pytest.approx(np.pi**2 / 3, rel=0.2)
+        # From step to step and from sequence to sequence nothing carries over.
+        for axis in (0, 1):
+            moved = np.roll(pairs, 1, axis=axis)
+            assert abs(np.corrcoef(pairs.ravel(), moved.ravel())[0, 1]) < 6 / np.sqrt(pairs.size)
+
+    @pytest.mark.parametrize("transition", ["gumbel", "sample"])
+    def test_a_seed_repeats_it(self, transition: str) -> None:
+        some = sample("GRU", transition=transition)
+        first, same, other = (some.layer(return_sequences=True, seed=seed) for seed in (3, 3, 4))
+        drawn = [numpy(first(some.inputs, training=True)) for _ in range(2)]
+        for states in drawn:
+            np.testing.assert_array_equal(states, numpy(same(some.inputs, training=True)))
+        assert np.abs(drawn[0] - drawn[1]).max() > 0.1
+        assert np.abs(drawn[0] - numpy(other(some.inputs, training=True))).max() > 0.1
+
+    def test_without_a_seed_keras_decides(self) -> None:
+        some = sample("GRU", transition="sample")
+        drawn = []
+        for seed in (1, 1, 2):
+            keras.utils.set_random_seed(seed)
+            drawn.append(numpy(some.layer(return_sequences=True)(some.inputs)))
+        np.testing.assert_array_equal(drawn[0], drawn[1])
+        assert np.abs(drawn[0] - drawn[2]).max() > 0.1
+
+    def test_when_it_is_drawn(self) -> None:
+        some = sample("GRU")
+
+        def spread(transition: str, training: bool, **arguments: Any) -> float:
+            layer = some.with_(**TRANSITIONS[transition]).layer(**arguments)
+            return float(np.ptp([numpy(layer(some.inputs, training=training)) for _ in range(4)], axis=0).max())
+
+        for transition in TRANSITIONS:
+            draws = transition not in ("mixture", "soft_argmax")
+            assert (spread(transition, True) > 0) == draws
+            assert (spread(transition, False) > 0) == (transition == "sample")
+        assert spread("gumbel", False, sample_at_inference=True) > 0
+
+    @pytest.mark.parametrize("transition", ["gumbel", "straight through"])
+    def test_at_inference_it_is_that_of_training(self, transition: str) -> None:
+        some = sample("GRU", **TRANSITIONS[transition])
+        layer = some.layer(sample_at_inference=True, return_sequences=True, seed=SEED)
+        assert_close(layer(some.inputs, training=False), some.path(g=noise_of(some)).h, "float64")
+
+    @pytest.mark.parametrize("transition", ["sample", "straight through"])
+    def test_shares_of_the_centroids(self, transition: str) -> None:
+        """Of 20,000 draws within six standard deviations of alpha, in pairs of steps: one knows nothing of the other.
+
+        Eq. 19's draw has the temperature on both terms, so its shares are those of a temperature of 1.
+        """
+        some = sample("SimpleRNN", centroids=3, tau=1.8, **TRANSITIONS[transition])
+        some = some._replace(network=some.network._replace(U=np.zeros((4, 4))))
+        x = np.tile(some.inputs[:1, :1], (20_000, 2, 1))
+        states = numpy(some.layer(return_sequences=True, dtype="float32", seed=5)(x, training=True))
+        rows = some.stochastic.S.T.astype("float32")
+        drawn = (states[:, :, None] == rows).all(axis=-1).argmax(axis=-1)
+        u, _, _ = some.network.step(np.zeros(4), None, some.inputs[0, 0])
+        alpha = some.stochastic._replace(tau=1.8 if transition == "sample" else 1.0).alpha(u)
+        assert alpha.max() < 0.9
+        for i, j in itertools.product(range(3), range(3)):
+            expected = alpha[i] * alpha[j]
+            share = np.mean((drawn[:, 0] == i) & (drawn[:, 1] == j))
+            assert abs(share - expected) < 6 * np.sqrt(expected * (1 - expected) / 20_000)
+
+    def test_fit_draws_anew_at_every_batch(self) -> None:
+        layer = layers.SRGRU(4, 6, transition="sample")
+        model = keras.Sequential([keras.Input((6, 5)), layer])
+        model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=QUICK)
+        x = np.ones((8, 6, 5), "float32")
+        history = model.fit(x, np.zeros((8, 4), "float32"), epochs=4, verbose=0).history["loss"]
+        assert len(set(history)) > 1
+
+
+class TestGradients:
+    @staticmethod
+    def check(some: Sample, g: np.ndarray | None = None, **flags: bool) -> None:
+        """By every weight, the centroids, the temperature, the inputs and the states."""
+        layer = some.layer(return_sequences=True, learn_temperature=True, seed=SEED, **flags)
+        layer.cell.seed_generator.state.assign(some.layer(seed=SEED).cell.seed_generator.state)
+        start = numpy(layer.cell.seed_generator.state).copy()
+        go_backwards = flags.get("go_backwards", False)
+        cotangent = outputs_of(some.cotangent, some.mask, go_backwards)
+
+        def loss(inputs, *starts):
+            outputs = layer(inputs, initial_state=list(starts), mask=some.mask, training=True)
+            return ops.sum(tensor(some.cotangent) * outputs)
+
+        def value(some: Sample) -> complex:
+            return np.sum(cotangent * some.path(from_zeros=False, g=g, **flags).h)
+
+        given = [some.inputs, *some.starts]
+        cell = layer.cell
+        watched = [*variables(cell.cell), cell.centroids, cell.log_temperature]
+        found = autodiff.variable_gradients(lambda: loss(*(tensor(array) for array in given)), watched)
+        cell.seed_generator.state.assign(start)
+        found += autodiff.gradients(loss, given)
+        by_network = oracle.gradients(some.network, lambda network: value(some._replace(network=network)))
+        by_component = oracle.gradients(some.stochastic, lambda s: value(some._replace(stochastic=s)))
+        expected = [*in_keras(by_network), by_component.S.T, by_component.tau * some.stochastic.tau]
+        for name in ("inputs", "start", "memory")[: len(given)]:
+            expected.append(
+                oracle.complex_step(lambda x, name=name: value(some._replace(**{name: x})), getattr(some, name))
+            )
+        for gradient, right in zip(found, expected, strict=True):
+            assert_close(gradient, right, "float64")
+
+    @pytest.mark.parametrize("transition", ["mixture", "gumbel"])
+    @every_kind
+    def test_of_every_cell(self, kind: str, transition: str) -> None:
+        some = sample(kind, mask="trailing", strength=0.9, **SMALL, **TRANSITIONS[transition])
+        self.check(some, noise_of(some))
+
+    @pytest.mark.parametrize(
+        "flags", [{"go_backwards": True, "regularize_last_step": False}, {"unroll": True}], ids=str
+    )
+    @pytest.mark.parametrize("mask", [None, "scattered", "leading"])
+    def test_under_flags_and_masks(self, mask: str | None, flags: dict[str, bool]) -> None:
+        some = sample("GRU", 1, mask=mask, **SMALL)
+        if "unroll" in flags:
+            layer, twin = (some.layer(return_sequences=True, learn_temperature=True, unroll=u) for u in (False, True))
+            parts = []
+            for each in (layer, twin):
+                watched = [each.cell.centroids, each.cell.log_temperature, *variables(each.cell.cell)]
+                cotangent = tensor(some.cotangent)
+                parts.append(
+                    autodiff.variable_gradients(
+                        lambda each=each, c=cotangent: ops.sum(c * each(some.inputs, mask=some.mask)), watched
+                    )
+                )
+            for gradient, right in zip(*parts, strict=True):
+                assert_close(gradient, right, "float64")
+        else:
+            self.check(some, **flags)
+
+    @pytest.mark.parametrize("transition", ["soft_argmax", "straight through"])
+    @pytest.mark.parametrize("kind", ["SimpleRNN", "PeepholeLSTM"])
+    def test_of_a_hard_transition_are_those_of_its_softmax(self, kind: str, transition: str) -> None:
+        """Of one step and of several: the path is that of centroids, every slope the mixture's."""
+        for time in (1, 3):
+            some = sample(kind, **{**SMALL, "time": time}, **TRANSITIONS[transition])
+            self.check(some, noise_of(some))
+
+    @pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM"])
+    def test_of_a_sample_are_those_of_the_centroid_it_drew(self, kind: str) -> None:
+        some = sample(kind, **SMALL, transition="sample")
+        self.check(some, noise_of(some))
+
+    def test_of_a_sample_nothing_reaches_the_cell(self) -> None:
+        some = sample("GRU", **SMALL, transition="sample")
+        layer = some.layer(learn_temperature=True)
+        watched = [*variables(layer.cell.cell), layer.cell.log_temperature, layer.cell.centroids]
+        *through, by_centroids = autodiff.variable_gradients(lambda: ops.sum(layer(some.inputs)), watched)
+        for gradient in through:
+            np.testing.assert_array_equal(gradient, 0)
+        # Two sequences end in one centroid each.
+        np.testing.assert_allclose(np.unique(by_centroids.sum(axis=1))[-1] % 4, 0)
+        assert by_centroids.sum() == 2 * 4
+
+
+class TestTheorems:
+    @staticmethod
+    def texts(seed: int, batch: int, time: int) -> tuple[np.ndarray, np.ndarray]:
+        """Two symbols as vectors, and texts of them."""
+        rng = np.random.default_rng(seed)
+        return rng.normal(size=(2, 5)), rng.integers(2, size=(batch, time))
+
+    @pytest.mark.parametrize("seed", [0, 1])
+    @without_memory
+    def test_a_sampling_network_is_a_probabilistic_automaton(self, kind: str, seed: int) -> None:
+        """Theorem 4.1, first: where a history led to centroid i, the next symbol alone decides on the probabilities.
+
+        They are read off the state that the mixture makes of them in the next step.
+        """
+        symbols, text = self.texts(seed, 40, 12)
+        some = sample(kind, seed, transition="sample", batch=40, time=12, centroids=3)
+        some = some._replace(inputs=symbols[text])
+        states = numpy(some.layer(return_sequences=True)(some.inputs))
+        visited = (states[:, :, None] == some.stochastic.S.T.astype(states.dtype)).all(axis=-1)
+        assert visited.any(axis=-1).all(), "a state that is no centroid"
+        i, a = visited[:, :-1].argmax(axis=-1).ravel(), text[:, 1:].ravel()
+        before, read = states[:, :-1].reshape(-1, 4), some.inputs[:, 1:].reshape(-1, 1, 5)
+        mixture = some.with_(transition="mixture").layer()
+        found = mixture(tensor(read), initial_state=tensor(before))
+        automaton = oracle.probabilistic_automaton(some.network, some.stochastic, symbols)
+        assert_close(found, automaton[a, i] @ some.stochastic.S.T, "float64")
+        # Then: the transitions it makes have those probabilities.
+        j = visited[:, 1:].argmax(axis=-1).ravel()
+        for pair in {*zip(a, i, strict=True)}:
+            to = j[(a == pair[0]) & (i == pair[1])]
+            for centroid in range(3):
+                p = automaton[(*pair, centroid)]
+                assert abs(np.sum(to == centroid) - len(to) * p) <= 6 * np.sqrt(len(to) * p * (1 - p)) + 1
+
+    @pytest.mark.parametrize("kind", WITH_MEMORY)
+    def test_a_memory_makes_it_more(self, kind: str) -> None:
+        """The theorem is of networks without one: of one centroid, one symbol, and two histories."""
+        symbols, text = self.texts(0, 40, 12)
+        some = sample(kind, transition="sample", batch=40, time=12, centroids=2)._replace(inputs=symbols[text])
+        layer = some.layer(return_state=True)
+        _, state, memory = layer(some.inputs)
+        ends = (numpy(state) == some.stochastic.S.T[0].astype(numpy(state).dtype)).all(axis=-1)
+        assert ends.sum() > 2
+        step = np.tile(symbols[0], (40, 1, 1))
+        found = numpy(some.with_(transition="mixture").layer()(tensor(step), initial_state=[state, memory]))
+        assert np.ptp(found[ends], axis=0).max() > 0.01
+
+    @pytest.mark.parametrize("transition", ["mixture", "soft_argmax", "sample"])
+    @without_memory
+    def test_a_cold_network_is_a_deterministic_automaton(self, kind: str, transition: str) -> None:
+        """Theorem 4.2, with tau a sixtieth of the least margin between two centroids."""
+        symbols, text = self.texts(0, 6, 12)
+        some = sample(kind, transition=transition, batch=6, time=12, centroids=3)
+        automaton = oracle.deterministic_automaton(some.network, some.stochastic, np.zeros(4), symbols)
+        some = some.with_(tau=automaton.margin / 60)._replace(inputs=symbols[text])
+        walks = np.array([automaton.walk(word) for word in text])
+        assert len(np.unique(walks)) > 1, "an automaton of one state"
+        assert_close(some.layer(return_sequences=True)(some.inputs), some.stochastic.S.T[walks], "float64")
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class OwnCell(keras.layers.Layer):
+    """As a user may write one: no list of states, no initial state, an output that is not the state."""
+
+    def __init__(self, units: int, counts: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units, self.counts = units, counts
+        self.state_size = [units, 2] if counts else units
+
+    def build(self, input_shape: Any) -> None:
+        self.kernel = self.add_weight(shape=(input_shape[-1] + self.units, self.units), name="kernel")
+
+    def call(self, inputs, states):
+        h = states[0] if isinstance(states, (list, tuple)) else states
+        new = ops.tanh(ops.matmul(ops.concatenate([inputs, h], axis=-1), self.kernel))
+        return 3 * new, [new, states[1] + 1] if self.counts else new
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "units": self.units, "counts": self.counts}
+
+
+class TestCells:
+    @pytest.mark.parametrize("mask", [None, "inner"])
+    @every_kind
+    def test_keras_loops_over_it(self, kind: str, mask: str | None) -> None:
+        some = sample(kind, mask=mask)
+        cell = some.cell()
+        layer = keras.layers.RNN(cell, return_sequences=True, return_state=True, dtype="float64")
+        outputs, state, *_ = layer(some.inputs, mask=some.mask)
+        path = some.path()
+        assert_close(outputs, some.outputs(path), "float64")
+        assert_close(state, path.h[:, -1], "float64")
+
+    @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+    def test_one_step(self, kind: str) -> None:
+        some = sample(kind)
+        path = some.path(from_zeros=False)
+        output, [state, *memory] = some.cell()(some.inputs[:, 0], [tensor(start) for start in some.starts])
+        assert_close(output, path.h[:, 0], "float64")
+        assert_close(state, path.h[:, 0], "float64")
+        for found in memory:
+            assert_close(found, path.c[:, 0], "float64")
+
+    @pytest.mark.parametrize("transition", ["sample", "straight through"])
+    def test_in_keras_loop_it_draws(self, transition: str) -> None:
+        some = sample("GRU", batch=50, **TRANSITIONS[transition])
+        layer = keras.layers.RNN(some.cell(seed=3), return_sequences=True, dtype="float64")
+        states = numpy(layer(some.inputs, training=True))
+        visited = (states[:, :, None] == some.stochastic.S.T.astype(states.dtype)).all(axis=-1)
+        assert visited.any(axis=-1).all()
+        assert (visited.sum(axis=(0, 1)) > 0).sum() > 3
+        again = numpy(layer(some.inputs, training=True))
+        # On JAX, Keras's loop is traced once, and the draw with it (3.15).
+        assert (np.abs(again - states).max() > 0.1) == (BACKEND != "jax")
+
+    def test_stacked_cells(self) -> None:
+        below, above = sample("GRU"), sample("LSTM", 1, features=4, units=7, transition="soft_argmax")
+        above = above._replace(inputs=below.path().h)
+        stacked = keras.layers.StackedRNNCells([below.cell(), above.cell()], dtype="float64")
+        layer = keras.layers.RNN(stacked, return_sequences=True, dtype="float64")
+        assert_close(layer(tensor(below.inputs)), above.path().h, "float64")
+
+    @pytest.mark.parametrize("counts", [False, True])
+    def test_a_users_own(self, counts: bool) -> None:
+        some = sample("SimpleRNN", mask="trailing")
+        own = OwnCell(4, counts, dtype="float64")
+        cell = StateRegularizedCell(own, 6, temperature=0.7, dtype="float64")
+        layer = StateRegularizedRNN(cell, return_sequences=True, return_state=True, dtype="float64")
+        layer.build(some.inputs.shape)
+        own.kernel.assign(np.concatenate([some.network.W.T, some.network.U.T]))
+        cell.centroids.assign(np.ascontiguousarray(some.stochastic.S.T))
+        without_bias = some._replace(network=some.network._replace(b=np.zeros(4)))
+        outputs, _, *rest = layer(some.inputs, mask=some.mask)
+        assert_close(outputs, without_bias.outputs(without_bias.path()), "float64")
+        if counts:
+            assert_close(rest[0], np.tile(some.mask.sum(axis=1, keepdims=True), (1, 2)).astype("float64"), "float64")
+        again = StateRegularizedRNN.from_config(json.loads(json.dumps(layer.get_config())))
+        assert type(again.cell.cell) is OwnCell
+
+    def test_an_input_switched_affine_network(self) -> None:
+        """Its cell reads ids, and begins elsewhere than in zeros."""
+        cell = layers.ISANCell(4, 5, initial_state_initializer=keras.initializers.RandomNormal(seed=1))
+        layer = StateRegularizedRNN(StateRegularizedCell(cell, 6, transition="soft_argmax"), return_sequences=True)
+        ids = np.random.default_rng(0).integers(5, size=(3, 7)).astype("int32")
+        states = numpy(layer(ids))
+        kernel, bias, centroids = (numpy(weight) for weight in (cell.kernel, cell.bias, layer.cell.centroids))
+        for row in range(3):
+            h = numpy(cell.initial_state)
+            for t, symbol in enumerate(ids[row]):
+                h = centroids[np.argmax(centroids @ (h @ kernel[symbol] + bias[symbol]))]
+                np.testing.assert_allclose(states[row, t], h, rtol=1e-6)
+
+
+class TestWrappers:
+    @pytest.mark.parametrize("return_sequences", [False, True])
+    @every_layer
+    def test_bidirectional(self, kind: str, return_sequences: bool) -> None:
+        there, back = sample(kind, mask="scattered"), sample(kind, 1)
+        back = back._replace(inputs=there.inputs, mask=there.mask)
+        flags = {"return_sequences": return_sequences, "regularize_last_step": False}
+        layer = keras.layers.Bidirectional(there.layer(**flags), dtype="float64")
+        layer.build(there.inputs.shape)
+        for part, some in ((layer.forward_layer, there), (layer.backward_layer, back)):
+            set_weights(part.cell.cell, some.network)
+            part.cell.centroids.assign(np.ascontiguousarray(some.stochastic.S.T))
+        # Bidirectional sets zero_output_for_mask where it returns sequences.
+        first, second = (
+            some.outputs(some.path(go_backwards=flag, regularize_last_step=False), flag, return_sequences)
+            for some, flag in ((there, False), (back, True))
+        )
+        if return_sequences:
+            expected = np.concatenate([first, second[:, ::-1]], axis=-1)
+        else:
+            expected = np.concatenate([first[:, -1], second[:, -1]], axis=-1)
+        assert_close(layer(there.inputs, mask=there.mask), expected, "float64")
+
+    def test_two_layers_share_the_mask_of_a_model(self) -> None:
+        below, above = sample("GRU", mask="scattered"), sample("LSTM", 1, features=4, units=7)
+        rounded = np.where(below.mask[:, :, None], below.inputs.astype("float32"), 9).astype("float64")
+        below = below._replace(inputs=rounded)
+        above = above._replace(inputs=below.outputs(below.path()), mask=below.mask)
+        stack = [keras.Input((None, 5), dtype="float64"), keras.layers.Masking(9.0, dtype="float64")]
+        stack += [some.layer(return_sequences=True) for some in (below, above)]
+        model = keras.Sequential(stack)
+        assert_close(model(tensor(below.inputs)), above.outputs(above.path()), "float64")
+
+    @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+    def test_stateful_windows_are_one_sequence(self, kind: str) -> None:
+        some = sample(kind)
+        layer = some.layer(stateful=True, return_sequences=True)
+        parts = [numpy(layer(some.inputs[:, window])) for window in (slice(0, 3), slice(3, 7))]
+        path = some.path()
+        assert_close(np.concatenate(parts, axis=1), path.h, "float64")
+        for state, right in zip(layer.states, (path.h, path.c), strict=False):
+            assert_close(state.value, right[:, -1], "float64")
+        layer.reset_state()
+        assert_close(layer(some.inputs), path.h, "float64")
+        layer.set_states(some.starts)
+        assert_close(layer(some.inputs), some.path(from_zeros=False).h, "float64")
+
+    def test_a_model_takes_sequences_mask_and_initial_states_as_inputs(self) -> None:
+        some = sample("LSTM", mask="scattered")
+        inputs, mask = keras.Input((None, 5), dtype="float64"), keras.Input((None,), dtype="bool")
+        starts = [keras.Input((4,), dtype="float64") for _ in range(2)]
+        layer = some.layer(return_sequences=True, regularize_last_step=False)
+        model = keras.Model([inputs, mask, *starts], layer(inputs, mask=mask, initial_state=starts))
+        found = model([tensor(array) for array in (some.inputs, some.mask, *some.starts)])
+        path = some.path(from_zeros=False, regularize_last_step=False)
+        assert_close(found, some.outputs(path), "float64")
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="tf.function is TensorFlow's")
+class TestCompiled:
+    @pytest.mark.parametrize("jit_compile", [False, True])
+    @pytest.mark.parametrize("kind", ["GRU", "PeepholeLSTM"])
+    def test_for_any_batch_and_time(self, kind: str, jit_compile: bool) -> None:
+        import tensorflow as tf
+
+        some = sample(kind, mask="scattered")
+        layer = some.layer(return_sequences=True, regularize_last_step=False)
+        shape = (3, 7, 5) if jit_compile else (None, None, 5)
+        signature = [tf.TensorSpec(shape, "float64"), tf.TensorSpec(shape[:2], "bool")]
+        compiled = tf.function(lambda x, mask: layer(x, mask=mask), input_signature=signature, jit_compile=jit_compile)
+        path = some.path(regularize_last_step=False)
+        assert_close(compiled(some.inputs, some.mask), some.outputs(path), "float64")
+        layer.cell.set_strength(0.2)
+        path = some.with_(strength=0.2).path(regularize_last_step=False)
+        assert_close(compiled(some.inputs, some.mask), some.outputs(path), "float64")
+
+    def test_it_draws_anew_at_every_call(self) -> None:
+        import tensorflow as tf
+
+        some = sample("GRU", transition="sample")
+        compiled = tf.function(some.layer(return_sequences=True, seed=SEED))
+        for g in revealed_noise(SEED, (3, 7, 6), draws=2):
+            assert_close(compiled(some.inputs), some.path(g=g).h, "float64")
+
+
+class TestDropout:
+    RATES = {"dropout": 0.4, "recurrent_dropout": 0.4}
+
+    @every_layer
+    def test_of_the_inner_cell_in_training_alone(self, kind: str) -> None:
+        some = sample(kind)
+        layer, same = (some.layer(return_sequences=True, seed=3, **self.RATES) for _ in range(2))
+        assert layer.cell.cell.dropout == layer.cell.cell.recurrent_dropout == 0.4
+        expected = some.path().h
+        assert_close(layer(some.inputs), expected, "float64")
+        drawn = [numpy(layer(some.inputs, training=True)) for _ in range(2)]
+        assert np.abs(drawn[0] - expected).max() > 0.05
+        assert np.abs(drawn[0] - drawn[1]).max() > 0.01
+        for states in drawn:
+            np.testing.assert_array_equal(states, numpy(same(some.inputs, training=True)))
+
+    @pytest.mark.parametrize("go_backwards", [False, True])
+    def test_of_inputs_is_drawn_once_a_sequence(self, go_backwards: bool) -> None:
+        """A network whose state is its input."""
+        layer = layers.SRSimpleRNN(
+            4, 6, strength=0.0, dropout=0.4, seed=3, activation=None, return_sequences=True, go_backwards=go_backwards
+        )
+        layer.build((None, None, 4))
+        for variable, array in zip(variables(layer.cell.cell), [np.eye(4), np.zeros((4, 4)), np.zeros(4)], strict=True):
+            variable.assign(array)
+        seen = numpy(layer(np.ones((200, 6, 4), "float32"), training=True))
+        kept = seen > 0.5
+        np.testing.assert_allclose(seen, kept / 0.6, atol=1e-5)
+        assert (kept == kept[:, :1]).all(), "one draw for all steps"
+        assert abs(kept[:, 0].mean() - 0.6) < 0.07  # four standard deviations of 800 draws
+        assert len(np.unique(kept[:, 0], axis=0)) > 8, "another draw for each sequence"
+        again = numpy(layer(np.ones((200, 6, 4), "float32"), training=True)) > 0.5
+        assert (again != kept).any(), "another draw for each batch"
+
+    def test_of_the_state_is_drawn_once_a_sequence(self) -> None:
+        layer = layers.SRSimpleRNN(
+            4, 6, strength=0.0, recurrent_dropout=0.4, seed=3, activation=None, return_sequences=True
+        )
+        layer.build((None, None, 4))
+        for variable, array in zip(variables(layer.cell.cell), [np.zeros((4, 4)), np.eye(4), np.zeros(4)], strict=True):
+            variable.assign(array)
+        x, start = np.ones((200, 6, 4), "float32"), np.ones((200, 4), "float32")
+        seen = numpy(layer(x, initial_state=start, training=True))
+        kept = seen[:, 0] > 0.5
+        assert abs(kept.mean() - 0.6) < 0.07
+        for t in range(6):
+            np.testing.assert_allclose(seen[:, t], kept / 0.6 ** (t + 1), rtol=1e-4, atol=1e-4)
+
+    @pytest.mark.parametrize("kind", ["GRU", "PeepholeLSTM"])
+    def test_a_bare_cell_with_dropout_runs_at_inference(self, kind: str) -> None:
+        some = sample(kind)
+        inner = make_cell(kind, 4, dtype="float64", **self.RATES)
+        cell = StateRegularizedCell(inner, 6, temperature=0.7, dtype="float64")
+        layer = keras.layers.RNN(cell, return_sequences=True, dtype="float64")
+        layer.build(some.inputs.shape)
+        set_weights(inner, some.network)
+        cell.centroids.assign(np.ascontiguousarray(some.stochastic.S.T))
+        assert_close(layer(some.inputs, training=False), some.path().h, "float64")
+
+    @pytest.mark.parametrize("kind", GATED)
+    def test_of_a_cell_that_draws_for_itself(self, kind: str) -> None:
+        some = sample(kind)
+        inner = make_cell(kind, 4, **self.RATES)
+        layer = StateRegularizedRNN(StateRegularizedCell(inner, 6), return_sequences=True)
+        x = some.inputs.astype("float32")
+        expected = numpy(layer(x))
+        np.testing.assert_array_equal(numpy(layer(x)), expected)
+        assert np.abs(numpy(layer(x, training=True)) - expected).max() > 1e-3
+
+
+class TestPrecision:
+    @pytest.mark.parametrize(("policy", "compute"), [("mixed_bfloat16", "bfloat16"), ("mixed_float16", "float16")])
+    @every_layer
+    def test_mixed_precision_puts_out_the_compute_dtype(self, kind: str, policy: str, compute: str) -> None:
+        some = sample(kind)
+        layer = some.layer(return_sequences=True, return_state=True, dtype=policy)
+        assert {weight.dtype for weight in layer.weights} == {"float32"}
+        path = some.path()
+        expected = (path.h, path.h[:, -1], *(() if path.c is None else (path.c[:, -1],)))
+        for found, right in zip(layer(some.inputs), expected, strict=True):
+            assert keras.backend.standardize_dtype(found.dtype) == compute
+            np.testing.assert_allclose(numpy(ops.cast(found, "float32")), right, atol=0.15)
+
+    @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+    def test_states_are_centroids_of_single_precision(self, policy: str) -> None:
+        some = sample("GRU", transition="sample")
+        layer = some.layer(stateful=True, dtype=policy)
+        layer(some.inputs)
+        assert layer.states[0].dtype == "float32"
+        rows = some.stochastic.S.T.astype("float32")
+        found = numpy(layer.states[0].value)
+        assert (found[:, None] == rows).all(axis=-1).any(axis=-1).all()
+
+    @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+    @pytest.mark.parametrize("transition", ["mixture", "sample"])
+    def test_keras_loop_in_mixed_precision(self, policy: str, transition: str) -> None:
+        some = sample("LSTM", transition=transition)
+        layer = keras.layers.RNN(some.cell(dtype=policy), return_sequences=True, dtype=policy)
+        found = numpy(ops.cast(layer(some.inputs), "float32"))
+        if transition == "mixture":
+            np.testing.assert_allclose(found, some.path().h, atol=0.15)
+        else:
+            distances = np.abs(found[:, :, None] - some.stochastic.S.T).max(axis=-1)
+            assert distances.min(axis=-1).max() < 0.02
+
+    def test_gradients_of_mixed_precision_are_near_and_single(self) -> None:
+        some = sample("GRU", **SMALL)
+        found = []
+        for dtype in ("mixed_bfloat16", "float32"):
+            layer = some.layer(dtype=dtype)
+            watched = [*variables(layer.cell.cell), layer.cell.centroids]
+            x = some.inputs.astype("float32")
+            found.append(
+                autodiff.variable_gradients(lambda layer=layer, x=x: ops.sum(ops.cast(layer(x), "float32")), watched)
+            )
+        for near, right in zip(*found, strict=True):
+            assert near.dtype == "float32"
+            np.testing.assert_allclose(near, right, atol=0.1 * max(1, np.abs(right).max()))
+
+
+INNER = {
+    "activation": "softsign",
+    "use_bias": False,
+    "kernel_initializer": keras.initializers.RandomUniform(seed=4),
+    "recurrent_initializer": keras.initializers.RandomNormal(stddev=0.2, seed=3),
+    "bias_initializer": keras.initializers.RandomNormal(seed=1),
+    "kernel_regularizer": keras.regularizers.L2(0.3),
+    "recurrent_regularizer": keras.regularizers.L2(0.1),
+    "bias_regularizer": keras.regularizers.L1(0.2),
+    "kernel_constraint": keras.constraints.MaxNorm(2.0),
+    "recurrent_constraint": keras.constraints.UnitNorm(axis=0),
+    "bias_constraint": keras.constraints.NonNeg(),
+    "dropout": 0.1,
+    "recurrent_dropout": 0.2,
+    "recurrent_activation": "hard_sigmoid",
+    "unit_forget_bias": False,
+    "reset_after": False,
+    "peephole_initializer": keras.initializers.RandomNormal(seed=2),
+    "peephole_regularizer": keras.regularizers.L1(0.1),
+    "peephole_constraint": keras.constraints.NonNeg(),
+}
+COMPONENT = {
+    "num_centroids": 6,
+    "temperature": 0.5,
+    "transition": "gumbel",
+    "strength": 0.9,
+    "learn_temperature": True,
+    "straight_through": True,
+    "sample_at_inference": True,
+    "noise": 0.8,
+    "centroids_initializer": keras.initializers.RandomNormal(seed=5),
+    "centroids_regularizer": keras.regularizers.L2(0.2),
+    "centroids_constraint": keras.constraints.UnitNorm(axis=1),
+    "learn_centroids": False,
+    "seed": 7,
+}
+FLAGS = {
+    "regularize_last_step": False,
+    "return_sequences": True,
+    "return_state": True,
+    "go_backwards": True,
+    "stateful": True,
+    "unroll": True,
+    "zero_output_for_mask": True,
+}
+KERAS_OWN = {"name": "some_state_regularized", "trainable": False, "dtype": "mixed_bfloat16"}
+
+
+def assert_round_trip(layer: keras.layers.Layer, plain: dict[str, Any], arguments: dict[str, Any]) -> None:
+    config = json.loads(json.dumps(layer.get_config()))
+    again = type(layer).from_config(copy.deepcopy(config))
+    assert json.loads(json.dumps(again.get_config())) == config
+    for name, value in arguments.items():
+        expected = serialized(name, value)
+        if name.endswith("initializer"):
+            assert config[name]["class_name"] == expected["class_name"]
+            assert config[name]["config"]["seed"] == expected["config"]["seed"]
+        else:
+            assert config[name] == expected, name
+        assert config[name] != plain.get(name), f"{name} has its default in {config}"
+
+
+class TestConfiguration:
+    def test_the_defaults(self) -> None:
+        parameters = inspect.signature(StateRegularizedCell.__init__).parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        del defaults["self"], defaults["kwargs"], defaults["centroids_initializer"]
+        empty = inspect.Parameter.empty
+        assert defaults == {
+            "cell": empty,
+            "num_centroids": empty,
+            "temperature": 1.0,
+            "transition": "mixture",
+            "strength": 1.0,
+            "learn_temperature": False,
+            "straight_through": False,
+            "sample_at_inference": False,
+            "noise": 1.0,
+            "centroids_regularizer": None,
+            "centroids_constraint": None,
+            "learn_centroids": True,
+            "seed": None,
+        }
+        assert set(defaults) - {"cell"} | {"centroids_initializer"} == set(COMPONENT)
+
+    @every_layer
+    def test_every_argument_of_a_layer_survives(self, kind: str) -> None:
+        taken = inspect.signature(type(make_cell(kind, 4)).__init__).parameters
+        assert set(taken) - {"self", "kwargs", "units", "seed"} <= set(INNER)
+        inner = {name: value for name, value in INNER.items() if name in taken or name.startswith("peephole")}
+        if kind != "PeepholeLSTM":
+            inner = {name: value for name, value in inner.items() if name in taken}
+        else:
+            lstm = inspect.signature(keras.layers.LSTMCell.__init__).parameters
+            inner = {name: value for name, value in INNER.items() if name in lstm or name.startswith("peephole")}
+        arguments = {"units": 4, **COMPONENT, **FLAGS, **inner}
+        kind = getattr(layers, LAYERS[kind])
+        assert_round_trip(kind(**arguments, **KERAS_OWN), kind(3, 2).get_config(), {**arguments, **KERAS_OWN})
+
+    def test_every_argument_of_a_cell_survives(self) -> None:
+        inner = keras.layers.GRUCell(4, reset_after=False)
+        plain = StateRegularizedCell(keras.layers.GRUCell(4), 2).get_config()
+        cell = StateRegularizedCell(inner, **COMPONENT, **KERAS_OWN)
+        assert_round_trip(cell, plain, {**COMPONENT, **KERAS_OWN})
+        again = StateRegularizedCell.from_config(cell.get_config())
+        assert again.cell.get_config() == inner.get_config()
+
+    def test_every_argument_of_the_general_layer_survives(self) -> None:
+        cell = StateRegularizedCell(layers.MinimalRNNCell(4, encoder=keras.layers.Embedding(5, 4)), 3, strength=0.5)
+        layer = StateRegularizedRNN(cell, **FLAGS, **KERAS_OWN)
+        plain = StateRegularizedRNN(StateRegularizedCell(keras.layers.GRUCell(4), 2)).get_config()
+        assert_round_trip(layer, plain, {**FLAGS, **KERAS_OWN})
+        again = StateRegularizedRNN.from_config(layer.get_config())
+        assert type(again.cell.cell.encoder) is keras.layers.Embedding
+
+    @pytest.mark.parametrize(
+        "layer",
+        [
+            lambda: StateRegularizedCell(keras.layers.GRUCell(4), 3),
+            lambda: StateRegularizedRNN(StateRegularizedCell(keras.layers.GRUCell(4), 3)),
+            *(lambda name=name: getattr(layers, name)(4, 3) for name in LAYERS.values()),
+        ],
+    )
+    def test_registered_so_that_keras_finds_it(self, layer) -> None:
+        layer = layer()
+        again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+        assert type(again) is type(layer)
+        assert keras.saving.get_registered_name(type(layer)) == f"keras_interp_rnn>{type(layer).__name__}"
+
+    def test_a_cloned_model_has_the_same_configuration(self) -> None:
+        some = sample("LSTM")
+        inputs = keras.Input((None, 5), dtype="float64")
+        model = keras.Model(inputs, some.layer(return_sequences=True, regularize_last_step=False)(inputs))
+        clone = keras.models.clone_model(model)
+        assert np.abs(numpy(clone(some.inputs)) - numpy(model(some.inputs))).max() > 0.01
+        clone.set_weights(model.get_weights())
+        assert_close(clone(some.inputs), some.path(regularize_last_step=False).h, "float64")
+
+    def test_a_deep_copy_computes_the_same_and_is_another(self) -> None:
+        some = sample("GRU")
+        layer = some.layer(return_sequences=True)
+        copied = copy.deepcopy(layer)
+        layer.cell.set_strength(0.0)
+        layer.cell.centroids.assign(np.zeros((6, 4)))
+        assert_close(copied(some.inputs), some.path().h, "float64")
+
+
+class TestSaving:
+    @pytest.mark.parametrize("learn_temperature", [False, True])
+    @pytest.mark.parametrize("kind", [*LAYERS, "MinimalRNN"])
+    def test_a_saved_layer_computes_the_same(self, kind: str, learn_temperature: bool, tmp_path: Path) -> None:
+        """With the settings it had last, not those it began with."""
+        some = sample(kind)
+        inputs = keras.Input((None, 5), dtype="float64")
+        layer = some.layer(return_sequences=True, learn_temperature=learn_temperature)
+        model = keras.Model(inputs, layer(inputs))
+        layer.cell.set_temperature(2.5)
+        layer.cell.set_strength(0.4)
+        layer.cell.set_noise(0.25)
+        model.save(tmp_path / "model.keras")
+        again = keras.models.load_model(tmp_path / "model.keras")
+        assert_close(again(some.inputs), some.with_(tau=2.5, strength=0.4).path().h, "float64")
+        assert float(numpy(again.layers[-1].cell.noise)) == 0.25
+
+    @pytest.mark.slow
+    def test_a_trained_model_loads_in_a_fresh_process(self, tmp_path: Path) -> None:
+        x, y = next_symbols(26)
+        ids = keras.Input((None,), dtype="int32")
+        embedded = keras.layers.Embedding(5, 6)(ids)
+        flags = {"return_sequences": True}
+        cells = [StateRegularizedCell(cell(4), 3) for cell in (keras.layers.GRUCell, layers.PeepholeLSTMCell)]
+        hidden = [
+            layers.SRSimpleRNN(4, 3, transition="soft_argmax", **flags)(embedded),
+            layers.SRGRU(4, 3, transition="gumbel", learn_temperature=True, **flags)(embedded),
+            layers.SRLSTM(4, 3, strength=0.5, dropout=0.1, **flags)(embedded),
+            keras.layers.Bidirectional(layers.SRPeepholeLSTM(4, 3, regularize_last_step=False, **flags))(embedded),
+            layers.PeepholeLSTM(4, **flags)(embedded),
+            StateRegularizedRNN(StateRegularizedCell(layers.MinimalRNNCell(4), 3), **flags)(embedded),
+            keras.layers.RNN(keras.layers.StackedRNNCells(cells), **flags)(embedded),
+        ]
+        model = keras.Model(ids, keras.layers.Dense(5)(keras.layers.Concatenate()(hidden)))
+        before = model.get_weights()
+        model.compile(keras.optimizers.Adam(0.01), losses.BitsPerSymbol(), jit_compile=QUICK)
+        history = model.fit(x, y, epochs=2, verbose=0).history["loss"]
+        assert history[-1] < history[0]
+        unmoved = [
+            weight.path
+            for weight, old in zip(model.weights, before, strict=True)
+            if weight in model.trainable_weights and np.array_equal(numpy(weight), old)
+        ]
+        assert not unmoved
+        assert_same_in_a_fresh_process(model, x, tmp_path)
