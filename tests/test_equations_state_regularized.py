@@ -225,7 +225,7 @@ class TestTheOracle:
         free = some.path(go_backwards=go_backwards, regularize_last_step=False)
         bound = some.path(go_backwards=go_backwards)
         for row in range(len(some.inputs)):
-            read = np.ones(7, bool) if mask is None else some.mask[row]
+            read = np.ones(5, bool) if mask is None else some.mask[row]
             read = read[::-1] if go_backwards else read
             if not read.any():
                 np.testing.assert_array_equal(free.h[row], 0)
@@ -233,7 +233,7 @@ class TestTheOracle:
             last = int(np.flatnonzero(read)[-1])
             np.testing.assert_array_equal(free.h[row, :last], bound.h[row, :last])
             np.testing.assert_array_equal(free.u[row, last], bound.u[row, last])
-            np.testing.assert_array_equal(free.h[row, last:], np.tile(bound.u[row, last], (7 - last, 1)))
+            np.testing.assert_array_equal(free.h[row, last:], np.tile(bound.u[row, last], (5 - last, 1)))
             assert free.chosen[row, last] == -1
             assert bound.chosen[row, last] >= 0
 
@@ -246,7 +246,7 @@ class TestTheOracle:
 
     def test_a_reversed_reading_is_a_reading_of_the_reversed(self) -> None:
         some = sample("LSTM", transition="gumbel", mask="scattered")
-        g = np.random.default_rng(0).gumbel(size=(3, 7, 6))
+        g = np.random.default_rng(0).gumbel(size=(3, 5, 6))
         mirrored = some._replace(inputs=some.inputs[:, ::-1], mask=some.mask[:, ::-1])
         for flag in (False, True):
             found = some.path(g=g, go_backwards=True, regularize_last_step=flag)
@@ -272,7 +272,7 @@ class TestTheorems:
 
     @pytest.mark.parametrize("kind", WITH_MEMORY)
     def test_a_memory_breaks_it(self, kind: str) -> None:
-        some = sample(kind, 0, "sample", batch=6, time=20, centroids=3)
+        some = sample(kind, 0, "sample", batch=6, time=20, features=5, centroids=3)
         symbol = np.tile(some.inputs[:1, :1], (6, 20, 1))
         path = some._replace(inputs=symbol).path(g=np.random.default_rng(0).gumbel(size=(6, 20, 3)))
         for i in range(3):
@@ -284,7 +284,7 @@ class TestTheorems:
     @without_memory
     def test_a_cold_network_is_a_deterministic_automaton(self, kind: str, transition: str, seed: int) -> None:
         """Theorem 4.2, with tau so far below the least margin that no other centroid has a weight above e^-40."""
-        some = sample(kind, seed, transition, batch=4, time=15, centroids=3, noise=0.0)
+        some = sample(kind, seed, transition, batch=4, time=15, features=5, centroids=3, noise=0.0)
         rng = np.random.default_rng(seed)
         symbols = rng.normal(size=(2, 5))
         text = rng.integers(2, size=(4, 15))

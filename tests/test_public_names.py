@@ -31,7 +31,7 @@ PUBLIC = {
         "TemperatureSchedule",
         "TransitionProbabilities",
     ],
-    "keras_interp_rnn.datasets": ["Windows", "interactions", "text", "text8"],
+    "keras_interp_rnn.datasets": ["Windows", "imdb", "interactions", "text", "text8", "words"],
     "keras_interp_rnn.figures": [
         "Progress",
         "jacobian_histogram",

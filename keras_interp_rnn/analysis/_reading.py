@@ -106,21 +106,23 @@ def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> N
     Raises:
         ValueError: if the model's output does not follow from the layer's alone.
     """
-    output = layer.output
-    if not isinstance(output, keras.KerasTensor):
+    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    obstacle = None
+    if layer.return_state:
+        obstacle = f"{layer.name}, which returns its last states too"
+    elif isinstance(model, keras.Sequential):
+        for after in model.layers[model.layers.index(layer) + 1 :]:
+            given = after(given)
+    else:
+        try:
+            given = keras.Model(layer.output, model.outputs[0])(given)
+        except ValueError:
+            obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
+    if obstacle:
         raise ValueError(
-            f"What the head makes of a centroid is known where it reads the states alone. Received: {layer.name}, "
-            "which returns its last states too. Read centroids by a model whose head reads the output."
+            f"What the head makes of a centroid is known where it reads the states alone. Received: {obstacle}."
         )
-    try:
-        of_states = keras.Model(output, model.outputs[0])
-    except ValueError as error:
-        raise ValueError(
-            f"What the head makes of a centroid is known where it reads the states alone. Received: {model.name}, "
-            f"whose output depends on more than that of {layer.name}."
-        ) from error
-    given = states[:, None, :] if layer.return_sequences else states
-    found = np.asarray(ops.convert_to_numpy(of_states(ops.cast(given, output.dtype))))
+    found = np.asarray(ops.convert_to_numpy(given))
     return found[:, -1] if found.ndim == 3 else found
 
 

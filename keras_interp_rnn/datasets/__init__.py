@@ -5,12 +5,14 @@
 | `text` | character text as 27 symbols: read, clean, encode, split, pair |
 | `text8` | 100 MB of Wikipedia over those symbols, as a TFDS builder and as one array |
 | `interactions` | who met which item when: sequences for next-item recommendation, and their leave-one-out split |
+| `words` | text as words: tokens, a vocabulary, sequences of ids |
+| `imdb` | reviews of films, positive and negative, from a folder |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for `stateful=True` layers |
 
 `tensorflow_datasets` is imported by the functions of `text8`, not before.
 """
 
-from keras_interp_rnn.datasets import interactions, text, text8
+from keras_interp_rnn.datasets import imdb, interactions, text, text8, words
 from keras_interp_rnn.datasets.windows import Windows
 
-__all__ = ["Windows", "interactions", "text", "text8"]
+__all__ = ["Windows", "imdb", "interactions", "text", "text8", "words"]

@@ -42,10 +42,12 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titl
     Raises:
         ValueError: if weights and tokens do not pair up.
     """
-    width, lines = 96, []
+    width = 96
+    lines: list[list[tuple[str, float | None]]] = []
     for text, weight, title in zip(texts, weights, titles, strict=True):
         lines.append([(title, None)])
-        line, used = [], 0
+        line: list[tuple[str, float | None]] = []
+        used = 0
         for token, value in zip(text, np.asarray(weight, float).tolist(), strict=True):
             if used + len(token) + 1 > width and line:
                 lines.append(line)
@@ -60,10 +62,10 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titl
     for y, line in enumerate(lines):
         x = 0
         for token, value in line:
-            title = value is None
-            ground = {} if title else {"backgroundcolor": (0.84, 0.38, 0.30, 0.75 * value)}
-            family = {} if title else {"family": "monospace"}
-            axis.text(x, y, token.replace("$", r"\$"), fontsize=9, va="center", **family, **ground)
+            drawn = axis.text(x, y, token.replace("$", r"\$"), fontsize=9, va="center")
+            if value is not None:
+                drawn.set_fontfamily("monospace")
+                drawn.set_backgroundcolor((0.84, 0.38, 0.30, 0.75 * value))
             x += len(token) + 1
     return figure
 

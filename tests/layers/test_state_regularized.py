@@ -45,7 +45,7 @@ LAYERS = {"SimpleRNN": "SRSimpleRNN", "GRU": "SRGRU", "LSTM": "SRLSTM", "Peephol
 TRANSITIONS: dict[str, dict[str, Any]] = {
     "mixture": {"transition": "mixture"},
     "soft_argmax": {"transition": "soft_argmax"},
-    "gumbel": {"transition": "gumbel", "noise": 0.8},
+    "gumbel": {"transition": "gumbel", "noise": 0.75},
     "straight through": {"transition": "gumbel", "straight_through": True},
     "sample": {"transition": "sample"},
 }
@@ -75,7 +75,7 @@ class TestValues:
     @every_kind
     def test_every_transition_over_every_cell(self, kind: str, transition: str, seed: int) -> None:
         """In training, where gumbel draws; the flags that are off by default are on for one of the seeds."""
-        some = sample(kind, seed, mask=[None, "scattered"][seed], features=2, strength=0.9, **TRANSITIONS[transition])
+        some = sample(kind, seed, mask=[None, "scattered"][seed], strength=0.875, **TRANSITIONS[transition])
         reading = {"go_backwards": seed == 1, "regularize_last_step": seed == 0}
         layer = some.layer(return_sequences=True, return_state=True, seed=SEED, **reading)
         outputs, state, *memory = layer(some.inputs, mask=some.mask, training=True)
@@ -93,7 +93,7 @@ class TestValues:
     def test_every_mask(
         self, kind: str, go_backwards: bool, regularize_last_step: bool, zero_output_for_mask: bool
     ) -> None:
-        some = sample(kind, time=5, features=2)
+        some = sample(kind)
         reading = {"go_backwards": go_backwards, "regularize_last_step": regularize_last_step}
         showing = {"go_backwards": go_backwards, "zero_output_for_mask": zero_output_for_mask}
         layer = some.layer(
@@ -112,7 +112,7 @@ class TestValues:
     @pytest.mark.parametrize("unroll", [False, True])
     @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
     def test_the_last_output_alone(self, kind: str, unroll: bool, regularize_last_step: bool) -> None:
-        some = sample(kind, transition="sample", time=5)
+        some = sample(kind, transition="sample")
         layer = some.layer(unroll=unroll, regularize_last_step=regularize_last_step, seed=SEED)
         draws = revealed_noise(SEED, (3, 5, 6), draws=3)
         for mask, g in zip((None, "trailing", "scattered"), draws, strict=True):
@@ -173,7 +173,7 @@ class TestValues:
 
 
 class TestEitherEnd:
-    @every_transition
+    @pytest.mark.parametrize("transition", ["mixture", "sample"])
     @every_kind
     def test_strength_0_is_the_plain_cell(self, kind: str, transition: str) -> None:
         """Digit by digit, even of centroids that would drown it."""
@@ -181,7 +181,7 @@ class TestEitherEnd:
         some = some.with_(S=1e6 * some.stochastic.S)
         layer = some.layer(return_sequences=True)
         plain = keras.layers.RNN(layer.cell.cell, return_sequences=True, dtype="float64")
-        found, expected = (numpy(l(some.inputs, training=True)) for l in (layer, plain))
+        found, expected = (numpy(each(some.inputs, training=True)) for each in (layer, plain))
         np.testing.assert_array_equal(found, expected)
 
     @pytest.mark.parametrize("transition", ["soft_argmax", "straight through", "sample"])
@@ -195,8 +195,8 @@ class TestEitherEnd:
     def test_in_between_the_state_is_between(self) -> None:
         some = sample("GRU", time=1)
         ends = [numpy(some.with_(strength=strength).layer()(some.inputs)) for strength in (0.0, 1.0)]
-        found = some.with_(strength=0.3).layer()(some.inputs)
-        assert_close(found, 0.7 * ends[0] + 0.3 * ends[1], "float64")
+        found = some.with_(strength=0.375).layer()(some.inputs)
+        assert_close(found, 0.625 * ends[0] + 0.375 * ends[1], "float64")
 
     def test_the_memory_stays_as_the_network_made_it(self) -> None:
         """After one step it is that of the plain cell, whatever becomes of the state."""
@@ -222,10 +222,10 @@ class TestSettings:
     def test_they_change_what_a_layer_computes(self) -> None:
         some = sample("GRU", transition="gumbel")
         layer = some.layer(return_sequences=True, seed=SEED)
-        draws = revealed_noise(SEED, (3, 7, 6), draws=4)
-        changes = [lambda: None, lambda: layer.cell.set_temperature(2.5), lambda: layer.cell.set_strength(0.4)]
-        changes += [lambda: layer.cell.set_noise(0.1)]
-        settings = [{}, {"tau": 2.5}, {"strength": 0.4}, {"noise": 0.1}]
+        draws = revealed_noise(SEED, (3, 5, 6), draws=4)
+        changes = [lambda: None, lambda: layer.cell.set_temperature(2.5), lambda: layer.cell.set_strength(0.375)]
+        changes += [lambda: layer.cell.set_noise(0.25)]
+        settings = [{}, {"tau": 2.5}, {"strength": 0.375}, {"noise": 0.25}]
         for change, setting, g in zip(changes, settings, draws, strict=True):
             change()
             some = some.with_(**setting)
@@ -233,10 +233,10 @@ class TestSettings:
 
     @pytest.mark.parametrize("learn_temperature", [False, True])
     def test_the_temperature(self, learn_temperature: bool) -> None:
-        some = sample("GRU", tau=0.4)
+        some = sample("GRU", tau=0.375)
         layer = some.layer(learn_temperature=learn_temperature, return_sequences=True)
         cell = layer.cell
-        assert float(numpy(cell.current_temperature())) == pytest.approx(0.4, rel=1e-6)
+        assert float(numpy(cell.current_temperature())) == pytest.approx(0.375, rel=1e-6)
         assert_close(layer(some.inputs), some.path().h, "float64")
         cell.set_temperature(3.0)
         assert float(numpy(cell.current_temperature())) == pytest.approx(3, rel=1e-6)
@@ -247,6 +247,27 @@ class TestSettings:
         if learn_temperature:
             cell.log_temperature.assign(-5.0)
             assert float(numpy(cell.current_temperature())) == pytest.approx(np.exp(-5), rel=1e-6)
+
+    def test_they_have_the_precision_of_the_layer(self) -> None:
+        settings = {"temperature": 0.7, "strength": 0.9, "noise": 0.8}
+        for learn_temperature in (False, True):
+            cell = StateRegularizedCell(
+                keras.layers.GRUCell(4, dtype="float64"),
+                6,
+                **settings,
+                learn_temperature=learn_temperature,
+                dtype="float64",
+            )
+
+            def seen(cell=cell) -> list[float]:
+                return [float(numpy(x)) for x in (cell.current_temperature(), cell.strength, cell.noise)]
+
+            # Through exp and log, float64 is float32 on JAX and torch, see tests/tolerances.py.
+            rough = 1e-6 if learn_temperature and BACKEND != "tensorflow" else 1e-14
+            np.testing.assert_allclose(seen(), list(settings.values()), rtol=rough)
+            for name in settings:
+                getattr(cell, f"set_{name}")(0.6)
+            np.testing.assert_allclose(seen(), 0.6, rtol=rough)
 
     @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int64(2)])
     def test_numbers_of_any_kind(self, value) -> None:
@@ -263,10 +284,10 @@ class TestSettings:
     def test_a_compiled_model_sees_them(self) -> None:
         some = sample("GRU")
         some = some._replace(inputs=some.inputs.astype("float32").astype("float64"))  # to which `predict` rounds
-        inputs = keras.Input((None, 5), dtype="float64")
+        inputs = keras.Input((None, 2), dtype="float64")
         layer = some.layer(return_sequences=True)
         model = keras.Model(inputs, layer(inputs))
-        for setting in ({}, {"tau": 2.5}, {"strength": 0.4}):
+        for setting in ({}, {"tau": 2.5}, {"strength": 0.375}):
             for name, value in setting.items():
                 getattr(layer.cell, {"tau": "set_temperature"}.get(name, f"set_{name}"))(value)
             some = some.with_(**setting)
@@ -422,7 +443,7 @@ class TestGradients:
     @pytest.mark.parametrize("transition", ["mixture", "gumbel"])
     @every_kind
     def test_of_every_cell(self, kind: str, transition: str) -> None:
-        some = sample(kind, mask="trailing", strength=0.9, **SMALL, **TRANSITIONS[transition])
+        some = sample(kind, mask="trailing", strength=0.875, **SMALL, **TRANSITIONS[transition])
         self.check(some, noise_of(some))
 
     @pytest.mark.parametrize(
@@ -487,7 +508,7 @@ class TestTheorems:
         They are read off the state that the mixture makes of them in the next step.
         """
         symbols, text = self.texts(seed, 40, 12)
-        some = sample(kind, seed, transition="sample", batch=40, time=12, centroids=3)
+        some = sample(kind, seed, transition="sample", batch=40, time=12, features=5, centroids=3)
         some = some._replace(inputs=symbols[text])
         states = numpy(some.layer(return_sequences=True)(some.inputs))
         visited = (states[:, :, None] == some.stochastic.S.T.astype(states.dtype)).all(axis=-1)
@@ -510,7 +531,9 @@ class TestTheorems:
     def test_a_memory_makes_it_more(self, kind: str) -> None:
         """The theorem is of networks without one: of one centroid, one symbol, and two histories."""
         symbols, text = self.texts(0, 40, 12)
-        some = sample(kind, transition="sample", batch=40, time=12, centroids=2)._replace(inputs=symbols[text])
+        some = sample(kind, transition="sample", batch=40, time=12, features=5, centroids=2)._replace(
+            inputs=symbols[text]
+        )
         layer = some.layer(return_state=True)
         _, state, memory = layer(some.inputs)
         ends = (numpy(state) == some.stochastic.S.T[0].astype(numpy(state).dtype)).all(axis=-1)
@@ -523,8 +546,8 @@ class TestTheorems:
     @without_memory
     def test_a_cold_network_is_a_deterministic_automaton(self, kind: str, transition: str) -> None:
         """Theorem 4.2, with tau a sixtieth of the least margin between two centroids."""
-        symbols, text = self.texts(0, 6, 12)
-        some = sample(kind, transition=transition, batch=6, time=12, centroids=3)
+        symbols, text = self.texts(3, 6, 12)
+        some = sample(kind, 3, transition=transition, batch=6, time=12, features=5, centroids=3)
         automaton = oracle.deterministic_automaton(some.network, some.stochastic, np.zeros(4), symbols)
         some = some.with_(tau=automaton.margin / 60)._replace(inputs=symbols[text])
         walks = np.array([automaton.walk(word) for word in text])
@@ -598,7 +621,7 @@ class TestCells:
     def test_a_users_own(self, counts: bool) -> None:
         some = sample("SimpleRNN", mask="trailing")
         own = OwnCell(4, counts, dtype="float64")
-        cell = StateRegularizedCell(own, 6, temperature=0.7, dtype="float64")
+        cell = StateRegularizedCell(own, 6, temperature=0.75, dtype="float64")
         layer = StateRegularizedRNN(cell, return_sequences=True, return_state=True, dtype="float64")
         layer.build(some.inputs.shape)
         own.kernel.assign(np.concatenate([some.network.W.T, some.network.U.T]))
@@ -617,7 +640,7 @@ class TestCells:
         layer = StateRegularizedRNN(StateRegularizedCell(cell, 6, transition="soft_argmax"), return_sequences=True)
         ids = np.random.default_rng(0).integers(5, size=(3, 7)).astype("int32")
         states = numpy(layer(ids))
-        kernel, bias, centroids = (numpy(weight) for weight in (cell.kernel, cell.bias, layer.cell.centroids))
+        kernel, bias, centroids = (numpy(weight) for weight in (cell.recurrent_kernel, cell.bias, layer.cell.centroids))
         for row in range(3):
             h = numpy(cell.initial_state)
             for t, symbol in enumerate(ids[row]):
@@ -653,7 +676,7 @@ class TestWrappers:
         rounded = np.where(below.mask[:, :, None], below.inputs.astype("float32"), 9).astype("float64")
         below = below._replace(inputs=rounded)
         above = above._replace(inputs=below.outputs(below.path()), mask=below.mask)
-        stack = [keras.Input((None, 5), dtype="float64"), keras.layers.Masking(9.0, dtype="float64")]
+        stack = [keras.Input((None, 2), dtype="float64"), keras.layers.Masking(9.0, dtype="float64")]
         stack += [some.layer(return_sequences=True) for some in (below, above)]
         model = keras.Sequential(stack)
         assert_close(model(tensor(below.inputs)), above.outputs(above.path()), "float64")
@@ -662,7 +685,7 @@ class TestWrappers:
     def test_stateful_windows_are_one_sequence(self, kind: str) -> None:
         some = sample(kind)
         layer = some.layer(stateful=True, return_sequences=True)
-        parts = [numpy(layer(some.inputs[:, window])) for window in (slice(0, 3), slice(3, 7))]
+        parts = [numpy(layer(some.inputs[:, window])) for window in (slice(0, 3), slice(3, 5))]
         path = some.path()
         assert_close(np.concatenate(parts, axis=1), path.h, "float64")
         for state, right in zip(layer.states, (path.h, path.c), strict=False):
@@ -674,7 +697,7 @@ class TestWrappers:
 
     def test_a_model_takes_sequences_mask_and_initial_states_as_inputs(self) -> None:
         some = sample("LSTM", mask="scattered")
-        inputs, mask = keras.Input((None, 5), dtype="float64"), keras.Input((None,), dtype="bool")
+        inputs, mask = keras.Input((None, 2), dtype="float64"), keras.Input((None,), dtype="bool")
         starts = [keras.Input((4,), dtype="float64") for _ in range(2)]
         layer = some.layer(return_sequences=True, regularize_last_step=False)
         model = keras.Model([inputs, mask, *starts], layer(inputs, mask=mask, initial_state=starts))
@@ -692,13 +715,13 @@ class TestCompiled:
 
         some = sample(kind, mask="scattered")
         layer = some.layer(return_sequences=True, regularize_last_step=False)
-        shape = (3, 7, 5) if jit_compile else (None, None, 5)
+        shape = (3, 5, 2) if jit_compile else (None, None, 2)
         signature = [tf.TensorSpec(shape, "float64"), tf.TensorSpec(shape[:2], "bool")]
         compiled = tf.function(lambda x, mask: layer(x, mask=mask), input_signature=signature, jit_compile=jit_compile)
         path = some.path(regularize_last_step=False)
         assert_close(compiled(some.inputs, some.mask), some.outputs(path), "float64")
-        layer.cell.set_strength(0.2)
-        path = some.with_(strength=0.2).path(regularize_last_step=False)
+        layer.cell.set_strength(0.25)
+        path = some.with_(strength=0.25).path(regularize_last_step=False)
         assert_close(compiled(some.inputs, some.mask), some.outputs(path), "float64")
 
     def test_it_draws_anew_at_every_call(self) -> None:
@@ -706,7 +729,7 @@ class TestCompiled:
 
         some = sample("GRU", transition="sample")
         compiled = tf.function(some.layer(return_sequences=True, seed=SEED))
-        for g in revealed_noise(SEED, (3, 7, 6), draws=2):
+        for g in revealed_noise(SEED, (3, 5, 6), draws=2):
             assert_close(compiled(some.inputs), some.path(g=g).h, "float64")
 
 
@@ -719,7 +742,8 @@ class TestDropout:
         layer, same = (some.layer(return_sequences=True, seed=3, **self.RATES) for _ in range(2))
         assert layer.cell.cell.dropout == layer.cell.cell.recurrent_dropout == 0.4
         expected = some.path().h
-        assert_close(layer(some.inputs), expected, "float64")
+        for each in (layer, same):
+            assert_close(each(some.inputs), expected, "float64")
         drawn = [numpy(layer(some.inputs, training=True)) for _ in range(2)]
         assert np.abs(drawn[0] - expected).max() > 0.05
         assert np.abs(drawn[0] - drawn[1]).max() > 0.01
@@ -762,7 +786,7 @@ class TestDropout:
     def test_a_bare_cell_with_dropout_runs_at_inference(self, kind: str) -> None:
         some = sample(kind)
         inner = make_cell(kind, 4, dtype="float64", **self.RATES)
-        cell = StateRegularizedCell(inner, 6, temperature=0.7, dtype="float64")
+        cell = StateRegularizedCell(inner, 6, temperature=0.75, dtype="float64")
         layer = keras.layers.RNN(cell, return_sequences=True, dtype="float64")
         layer.build(some.inputs.shape)
         set_weights(inner, some.network)
@@ -887,7 +911,7 @@ def assert_round_trip(layer: keras.layers.Layer, plain: dict[str, Any], argument
         if name.endswith("initializer"):
             assert config[name]["class_name"] == expected["class_name"]
             assert config[name]["config"]["seed"] == expected["config"]["seed"]
-        else:
+        elif name != "dtype":
             assert config[name] == expected, name
         assert config[name] != plain.get(name), f"{name} has its default in {config}"
 
@@ -961,7 +985,7 @@ class TestConfiguration:
 
     def test_a_cloned_model_has_the_same_configuration(self) -> None:
         some = sample("LSTM")
-        inputs = keras.Input((None, 5), dtype="float64")
+        inputs = keras.Input((None, 2), dtype="float64")
         model = keras.Model(inputs, some.layer(return_sequences=True, regularize_last_step=False)(inputs))
         clone = keras.models.clone_model(model)
         assert np.abs(numpy(clone(some.inputs)) - numpy(model(some.inputs))).max() > 0.01
@@ -983,15 +1007,15 @@ class TestSaving:
     def test_a_saved_layer_computes_the_same(self, kind: str, learn_temperature: bool, tmp_path: Path) -> None:
         """With the settings it had last, not those it began with."""
         some = sample(kind)
-        inputs = keras.Input((None, 5), dtype="float64")
+        inputs = keras.Input((None, 2), dtype="float64")
         layer = some.layer(return_sequences=True, learn_temperature=learn_temperature)
         model = keras.Model(inputs, layer(inputs))
         layer.cell.set_temperature(2.5)
-        layer.cell.set_strength(0.4)
+        layer.cell.set_strength(0.375)
         layer.cell.set_noise(0.25)
         model.save(tmp_path / "model.keras")
         again = keras.models.load_model(tmp_path / "model.keras")
-        assert_close(again(some.inputs), some.with_(tau=2.5, strength=0.4).path().h, "float64")
+        assert_close(again(some.inputs), some.with_(tau=2.5, strength=0.375).path().h, "float64")
         assert float(numpy(again.layers[-1].cell.noise)) == 0.25
 
     @pytest.mark.slow
@@ -1015,10 +1039,6 @@ class TestSaving:
         model.compile(keras.optimizers.Adam(0.01), losses.BitsPerSymbol(), jit_compile=QUICK)
         history = model.fit(x, y, epochs=2, verbose=0).history["loss"]
         assert history[-1] < history[0]
-        unmoved = [
-            weight.path
-            for weight, old in zip(model.weights, before, strict=True)
-            if weight in model.trainable_weights and np.array_equal(numpy(weight), old)
-        ]
-        assert not unmoved
+        for weight, old in zip(model.weights, before, strict=True):
+            assert np.array_equal(numpy(weight), old) != weight.trainable, weight.path
         assert_same_in_a_fresh_process(model, x, tmp_path)

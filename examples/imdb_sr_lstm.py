@@ -1,0 +1,147 @@
+"""What do the states of a network that judges film reviews stand for, and which words moved it?
+
+Trains an SR-LSTM-P, an LSTM with peepholes whose hidden state moves among k centroids, to tell positive from negative
+reviews. Prints its test error, the words that each centroid stands for (table 6 of the paper), phrases (table 10) and,
+word by word, why it judged one negative and one positive review as it did (table 9). TensorBoard shows the transition
+probabilities through training.
+
+    python examples/imdb_sr_lstm.py aclImdb         # the unpacked archive; about six minutes on two cores
+    python examples/imdb_sr_lstm.py --smoke
+
+Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, sections 4.5, 5.3.1 and 6.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import quiet
+
+with quiet.standard_error():
+    import keras
+    import numpy as np
+
+    from keras_interp_rnn import analysis, callbacks, datasets, figures, layers
+    from keras_interp_rnn.reproduce import records
+
+
+def reviews(args: argparse.Namespace):
+    """Tokenized texts and labels, for training and for the test."""
+    if args.smoke:
+        rng = np.random.default_rng(0)
+        labels = np.tile([0, 1], 60)
+        words = [["bad", "dull", "the", "film"], ["great", "loved", "the", "film"]]
+        texts = [[words[label][i] for i in rng.integers(4, size=12)] for label in labels]
+        return (texts[:80], labels[:80]), (texts[80:], labels[80:])
+    found = []
+    for split in ("train", "test"):
+        texts, labels = datasets.imdb.read(args.folder, split)
+        found.append(([datasets.words.tokenize(text) for text in texts], labels))
+    return found
+
+
+def network(args: argparse.Namespace, size: int) -> keras.Model:
+    keras.utils.set_random_seed(args.seed)
+    model = keras.Sequential(
+        [
+            keras.Input((args.longest,), dtype="int32"),
+            keras.layers.Embedding(size, args.embedding, mask_zero=True),
+            keras.layers.Dropout(args.dropout),
+            layers.SRPeepholeLSTM(
+                args.units,
+                args.centroids,
+                temperature=args.temperature,
+                transition=args.transition,
+                regularize_last_step=False,
+                seed=args.seed,
+                name="recurrent",
+            ),
+            keras.layers.Dropout(args.dropout),
+            keras.layers.Dense(1, activation="sigmoid"),
+        ]
+    )
+    optimizer = keras.optimizers.Adam(args.learning_rate, global_clipnorm=1.0)
+    model.compile(optimizer, "binary_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", help="aclImdb, or a folder with its tables")
+    parser.add_argument("--transition", default="mixture", choices=["mixture", "soft_argmax", "gumbel", "sample"])
+    parser.add_argument("--centroids", type=int, default=10)
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--units", type=int, default=64)
+    parser.add_argument("--embedding", type=int, default=64)
+    parser.add_argument("--vocabulary", type=int, default=10_000)
+    parser.add_argument("--longest", type=int, default=200, help="ids of a review; of a longer one the end is kept")
+    parser.add_argument("--dropout", type=float, default=0.5)
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", default="runs/imdb", help="model, TensorBoard logs and figures")
+    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
+    parser.add_argument("--verbose", type=int, default=1, help="as in fit")
+    parser.add_argument("--smoke", action="store_true", help="a few made-up words, in a scratch folder")
+    args = parser.parse_args()
+    if args.smoke:
+        folder = tempfile.mkdtemp(prefix="imdb_sr_lstm-")
+        args.longest, args.units, args.embedding, args.centroids, args.epochs = 16, 8, 8, 4, 2
+        args.runs, args.records = f"{folder}/runs", f"{folder}/records"
+    elif not args.folder:
+        parser.error("give the folder aclImdb, or --smoke")
+    try:
+        (train_texts, train_labels), (test_texts, test_labels) = reviews(args)
+    except datasets.text.TextError as error:
+        print(f"imdb_sr_lstm: {error}", file=sys.stderr)
+        sys.exit(2)
+    vocabulary = datasets.words.Vocabulary.of(train_texts, args.vocabulary)
+    train, test = (vocabulary.encode(texts, args.longest) for texts in (train_texts, test_texts))
+    order = np.random.default_rng(args.seed).permutation(len(train))
+    train, train_labels = train[order], train_labels[order]
+    held_out = len(train) // 10
+    model = network(args, len(vocabulary))
+    watch = callbacks.TransitionProbabilities(
+        args.runs, train[:4], validation=train[:200], tokens=vocabulary.names, layer="recurrent"
+    )
+    best = keras.callbacks.ModelCheckpoint(f"{args.runs}/model.keras", "val_accuracy", save_best_only=True, mode="max")
+    model.fit(
+        train[held_out:],
+        train_labels[held_out:],
+        args.batch,
+        args.epochs,
+        verbose=args.verbose,
+        validation_data=(train[:held_out], train_labels[:held_out]),
+        callbacks=[watch, best, keras.callbacks.TensorBoard(args.runs)],
+    )
+    model = keras.models.load_model(f"{args.runs}/model.keras")
+    probabilities = model.predict(test, batch_size=500, verbose=0)[:, 0]
+    error = float(np.mean((probabilities > 0.5) != test_labels))
+    print(f"\nTest error: {error:.1%} of {len(test)} reviews.\n")
+
+    found = analysis.prototypes(model, train[: 10 * args.batch], vocabulary.names, top=6, by="mean", least=3)
+    print(f"Centroids (class 1 is positive):\n{found}\n")
+    for label, phrases in analysis.phrases(model, train[: 10 * args.batch], 3, vocabulary.names, 5).items():
+        print(f"Phrases towards class {label}: " + ", ".join(f"{text!r} ({mean:.2f})" for text, mean, _ in phrases))
+    short = np.argsort((test != 0).sum(axis=1), kind="stable")[: len(test) // 10]
+    sure = [short[np.argmin(probabilities[short])], short[np.argmax(probabilities[short])]]
+    explained = [analysis.explain(model, test[i], vocabulary.names) for i in sure]
+    print("\n" + "\n\n".join(map(str, explained)))
+    titles = [f"predicted probability of a positive review: {e.output[0]:.3f}" for e in explained]
+    figure = figures.token_map([e.tokens for e in explained], [e.weights for e in explained], titles)
+    figure.savefig(f"{args.runs}/table9.png", dpi=150)
+    record = {
+        "experiment": "imdb",
+        "model": {"layer": "SRPeepholeLSTM", "parameters": model.count_params()},
+        "protocol": {k: v for k, v in vars(args).items() if k not in ("folder", "runs", "records", "verbose", "smoke")},
+        "result": {"test_error": error, "centroids_used": int((found.share > 0).sum())},
+        "environment": records.environment(),
+    }
+    records.write(Path(args.records) / f"imdb-{args.transition}-{args.centroids}-{args.seed}.json", record)
+    print(f"\nFigure: {args.runs}/table9.png. TensorBoard: tensorboard --logdir {args.runs}")
+
+
+if __name__ == "__main__":
+    main()
