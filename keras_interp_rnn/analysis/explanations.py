@@ -83,9 +83,10 @@ class Explanation:
         return np.nan_to_num(self.alpha[:, list(self.centroids)].sum(axis=1))
 
     def __str__(self) -> str:
-        """The text for a terminal: the darker the ground, the higher the probability (ANSI colours)."""
-        shades = [f"\x1b[48;5;{232 + round(8 * weight)}m{token}\x1b[0m" for token, weight in self._shaded()]
-        return f"class {self.prediction}: " + " ".join(shades)
+        """The text for a terminal: the redder the ground, the higher the probability (ANSI colours)."""
+        shades = [(round(255 - 215 * weight), token) for token, weight in self._shaded()]
+        text = " ".join(f"\x1b[30;48;2;255;{shade};{shade}m{token}\x1b[0m" for shade, token in shades)
+        return f"class {self.prediction}: {text}"
 
     def _repr_html_(self) -> str:
         spans = " ".join(

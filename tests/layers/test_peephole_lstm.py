@@ -361,3 +361,8 @@ def test_units_are_a_positive_integer(kind: type, value) -> None:
 def test_one_bool_for_each_step() -> None:
     with pytest.raises(ValueError, match=says("mask must have the shape (batch, time) = (3, 7)", "(3, 6)")):
         PeepholeLSTM(4)(np.zeros((3, 7, 5), "float32"), mask=np.ones((3, 6), bool))
+
+
+def test_three_axes() -> None:
+    with pytest.raises(ValueError, match=says("(3, 5)")):
+        PeepholeLSTM(4)(np.zeros((3, 5), "float32"))

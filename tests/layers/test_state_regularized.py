@@ -294,20 +294,20 @@ class TestSettings:
             assert_close(model.predict(some.inputs, verbose=0), some.path().h, "float64")
 
     def test_learned_or_not(self) -> None:
-        x = np.random.default_rng(0).normal(size=(8, 4, 5)).astype("float32")
-        for arguments, name, moves in (
-            ({}, "centroids", True),
-            ({"learn_centroids": False}, "centroids", False),
-            ({}, "temperature", False),
-            ({"learn_temperature": True}, "log_temperature", True),
-        ):
-            layer = layers.SRGRU(3, 6, **arguments)
-            model = keras.Sequential([keras.Input((4, 5)), layer])
-            [weight] = [weight for weight in layer.weights if weight.name == name]
-            before = numpy(weight).copy()
-            model.compile(keras.optimizers.SGD(0.5), "mse", jit_compile=QUICK)
-            model.fit(x, x[:, 0, :3], epochs=1, verbose=0)
-            assert (np.abs(numpy(weight) - before).max() > 1e-5) == moves
+        x = np.random.default_rng(0).normal(size=(8, 3, 5)).astype("float32")
+        inputs = keras.Input((3, 5))
+        settings = ({}, {"learn_centroids": False}, {"learn_temperature": True})
+        parts = [layers.SRSimpleRNN(4, 6, **arguments) for arguments in settings]
+        model = keras.Model(inputs, keras.layers.Add()([part(inputs) for part in parts]))
+        before = [{weight.name: numpy(weight).copy() for weight in part.weights} for part in parts]
+        model.compile(keras.optimizers.SGD(0.5), "mse", jit_compile=QUICK)
+        model.fit(x, x[:, 0, :4], epochs=1, verbose=0)
+        moved = [
+            {weight.name for weight in part.weights if np.abs(numpy(weight) - old[weight.name]).max() > 1e-6}
+            for part, old in zip(parts, before, strict=True)
+        ]
+        of_cell = {"kernel", "recurrent_kernel", "bias"}
+        assert moved == [of_cell | {"centroids"}, of_cell, of_cell | {"centroids", "log_temperature"}]
 
     def test_regularizers_and_constraints_reach_the_centroids(self) -> None:
         layer = layers.SRGRU(
@@ -546,8 +546,8 @@ class TestTheorems:
     @without_memory
     def test_a_cold_network_is_a_deterministic_automaton(self, kind: str, transition: str) -> None:
         """Theorem 4.2, with tau a sixtieth of the least margin between two centroids."""
-        symbols, text = self.texts(3, 6, 12)
-        some = sample(kind, 3, transition=transition, batch=6, time=12, features=5, centroids=3)
+        symbols, text = self.texts(4, 6, 12)
+        some = sample(kind, 4, transition=transition, batch=6, time=12, features=5, centroids=3)
         automaton = oracle.deterministic_automaton(some.network, some.stochastic, np.zeros(4), symbols)
         some = some.with_(tau=automaton.margin / 60)._replace(inputs=symbols[text])
         walks = np.array([automaton.walk(word) for word in text])
@@ -633,6 +633,15 @@ class TestCells:
             assert_close(rest[0], np.tile(some.mask.sum(axis=1, keepdims=True), (1, 2)).astype("float64"), "float64")
         again = StateRegularizedRNN.from_config(json.loads(json.dumps(layer.get_config())))
         assert type(again.cell.cell) is OwnCell
+
+    def test_a_cell_that_reads_ids(self) -> None:
+        inner = layers.MinimalRNNCell(4, encoder=keras.layers.Embedding(5, 4))
+        layer = StateRegularizedRNN(StateRegularizedCell(inner, 6), return_sequences=True)
+        ids = np.random.default_rng(0).integers(5, size=(3, 7)).astype("int32")
+        states = layer(ids)
+        encoded = inner.encoder(ids)
+        inner.encoder = keras.layers.Identity()
+        assert_close(layer(encoded), numpy(states), "float32")
 
     def test_an_input_switched_affine_network(self) -> None:
         """Its cell reads ids, and begins elsewhere than in zeros."""
@@ -1024,21 +1033,17 @@ class TestSaving:
         ids = keras.Input((None,), dtype="int32")
         embedded = keras.layers.Embedding(5, 6)(ids)
         flags = {"return_sequences": True}
-        cells = [StateRegularizedCell(cell(4), 3) for cell in (keras.layers.GRUCell, layers.PeepholeLSTMCell)]
+        stacked = keras.layers.StackedRNNCells([StateRegularizedCell(keras.layers.SimpleRNNCell(4), 3)])
         hidden = [
-            layers.SRSimpleRNN(4, 3, transition="soft_argmax", **flags)(embedded),
-            layers.SRGRU(4, 3, transition="gumbel", learn_temperature=True, **flags)(embedded),
-            layers.SRLSTM(4, 3, strength=0.5, dropout=0.1, **flags)(embedded),
+            layers.SRGRU(4, 3, transition="gumbel", learn_temperature=True, dropout=0.1, **flags)(embedded),
             keras.layers.Bidirectional(layers.SRPeepholeLSTM(4, 3, regularize_last_step=False, **flags))(embedded),
             layers.PeepholeLSTM(4, **flags)(embedded),
-            StateRegularizedRNN(StateRegularizedCell(layers.MinimalRNNCell(4), 3), **flags)(embedded),
-            keras.layers.RNN(keras.layers.StackedRNNCells(cells), **flags)(embedded),
+            keras.layers.RNN(stacked, **flags)(embedded),
         ]
         model = keras.Model(ids, keras.layers.Dense(5)(keras.layers.Concatenate()(hidden)))
         before = model.get_weights()
         model.compile(keras.optimizers.Adam(0.01), losses.BitsPerSymbol(), jit_compile=QUICK)
-        history = model.fit(x, y, epochs=2, verbose=0).history["loss"]
-        assert history[-1] < history[0]
+        model.fit(x, y, epochs=1, verbose=0)
         for weight, old in zip(model.weights, before, strict=True):
             assert np.array_equal(numpy(weight), old) != weight.trainable, weight.path
         assert_same_in_a_fresh_process(model, x, tmp_path)

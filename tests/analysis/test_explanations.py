@@ -1,0 +1,148 @@
+"""Prototypes, explanations and phrases of a network whose workings are known: its last word alone decides."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+
+WORDS = ("", "the", "good", "bad", "fine", "<b>")
+PULL = np.array([[0.0, 0], [0.1, 0], [3, -3], [-3, 3], [1, -1], [0, 0.2]])
+"""What each word makes of the state before regularization, u = tanh(PULL): towards centroid 0 or centroid 1."""
+
+CENTROIDS = np.array([[2.0, -2], [-2, 2], [-9, -9]])
+"""Positive, negative, and one that no word reaches."""
+
+
+def network(head: str = "sigmoid", **arguments) -> keras.Model:
+    recurrent = layers.SRSimpleRNN(2, 3, name="recurrent", **arguments)
+    dense = keras.layers.Dense(1, activation="sigmoid") if head == "sigmoid" else keras.layers.Dense(2)
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(6, 2, mask_zero=True), recurrent, dense]
+    )
+    embedding = model.layers[0]
+    embedding.set_weights([PULL])
+    recurrent.cell.cell.set_weights([np.eye(2), np.zeros((2, 2)), np.zeros(2)])
+    recurrent.cell.centroids.assign(CENTROIDS)
+    # Class 1 for the first entry above the second.
+    dense.set_weights(
+        [np.array([[1.0], [-1]]) if head == "sigmoid" else np.array([[-1.0, 1], [1, -1]]), np.zeros(dense.units)]
+    )
+    return model
+
+
+def alpha_of(word: str) -> np.ndarray:
+    scores = np.tanh(PULL[WORDS.index(word)]) @ CENTROIDS.T
+    return np.exp(scores) / np.exp(scores).sum()
+
+
+TEXTS = np.array([[1, 2, 3, 2, 0], [4, 2, 5, 3, 3], [1, 1, 3, 0, 0]])
+heads = pytest.mark.parametrize("head", ["sigmoid", "softmax"])
+
+
+@heads
+def test_prototypes_are_the_words_that_move_there(head):
+    found = analysis.prototypes(network(head), TEXTS, WORDS, top=2)
+    assert [[word for word, _, _ in tokens] for tokens in found.tokens] == [["good", "fine"], ["bad", "<b>"], []]
+    [(_, probability, times), _] = found.tokens[0]
+    assert probability == pytest.approx(alpha_of("good").max(), abs=1e-6)
+    assert times == 3
+    np.testing.assert_allclose(found.share, [7 / 12, 5 / 12, 0])  # of the 12 words: the, good, fine to 0; bad, <b> to 1
+    assert found.classes.tolist()[:2] == [1, 0]
+    assert found.outputs.shape == (3, 1 if head == "sigmoid" else 2)
+
+
+def test_prototypes_may_be_ranked_by_the_mean_and_rare_words_left_out():
+    found = analysis.prototypes(network(), TEXTS, WORDS, by="mean", least=2)
+    assert [word for word, _, _ in found.tokens[0]] == ["good", "the"]
+    assert [word for word, _, _ in found.tokens[1]] == ["bad"]
+    with pytest.raises(ValueError, match="by must be 'highest' or 'mean'. Received: 'median'"):
+        analysis.prototypes(network(), TEXTS, by="median")
+
+
+def test_prototypes_are_shown_as_a_table():
+    found = analysis.prototypes(network(), TEXTS, WORDS, top=2)
+    lines = str(found).splitlines()
+    assert len(lines) == 3, "centroids that are not used have no line"
+    assert lines[1].split()[:3] == ["0", "1", "58.3%"]
+    assert "good (0.98)" in lines[1]
+    page = found._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+
+
+@heads
+def test_an_explanation_gives_each_word_its_probability_of_the_predicted_class(head):
+    model = network(head)
+    found = analysis.explain(model, TEXTS[0], WORDS)
+    assert found.tokens == ("the", "good", "bad", "good")
+    assert found.prediction == 1
+    assert found.centroids == (0,)
+    np.testing.assert_allclose(found.weights, [alpha_of(word)[0] for word in found.tokens], atol=1e-6)
+    negative = analysis.explain(model, TEXTS[1], WORDS)
+    assert negative.prediction == 0
+    assert 1 in negative.centroids
+    np.testing.assert_allclose(
+        negative.weights, [alpha_of(word)[list(negative.centroids)].sum() for word in negative.tokens], atol=1e-6
+    )
+
+
+def test_explanations_are_shown_in_a_notebook_and_in_a_terminal():
+    found = analysis.explain(network(), TEXTS[1], WORDS)
+    page = found._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert page.count("<span") == 5
+    assert "\x1b[" in str(found)
+    assert "good" in str(found)
+
+
+def test_without_names_tokens_are_their_ids():
+    assert analysis.explain(network(), TEXTS[0]).tokens == ("1", "2", "3", "2")
+    assert analysis.explain(network(), TEXTS[0], dict(enumerate(WORDS))).tokens[1] == "good"
+
+
+def test_an_end_token_without_the_stochastic_component_counts_nothing():
+    found = analysis.explain(network(regularize_last_step=False), TEXTS[0], WORDS)
+    assert found.tokens == ("the", "good", "bad", "good")
+    assert found.weights[-1] == 0
+    assert np.isnan(found.alpha[-1]).all()
+
+
+def test_time_runs_as_in_the_text_for_a_layer_that_reads_backwards():
+    found = analysis.explain(network(go_backwards=True), TEXTS[0], WORDS)
+    np.testing.assert_allclose(found.alpha[1], alpha_of("good"), atol=1e-6)
+    assert found.prediction == 1
+
+
+def test_phrases_are_ranked_by_their_mean_probability():
+    found = analysis.phrases(network(), TEXTS, 2, WORDS, top=3)
+    assert set(found) == {0, 1}
+    texts = {label: [text for text, _, _ in ranked] for label, ranked in found.items()}
+    assert texts[1][0] == "fine good"
+    assert texts[0][0] == "bad bad"
+    (_, probability, times), *_ = found[1]
+    assert probability == pytest.approx((alpha_of("fine")[0] + alpha_of("good")[0]) / 2, abs=1e-6)
+    assert times == 1
+    with pytest.raises(ValueError, match="at least one token. Received: length=0"):
+        analysis.phrases(network(), TEXTS, 0)
+
+
+def test_a_head_that_reads_more_than_the_states_is_refused():
+    ids = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(6, 2)(ids)
+    state, memory = layers.SRSimpleRNN(2, 3)(embedded), keras.layers.GlobalAveragePooling1D()(embedded)
+    model = keras.Model(ids, keras.layers.Dense(1)(keras.layers.Concatenate()([state, memory])))
+    with pytest.raises(ValueError, match="depends on more than that of"):
+        analysis.prototypes(model, TEXTS)
+
+
+@pytest.mark.parametrize("inputs", [np.zeros((2, 3)), np.zeros(3, int), np.zeros((0, 3), int)], ids=str)
+def test_what_are_no_ids(inputs):
+    with pytest.raises(ValueError, match="Tokens are integers"):
+        analysis.prototypes(network(), inputs)
+
+
+def test_a_network_without_centroids():
+    model = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="which has none"):
+        analysis.prototypes(model, TEXTS)

@@ -1,0 +1,189 @@
+"""Traces: what they say is what the layers put out, and the gates in them are those that made the states."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import analysis, layers
+
+UNITS, FEATURES, K = 4, 5, 3
+
+LAYERS = {
+    "MinimalRNN": lambda **flags: layers.MinimalRNN(UNITS, **flags),
+    "CFN": lambda **flags: layers.CFN(UNITS, **flags),
+    "PeepholeLSTM": lambda **flags: layers.PeepholeLSTM(UNITS, peephole_initializer="orthogonal", **flags),
+    "SimpleRNN": lambda **flags: keras.layers.SimpleRNN(UNITS, **flags),
+    "LSTM": lambda **flags: keras.layers.LSTM(UNITS, **flags),
+    "GRU": lambda **flags: keras.layers.GRU(UNITS, **flags),
+    "GRU, reset before": lambda **flags: keras.layers.GRU(UNITS, reset_after=False, use_bias=False, **flags),
+    "SRSimpleRNN": lambda **flags: layers.SRSimpleRNN(UNITS, K, temperature=0.5, **flags),
+    "SRGRU": lambda **flags: layers.SRGRU(UNITS, K, transition="soft_argmax", **flags),
+    "SRLSTM": lambda **flags: layers.SRLSTM(UNITS, K, strength=0.7, regularize_last_step=False, **flags),
+    "SRPeepholeLSTM": lambda **flags: layers.SRPeepholeLSTM(UNITS, K, transition="gumbel", **flags),
+    "over MinimalRNN": lambda **flags: layers.StateRegularizedRNN(
+        layers.StateRegularizedCell(layers.MinimalRNNCell(UNITS), K), **flags
+    ),
+}
+GATES = {
+    "MinimalRNN": {"z", "u"},
+    "CFN": {"u", "i", "candidate"},
+    "PeepholeLSTM": {"i", "f", "o", "c"},
+    "SimpleRNN": set(),
+    "LSTM": {"i", "f", "o", "candidate", "c"},
+    "GRU": {"u", "r", "candidate"},
+    "GRU, reset before": {"u", "r", "candidate"},
+    "SRSimpleRNN": {"u", "alpha", "centroid"},
+    "SRGRU": {"u", "alpha", "centroid", "cell_u", "r", "candidate"},
+    "SRLSTM": {"u", "alpha", "centroid", "i", "f", "o", "candidate", "c"},
+    "SRPeepholeLSTM": {"u", "alpha", "centroid", "i", "f", "o", "c"},
+    "over MinimalRNN": {"u", "alpha", "centroid", "z", "cell_u"},
+}
+
+MASK = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 0, 1, 1, 0], [0, 1, 1, 1, 0, 0]], bool)
+
+
+def batch(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(3, 6, FEATURES)).astype("float32")
+
+
+def traced(name: str, mask: np.ndarray | None = None, seed: int = 0, **flags):
+    keras.utils.set_random_seed(seed)
+    layer = LAYERS[name](**flags)
+    layer(batch())
+    for weight in layer.weights:
+        if "bias" in weight.name or "peephole" in weight.name:  # which begin at zero
+            weight.assign(np.random.default_rng(seed).normal(size=weight.shape))
+    return layer, analysis.trace(layer, batch(), mask)
+
+
+def before(states: np.ndarray) -> np.ndarray:
+    """The state before each step, from zeros."""
+    return np.concatenate([np.zeros_like(states[:, :1]), states[:, :-1]], axis=1)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["", "mask"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_states_are_those_the_layer_puts_out(name, mask):
+    layer, found = traced(name, mask, return_sequences=True, return_state=True)
+    outputs, *states = layer(batch(), mask=mask)
+    assert set(found) == {"h", *GATES[name]}
+    begun = np.ones((3, 6), bool) if mask is None else np.cumsum(mask, axis=1) > 0
+    np.testing.assert_allclose(found["h"][begun], ops.convert_to_numpy(outputs)[begun], atol=1e-6)
+    for kind, state in zip("hc", states, strict=False):
+        np.testing.assert_allclose(found[kind][:, -1], ops.convert_to_numpy(state), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "next_state"),
+    [
+        ("MinimalRNN", lambda t, h: t["u"] * h + (1 - t["u"]) * t["z"]),
+        ("CFN", lambda t, h: t["u"] * np.tanh(h) + t["i"] * t["candidate"]),
+        ("GRU", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
+        ("GRU, reset before", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
+        ("LSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
+        ("PeepholeLSTM", lambda t, h: t["o"] * np.tanh(t["c"])),
+        ("SRGRU", lambda t, h: t["cell_u"] * h + (1 - t["cell_u"]) * t["candidate"]),
+    ],
+)
+def test_gates_make_the_states(name, next_state, seed):
+    _, found = traced(name, seed=seed)
+    state = found["u"] if name == "SRGRU" else found["h"]
+    np.testing.assert_allclose(next_state(found, before(found["h"])), state, atol=1e-5)
+
+
+def test_the_reset_gate_makes_the_candidate():
+    layer, found = traced("GRU", seed=3)
+    kernel, recurrent, bias = (ops.convert_to_numpy(w) for w in layer.cell.weights[:3])
+    own = slice(2 * UNITS, None)
+    inside = found["r"] * (before(found["h"]) @ recurrent[:, own] + bias[1, own])
+    np.testing.assert_allclose(np.tanh(batch() @ kernel[:, own] + bias[0, own] + inside), found["candidate"], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["SRSimpleRNN", "SRGRU", "SRPeepholeLSTM", "over MinimalRNN"])
+def test_alpha_is_the_softmax_of_dot_products(name):
+    layer, found = traced(name)
+    centroids = ops.convert_to_numpy(layer.cell.centroids).astype(float)
+    scores = found["u"].astype(float) @ centroids.T / float(layer.cell.current_temperature())
+    weights = np.exp(scores)
+    alpha = weights / weights.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found["alpha"], alpha, atol=1e-6)
+    np.testing.assert_array_equal(found["centroid"], alpha.argmax(axis=-1))
+    state = centroids[found["centroid"]] if name == "SRGRU" else alpha @ centroids
+    np.testing.assert_allclose(found["h"], state, atol=1e-5)
+    np.testing.assert_array_equal(analysis.transition_probabilities(layer, batch()), found["alpha"])
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["", "mask"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_is_not_there_is_nan_and_no_centroid(mask, backwards):
+    _, found = traced("SRLSTM", mask, go_backwards=backwards)
+    read = np.ones((3, 6), bool) if mask is None else mask[:, ::-1] if backwards else mask
+    last = 5 - np.argmax(read[:, ::-1], axis=1)
+    there = read.copy()
+    there[np.arange(3), last] = False
+    np.testing.assert_array_equal(~np.isnan(found["alpha"]).any(axis=-1), there)
+    np.testing.assert_array_equal(found["centroid"] >= 0, there)
+    np.testing.assert_array_equal(~np.isnan(found["f"]).any(axis=-1), read)
+    assert np.isfinite(found["h"]).all()
+    assert np.isfinite(found["c"]).all()
+    np.testing.assert_allclose(found["h"][np.arange(3), last], found["u"][np.arange(3), last], atol=1e-6)
+
+
+def test_a_drawn_centroid_is_the_state():
+    keras.utils.set_random_seed(0)
+    layer = layers.SRSimpleRNN(UNITS, K, transition="sample", seed=1)
+    layer(batch())
+    found = analysis.trace(layer, batch())
+    np.testing.assert_allclose(found["h"], ops.convert_to_numpy(layer.cell.centroids)[found["centroid"]], atol=1e-6)
+    assert len(np.unique(found["centroid"])) == K
+    assert (found["centroid"] != found["alpha"].argmax(axis=-1)).any()
+
+
+def test_a_stack_of_cells_is_traced_cell_by_cell():
+    cells = [layers.StateRegularizedCell(keras.layers.GRUCell(UNITS), K), keras.layers.LSTMCell(6)]
+    layer = keras.layers.RNN(cells, return_sequences=True)
+    outputs = layer(batch())
+    found = analysis.trace(layer, batch())
+    np.testing.assert_allclose(found["1/h"], ops.convert_to_numpy(outputs), atol=1e-6)
+    assert {"0/alpha", "0/centroid", "0/u", "0/cell_u", "0/h", "1/f", "1/c"} <= set(found)
+
+
+def test_a_model_makes_its_own_mask():
+    ids = np.array([[1, 2, 3, 0], [2, 0, 0, 0]])
+    model = keras.Sequential(
+        [keras.layers.Embedding(5, FEATURES, mask_zero=True), layers.SRGRU(UNITS, K), keras.layers.Dense(1)]
+    )
+    model(ids)
+    found = analysis.trace(model, ids)
+    np.testing.assert_array_equal(found["centroid"] >= 0, ids != 0)
+
+
+def test_ids_of_an_isan():
+    layer = layers.ISAN(UNITS, 5, return_sequences=True)
+    ids = np.array([[1, 2, 3], [4, 0, 1]])
+    np.testing.assert_allclose(analysis.trace(layer, ids)["h"], ops.convert_to_numpy(layer(ids)), atol=1e-6)
+
+
+def test_what_cannot_be_traced():
+    with pytest.raises(ValueError, match="mask that is False all along for sequence 1"):
+        analysis.trace(LAYERS["SRGRU"](), batch(), np.array([[True] * 6, [False] * 6, [True] * 6]))
+    with pytest.raises(ValueError, match="both ends"):
+        analysis.trace(keras.layers.Bidirectional(LAYERS["SRGRU"]()), batch())
+    with pytest.raises(ValueError, match="Steps are read off a recurrent layer"):
+        analysis.trace(keras.layers.Dense(2), batch())
+    with pytest.raises(ValueError, match="which has none. Use layers.SRLSTM"):
+        analysis.transition_probabilities(keras.layers.GRU(3), batch())
+
+
+def test_drift_tells_running_away_from_returning():
+    steps = np.arange(40)[None, :, None]
+    line, circle = steps * np.array([0.1, 0.2]), np.concatenate([np.sin(steps), np.cos(steps)], axis=-1)
+    still = np.ones((1, 40, 2))
+    away, back, none = (analysis.drift(states)[0] for states in (line, circle, still))
+    assert away == pytest.approx(30)
+    assert back < 1
+    assert none == 0
+    with pytest.raises(ValueError, match="needs four steps. Received: 3"):
+        analysis.drift(np.ones((1, 3, 2)))

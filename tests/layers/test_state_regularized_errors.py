@@ -1,0 +1,181 @@
+"""What the state-regularized layers and cells refuse, and the sentence they say: the rule, what came in, the remedy."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.layers import SRGRU, SRLSTM, StateRegularizedCell, StateRegularizedRNN
+from tests.layers.common import says
+
+X = np.zeros((3, 7, 5), "float32")
+TRANSITIONS = ("mixture", "soft_argmax", "gumbel", "sample")
+LAYERS = ("SRSimpleRNN", "SRGRU", "SRLSTM", "SRPeepholeLSTM")
+
+every_layer = pytest.mark.parametrize("kind", LAYERS)
+
+
+def of_cell(**arguments) -> StateRegularizedCell:
+    return StateRegularizedCell(keras.layers.GRUCell(4), **{"num_centroids": 3, **arguments})
+
+
+def of_layer(**arguments) -> SRGRU:
+    return SRGRU(4, **{"num_centroids": 3, **arguments})
+
+
+every_maker = pytest.mark.parametrize("make", [of_cell, of_layer], ids=["cell", "layer"])
+
+
+class TestSizes:
+    @every_maker
+    @pytest.mark.parametrize("value", [0, -3, 4.0, 2.5, True, False, "4", None, np.float64(4), [4]])
+    def test_there_is_a_centroid_or_more(self, make, value) -> None:
+        sentence = says(f"num_centroids must be a positive integer. Received: num_centroids={value!r}.")
+        with pytest.raises(ValueError, match=sentence):
+            make(num_centroids=value)
+
+    @every_layer
+    @pytest.mark.parametrize("value", [0, -3, 4.0, True, "4", None])
+    def test_units_are_a_positive_integer(self, kind: str, value) -> None:
+        with pytest.raises(ValueError, match=says(f"units must be a positive integer. Received: units={value!r}.")):
+            getattr(layers, kind)(value, 3)
+
+    def test_integers_of_numpy_are_integers(self) -> None:
+        assert type(of_cell(num_centroids=np.int64(3)).num_centroids) is int
+
+
+RULES = [
+    ("temperature", "a number > 0", [0, 0.0, -1, float("nan"), float("inf"), "1", None, True, [1.0]]),
+    ("strength", "a number in [0, 1]", [-0.1, 1.1, 2, -1, float("nan"), "1", None, True, np.float32(1.5)]),
+    ("noise", "a number >= 0", [-1, -1e-9, float("nan"), float("inf"), "1", None, True]),
+]
+every_rule = pytest.mark.parametrize(
+    ("name", "rule", "value"), [(name, rule, value) for name, rule, values in RULES for value in values]
+)
+
+
+class TestNumbers:
+    @every_maker
+    @every_rule
+    def test_of_the_arguments(self, make, name: str, rule: str, value) -> None:
+        with pytest.raises(ValueError, match=says(f"{name} must be {rule}", f"Received: {name}={value!r}.")):
+            make(**{name: value})
+
+    @pytest.mark.parametrize("learn_temperature", [False, True])
+    @every_rule
+    def test_set_later(self, learn_temperature: bool, name: str, rule: str, value) -> None:
+        """And nothing is set."""
+        cell = of_cell(temperature=0.5, strength=0.5, noise=0.5, learn_temperature=learn_temperature)
+        with pytest.raises(ValueError, match=says(f"{name} must be {rule}", f"Received: {name}={value!r}.")):
+            getattr(cell, f"set_{name}")(value)
+        seen = (cell.current_temperature(), cell.strength, cell.noise)
+        np.testing.assert_allclose([float(keras.ops.convert_to_numpy(x)) for x in seen], 0.5, rtol=1e-6)
+
+
+class TestTransitions:
+    @every_maker
+    @pytest.mark.parametrize("value", ["mixtures", "softargmax", "Gumbel", "argmax", "", None, 3, ["sample"]])
+    def test_are_one_of_four(self, make, value) -> None:
+        with pytest.raises(ValueError, match=says("transition must be one of", f"Received: {value!r}.")) as caught:
+            make(transition=value)
+        for name in TRANSITIONS:
+            assert repr(name) in str(caught.value)
+
+    @pytest.mark.parametrize(("value", "near"), [("mixtures", "mixture"), ("softargmax", "soft_argmax")])
+    def test_the_nearest_is_named(self, value: str, near: str) -> None:
+        with pytest.raises(ValueError, match=says(f"Received: {value!r}.", f"Did you mean {near!r}?")):
+            of_cell(transition=value)
+
+    @every_maker
+    @pytest.mark.parametrize("name", ["straight_through", "sample_at_inference"])
+    @pytest.mark.parametrize("transition", ["mixture", "soft_argmax", "sample"])
+    def test_arguments_of_gumbel_alone(self, make, name: str, transition: str) -> None:
+        sentence = says(f"{name} belongs to transition='gumbel'.", f"Received: {name}=True, transition={transition!r}.")
+        with pytest.raises(ValueError, match=sentence):
+            make(transition=transition, **{name: True})
+
+
+class MatrixCell(keras.layers.Layer):
+    state_size = ((4, 4),)
+
+    def call(self, inputs, states):
+        return inputs, states
+
+
+# Each without a hidden state that is a vector, or not a cell at all.
+NO_CELLS = {
+    "a dense layer": lambda: keras.layers.Dense(4),
+    "a layer of the network": lambda: keras.layers.GRU(4),
+    "one of this package": lambda: layers.MinimalRNN(4),
+    "a bidirectional layer": lambda: keras.layers.Bidirectional(keras.layers.GRU(4)),
+    "a stack of cells": lambda: keras.layers.StackedRNNCells([keras.layers.GRUCell(4), keras.layers.GRUCell(3)]),
+    "a stack of LSTMs": lambda: keras.layers.StackedRNNCells([keras.layers.LSTMCell(4)]),
+    "a matrix for a state": MatrixCell,
+    "a class": lambda: keras.layers.GRUCell,
+    "units": lambda: 4,
+    "a name": lambda: "gru",
+    "nothing": lambda: None,
+}
+
+
+class TestCells:
+    @pytest.mark.parametrize("name", NO_CELLS)
+    def test_have_a_vector_for_a_state(self, name: str) -> None:
+        cell = NO_CELLS[name]()
+        sentence = says("a cell's hidden state, its first, a vector (batch, n).", "Received: cell=", "Pass a cell")
+        with pytest.raises(ValueError, match=sentence):
+            StateRegularizedCell(cell, 3)
+
+    @pytest.mark.parametrize("cell", [lambda: keras.layers.GRUCell(4), lambda: keras.layers.GRU(4), lambda: None])
+    def test_the_layer_runs_state_regularized_ones(self, cell) -> None:
+        sentence = says(
+            "StateRegularizedRNN runs a StateRegularizedCell. Received:", "StateRegularizedCell(cell, num_centroids)."
+        )
+        with pytest.raises(ValueError, match=sentence):
+            StateRegularizedRNN(cell())
+
+    @pytest.mark.parametrize("rates", [{"dropout": 0.3}, {"recurrent_dropout": 0.3}], ids=str)
+    def test_a_bare_cell_draws_no_dropout(self, rates: dict[str, float]) -> None:
+        """In training; at inference there is nothing to draw, see tests/layers/test_state_regularized.py."""
+        layer = keras.layers.RNN(StateRegularizedCell(keras.layers.GRUCell(4, **rates), 3))
+        sentence = says("dropout", "Received:", "Use layers.StateRegularizedRNN(cell).")
+        with pytest.raises(ValueError, match=sentence):
+            layer(X, training=True)
+
+    @every_layer
+    def test_a_misspelt_argument(self, kind: str) -> None:
+        with pytest.raises((TypeError, ValueError), match="recurent_dropout"):
+            getattr(layers, kind)(4, 3, recurent_dropout=0.1)
+
+
+class TestSequences:
+    @pytest.mark.parametrize("shape", [(7,), (3, 6), (2, 7), (7, 3), (3, 7, 1)])
+    def test_one_bool_for_each_step(self, shape: tuple[int, ...]) -> None:
+        sentence = says(
+            "mask must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
+            f"Received: mask.shape={shape}.",
+            "Give one bool per step.",
+        )
+        with pytest.raises(ValueError, match=sentence):
+            of_layer()(X, mask=np.ones(shape, bool))
+
+    @pytest.mark.parametrize("batch", [1, 2, 4])
+    def test_the_batch_size_of_a_stateful_layer_stays(self, batch: int) -> None:
+        some = SRLSTM(4, 3, stateful=True)
+        some(X)
+        sentence = says("stateful=True carries one state per sequence, of 3.", f"Received: a batch of {batch}.")
+        with pytest.raises(ValueError, match=sentence):
+            some(np.zeros((batch, 7, 5), "float32"))
+
+    @every_layer
+    def test_three_axes(self, kind: str) -> None:
+        with pytest.raises(ValueError, match=says("(3, 5)")):
+            getattr(layers, kind)(4, 3)(X[:, 0])
+
+    @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow runs with an unknown time")
+    def test_unrolling_needs_the_number_of_steps(self) -> None:
+        import tensorflow as tf
+
+        sentence = says("unroll=True needs a known number of steps.", "Received: sequences of shape (3, None, 5).")
+        with pytest.raises(ValueError, match=sentence):
+            tf.function(of_layer(unroll=True), input_signature=[tf.TensorSpec((3, None, 5))])(X)
