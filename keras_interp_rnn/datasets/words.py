@@ -14,7 +14,7 @@ PADDING, UNKNOWN, START, END = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 
 _MARKUP = re.compile(r"<br\s*/?>")
-_TOKENS = re.compile(r"[a-z0-9]+(?:'[a-z]+)?|\.\.\.|[^\sa-z0-9]")
+_TOKENS = re.compile(r"[^\W_]+(?:'[^\W\d_]+)?|\.\.\.|\S")
 
 
 def tokenize(text: str) -> list[str]:

@@ -1,0 +1,51 @@
+"""Figures of state-regularized networks: what is drawn is what was given."""
+
+import matplotlib.colors
+import numpy as np
+import pytest
+
+from keras_interp_rnn import figures
+
+
+def test_the_transition_map_has_a_row_for_each_centroid():
+    alpha = np.random.default_rng(0).dirichlet(np.ones(3), size=5)
+    figure = figures.transition_map(alpha, "abcde")
+    [axis, _] = figure.axes
+    np.testing.assert_array_equal(axis.images[0].get_array(), alpha.T)
+    assert [label.get_text() for label in axis.get_xticklabels()] == list("abcde")
+    with pytest.raises(ValueError, match="a row for each of 4 tokens. Received: shape"):
+        figures.transition_map(alpha, "abcd")
+
+
+def test_the_token_map_shades_every_token_by_its_weight():
+    texts = [["skip", "it", "$5"], ["great"]]
+    figure = figures.token_map(texts, [[0.0, 0.5, 1.0], [0.25]], ["Negative", "Positive"])
+    [axis] = figure.axes
+    drawn = {text.get_text(): text for text in axis.texts}
+    assert set(drawn) == {"Negative", "skip", "it", r"\$5", "Positive", "great"}
+    opacity = {
+        name: matplotlib.colors.to_rgba(text.get_bbox_patch().get_facecolor())[3]
+        for name, text in drawn.items()
+        if text.get_bbox_patch()
+    }
+    assert opacity == pytest.approx({"skip": 0, "it": 0.375, r"\$5": 0.75, "great": 0.1875})
+    with pytest.raises(ValueError, match="zip"):
+        figures.token_map([["a", "b"]], [[1.0]], ["x"])
+
+
+def test_long_texts_are_broken_into_lines_that_fit():
+    words = ["word"] * 100
+    [axis] = figures.token_map([words], [np.zeros(100)], ["title"]).axes
+    places = [text.get_position() for text in axis.texts[1:]]
+    assert len({y for _, y in places}) == 6
+    assert max(x for x, _ in places) + 4 <= axis.get_xlim()[1]
+
+
+def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
+    states = {"h": np.random.default_rng(0).normal(size=(4, 3)), "c": np.zeros((4, 2))}
+    upper, lower = figures.state_paths(states, "(())").axes
+    assert (len(upper.lines), len(lower.lines)) == (3, 2)
+    np.testing.assert_array_equal([line.get_ydata() for line in upper.lines], states["h"].T)
+    assert upper.get_ylabel() == "h"
+    with pytest.raises(ValueError, match="a row for each of 3 tokens"):
+        figures.state_paths(states, "(()")
