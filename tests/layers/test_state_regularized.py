@@ -635,13 +635,22 @@ class TestCells:
         assert type(again.cell.cell) is OwnCell
 
     def test_a_cell_that_reads_ids(self) -> None:
-        inner = layers.MinimalRNNCell(4, encoder=keras.layers.Embedding(5, 4))
-        layer = StateRegularizedRNN(StateRegularizedCell(inner, 6), return_sequences=True)
+        """As another does what the first one's encoder makes of them."""
+        encoder = keras.layers.Embedding(5, 4)
+        layer, twin = (
+            StateRegularizedRNN(StateRegularizedCell(layers.MinimalRNNCell(4, encoder=each), 6), return_sequences=True)
+            for each in (encoder, keras.layers.Identity())
+        )
         ids = np.random.default_rng(0).integers(5, size=(3, 7)).astype("int32")
         states = layer(ids)
-        encoded = inner.encoder(ids)
-        inner.encoder = keras.layers.Identity()
-        assert_close(layer(encoded), numpy(states), "float32")
+        assert states.shape == (3, 7, 4)
+        encoded = encoder(ids)
+        twin.build(encoded.shape)
+        for ours, theirs in zip(twin.cell.cell.weights, layer.cell.cell.weights[-3:], strict=True):
+            assert ours.name == theirs.name
+            ours.assign(theirs)
+        twin.cell.centroids.assign(layer.cell.centroids)
+        assert_close(twin(encoded), numpy(states), "float32")
 
     def test_an_input_switched_affine_network(self) -> None:
         """Its cell reads ids, and begins elsewhere than in zeros."""
