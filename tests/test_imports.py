@@ -24,6 +24,9 @@ MAY_IMPORT = {
     "analysis/_quantities.py": {"keras"},
     "analysis/_steps.py": {"keras", f"{OURS}._backend", f"{OURS}.equations", f"{OURS}.analysis._weights"},
     "analysis": {f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
+    # networkx, automata-lib and AALpy inside the methods that convert to them.
+    "automata/dfa.py": {"networkx", "automata.fa.dfa", "aalpy.automata", f"{OURS}.automata"},
+    "automata": {f"{OURS}.automata", f"{OURS}.analysis"},
     "figures": {"matplotlib", f"{OURS}.figures", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorflow", "tensorboard", "tensorboard_plugins.interp_rnn.schema"),

@@ -7,7 +7,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
-    "keras_interp_rnn": ["analysis", "callbacks", "datasets", "layers", "losses"],
+    "keras_interp_rnn": ["analysis", "automata", "callbacks", "datasets", "layers", "losses"],
     "keras_interp_rnn.analysis": [
         "BackoffModel",
         "Contributions",
@@ -24,6 +24,7 @@ PUBLIC = {
         "trace",
         "transition_probabilities",
     ],
+    "keras_interp_rnn.automata": ["DFA", "tomita"],
     "keras_interp_rnn.callbacks": [
         "CarriedState",
         "JacobianHistograms",
