@@ -2,13 +2,14 @@
 
 - `layers`: cells and layers that plug into ordinary Keras models.
 - `analysis`: exact analysis of trained layers, in float64 NumPy.
+- `automata`: finite automata, and their extraction from networks.
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
 - `figures`: the papers' figures; imported by itself, as it needs matplotlib.
 """
 
-from keras_interp_rnn import analysis, callbacks, datasets, layers, losses
+from keras_interp_rnn import analysis, automata, callbacks, datasets, layers, losses
 
-__all__ = ["analysis", "callbacks", "datasets", "layers", "losses"]
+__all__ = ["analysis", "automata", "callbacks", "datasets", "layers", "losses"]
 __version__ = "0.1.0"

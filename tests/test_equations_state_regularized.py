@@ -122,6 +122,10 @@ class TestAgainstTheOracle:
 
 
 class TestTheOracle:
+    @pytest.mark.skipif(
+        keras.backend.backend() == "jax",
+        reason="Keras 3.15 on JAX: tanh of float64 is float32",
+    )
     @pytest.mark.parametrize("mask", [None, "scattered"])
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "PeepholeLSTM"])
     def test_recurrent_components_are_those_of_keras(self, kind: str, mask: str | None) -> None:

@@ -1,6 +1,18 @@
 """Finite automata: exact operations on them, and their extraction from state-regularized networks."""
 
 from keras_interp_rnn.automata.dfa import DFA
+from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
+from keras_interp_rnn.automata.recognizer import Recognizer, Verdict, train_recognizer
 
-__all__ = ["DFA", "tomita"]
+__all__ = [
+    "DFA",
+    "Agreement",
+    "Extraction",
+    "Fidelity",
+    "Recognizer",
+    "Verdict",
+    "extract",
+    "tomita",
+    "train_recognizer",
+]

@@ -69,6 +69,14 @@ def noise_of(some: Sample, **flags: bool) -> np.ndarray:
     return revealed_noise(SEED, (*some.inputs.shape[:2], some.centroids), **flags)[0]
 
 
+def visited(states, S: np.ndarray) -> np.ndarray:
+    """Bool (..., k): which of the centroids, the columns of S, each state is, digit by digit."""
+    states = numpy(states)
+    # Keras 3.15 on torch: a product of float64 goes through float32, see tests/tolerances.py.
+    rows = S.T.astype("float32" if BACKEND == "torch" else states.dtype)
+    return (states[..., None, :] == rows).all(axis=-1)
+
+
 class TestValues:
     @pytest.mark.parametrize("seed", [0, 1])
     @every_transition
@@ -179,18 +187,20 @@ class TestEitherEnd:
         """Digit by digit, even of centroids that would drown it."""
         some = sample(kind, time=3, strength=0.0, **TRANSITIONS[transition])
         some = some.with_(S=1e6 * some.stochastic.S)
-        layer = some.layer(return_sequences=True)
-        plain = keras.layers.RNN(layer.cell.cell, return_sequences=True, dtype="float64")
+        layer = some.layer(return_sequences=True, dtype="float32")
+        plain = keras.layers.RNN(layer.cell.cell, return_sequences=True)
         found, expected = (numpy(each(some.inputs, training=True)) for each in (layer, plain))
-        np.testing.assert_array_equal(found, expected)
+        if BACKEND == "jax":  # XLA compiles two loops, each with sums in an order of its own
+            assert_close(found, expected, "float32")
+        else:
+            np.testing.assert_array_equal(found, expected)
 
     @pytest.mark.parametrize("transition", ["soft_argmax", "straight through", "sample"])
     @every_layer
     def test_strength_1_has_no_other_states_than_centroids(self, kind: str, transition: str) -> None:
         some = sample(kind, **TRANSITIONS[transition])
-        states = numpy(some.layer(return_sequences=True)(some.inputs, training=True))
-        rows = np.asarray(some.stochastic.S.T, states.dtype)
-        assert (states[:, :, None] == rows).all(axis=-1).any(axis=-1).all()
+        states = some.layer(return_sequences=True)(some.inputs, training=True)
+        assert visited(states, some.stochastic.S).any(axis=-1).all()
 
     def test_in_between_the_state_is_between(self) -> None:
         some = sample("GRU", time=1)
@@ -364,7 +374,7 @@ class TestNoise:
 
         def spread(transition: str, training: bool, **arguments: Any) -> float:
             layer = some.with_(**TRANSITIONS[transition]).layer(**arguments)
-            return float(np.ptp([numpy(layer(some.inputs, training=training)) for _ in range(4)], axis=0).max())
+            return float(np.ptp([numpy(layer(some.inputs, training=training)) for _ in range(2)], axis=0).max())
 
         for transition in TRANSITIONS:
             draws = transition not in ("mixture", "soft_argmax")
@@ -387,9 +397,8 @@ class TestNoise:
         some = sample("SimpleRNN", centroids=3, tau=1.8, **TRANSITIONS[transition])
         some = some._replace(network=some.network._replace(U=np.zeros((4, 4))))
         x = np.tile(some.inputs[:1, :1], (20_000, 2, 1))
-        states = numpy(some.layer(return_sequences=True, dtype="float32", seed=5)(x, training=True))
-        rows = some.stochastic.S.T.astype("float32")
-        drawn = (states[:, :, None] == rows).all(axis=-1).argmax(axis=-1)
+        states = some.layer(return_sequences=True, dtype="float32", seed=5)(x, training=True)
+        drawn = visited(states, some.stochastic.S).argmax(axis=-1)
         u, _, _ = some.network.step(np.zeros(4), None, some.inputs[0, 0])
         alpha = some.stochastic._replace(tau=1.8 if transition == "sample" else 1.0).alpha(u)
         assert alpha.max() < 0.9
@@ -511,16 +520,16 @@ class TestTheorems:
         some = sample(kind, seed, transition="sample", batch=40, time=12, features=5, centroids=3)
         some = some._replace(inputs=symbols[text])
         states = numpy(some.layer(return_sequences=True)(some.inputs))
-        visited = (states[:, :, None] == some.stochastic.S.T.astype(states.dtype)).all(axis=-1)
-        assert visited.any(axis=-1).all(), "a state that is no centroid"
-        i, a = visited[:, :-1].argmax(axis=-1).ravel(), text[:, 1:].ravel()
+        seen = visited(states, some.stochastic.S)
+        assert seen.any(axis=-1).all(), "a state that is no centroid"
+        i, a = seen[:, :-1].argmax(axis=-1).ravel(), text[:, 1:].ravel()
         before, read = states[:, :-1].reshape(-1, 4), some.inputs[:, 1:].reshape(-1, 1, 5)
         mixture = some.with_(transition="mixture").layer()
         found = mixture(tensor(read), initial_state=tensor(before))
         automaton = oracle.probabilistic_automaton(some.network, some.stochastic, symbols)
         assert_close(found, automaton[a, i] @ some.stochastic.S.T, "float64")
         # Then: the transitions it makes have those probabilities.
-        j = visited[:, 1:].argmax(axis=-1).ravel()
+        j = seen[:, 1:].argmax(axis=-1).ravel()
         for pair in {*zip(a, i, strict=True)}:
             to = j[(a == pair[0]) & (i == pair[1])]
             for centroid in range(3):
@@ -536,7 +545,7 @@ class TestTheorems:
         )
         layer = some.layer(return_state=True)
         _, state, memory = layer(some.inputs)
-        ends = (numpy(state) == some.stochastic.S.T[0].astype(numpy(state).dtype)).all(axis=-1)
+        ends = visited(state, some.stochastic.S)[:, 0]
         assert ends.sum() > 2
         step = np.tile(symbols[0], (40, 1, 1))
         found = numpy(some.with_(transition="mixture").layer()(tensor(step), initial_state=[state, memory]))
@@ -603,9 +612,9 @@ class TestCells:
         some = sample("GRU", batch=50, **TRANSITIONS[transition])
         layer = keras.layers.RNN(some.cell(seed=3), return_sequences=True, dtype="float64")
         states = numpy(layer(some.inputs, training=True))
-        visited = (states[:, :, None] == some.stochastic.S.T.astype(states.dtype)).all(axis=-1)
-        assert visited.any(axis=-1).all()
-        assert (visited.sum(axis=(0, 1)) > 0).sum() > 3
+        seen = visited(states, some.stochastic.S)
+        assert seen.any(axis=-1).all()
+        assert (seen.sum(axis=(0, 1)) > 0).sum() > 3
         again = numpy(layer(some.inputs, training=True))
         # On JAX, Keras's loop is traced once, and the draw with it (3.15).
         assert (np.abs(again - states).max() > 0.1) == (BACKEND != "jax")
@@ -646,9 +655,8 @@ class TestCells:
         assert states.shape == (3, 7, 4)
         encoded = encoder(ids)
         twin.build(encoded.shape)
-        for ours, theirs in zip(twin.cell.cell.weights, layer.cell.cell.weights[-3:], strict=True):
-            assert ours.name == theirs.name
-            ours.assign(theirs)
+        for name in ("kernel", "recurrent_kernel", "bias"):
+            getattr(twin.cell.cell, name).assign(getattr(layer.cell.cell, name))
         twin.cell.centroids.assign(layer.cell.centroids)
         assert_close(twin(encoded), numpy(states), "float32")
 
@@ -841,9 +849,7 @@ class TestPrecision:
         layer = some.layer(stateful=True, dtype=policy)
         layer(some.inputs)
         assert layer.states[0].dtype == "float32"
-        rows = some.stochastic.S.T.astype("float32")
-        found = numpy(layer.states[0].value)
-        assert (found[:, None] == rows).all(axis=-1).any(axis=-1).all()
+        assert visited(layer.states[0].value, some.stochastic.S).any(axis=-1).all()
 
     @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
     @pytest.mark.parametrize("transition", ["mixture", "sample"])
@@ -1042,7 +1048,8 @@ class TestSaving:
         ids = keras.Input((None,), dtype="int32")
         embedded = keras.layers.Embedding(5, 6)(ids)
         flags = {"return_sequences": True}
-        stacked = keras.layers.StackedRNNCells([StateRegularizedCell(keras.layers.SimpleRNNCell(4), 3)])
+        cells = [StateRegularizedCell(cell(4), 3) for cell in (keras.layers.SimpleRNNCell, keras.layers.GRUCell)]
+        stacked = keras.layers.StackedRNNCells(cells)
         hidden = [
             layers.SRGRU(4, 3, transition="gumbel", learn_temperature=True, dropout=0.1, **flags)(embedded),
             keras.layers.Bidirectional(layers.SRPeepholeLSTM(4, 3, regularize_last_step=False, **flags))(embedded),

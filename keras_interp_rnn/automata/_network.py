@@ -1,0 +1,212 @@
+"""From a state-regularized model to what automata are made of: a bridge, so that the rest is Python and NumPy."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle
+
+Array = NDArray[np.float64]
+Word = tuple[Hashable, ...]
+
+CHUNK = 1 << 16
+"""Steps, words times their length, that the model reads at a time: bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A model that accepts or rejects words, and how its alphabet is written in ids.
+
+    Attributes:
+        ids: symbol -> id. start, end: ids before and after every word, or None.
+    """
+
+    model: Any
+    ids: Mapping[Hashable, int]
+    start: int | None
+    end: int | None
+
+    @property
+    def alphabet(self) -> tuple[Hashable, ...]:
+        return tuple(self.ids)
+
+    @property
+    def layer(self) -> Any:
+        return layer_in(self.model, np.array([[next(iter(self.ids.values()))]]))[0]
+
+    # What the whole network says
+
+    def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
+        """Words as ids, padded by 0 to the longest."""
+        before, after = ([] if i is None else [i] for i in (self.start, self.end))
+        longest = max(map(len, words), default=0) + len(before) + len(after)
+        found = np.zeros((len(words), max(longest, 1)), np.int32)
+        for row, word in zip(found, words, strict=True):
+            try:
+                line = [*before, *(self.ids[symbol] for symbol in word), *after]
+            except KeyError as error:
+                raise ValueError(
+                    f"A word is made of the alphabet {self.alphabet!r}. Received: the symbol {error.args[0]!r}."
+                ) from None
+            row[: len(line)] = line
+        return found
+
+    def accepts(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
+        """The model's own verdict on every word."""
+        given = [tuple(word) for word in words]
+        order = sorted(range(len(given)), key=lambda i: len(given[i]))
+        verdicts = np.zeros(len(given), bool)
+        first = 0
+        while first < len(order):
+            longest = len(given[order[first]]) + 2
+            last = first
+            # Lengths are rounded up, so that the model is traced for few of them.
+            while last < len(order) and (last - first + 1) * _rounded(len(given[order[last]]) + 2) <= CHUNK:
+                longest = len(given[order[last]]) + 2
+                last += 1
+            rows = order[first : max(last, first + 1)]
+            ids = self.encode([given[i] for i in rows])
+            ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
+            if self.model.input_shape[1] is not None:
+                ids = _fitted(ids, self.model.input_shape[1])
+            verdicts[rows] = self.model.predict(ids, batch_size=len(rows), verbose=0)[:, 0] > middle(self.model)
+            first += len(rows)
+        return verdicts
+
+    # What its parts do
+
+    def features(self) -> dict[int, NDArray[Any]]:
+        """What the recurrent layer reads for the id of each symbol, and of start and end."""
+        ids = [*self.ids.values(), *(i for i in (self.start, self.end) if i is not None)]
+        column = np.array(ids, np.int32)[:, None]
+        if self.model.input_shape[1] is not None:
+            column = _fitted(column, self.model.input_shape[1])
+        _, reads, _ = layer_in(self.model, column)
+        return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
+
+    def centroids(self) -> Array:
+        """(k, n)."""
+        return centroids_of(self.layer).astype(np.float64)
+
+    def transitions(self, states: NDArray[Any], feature: NDArray[Any]) -> Array:
+        """Alpha (rows, k) after a state h (rows, n) has read a symbol's features."""
+        layer = self.layer
+        _, alpha = self._step(layer.cell, states, feature)
+        return alpha
+
+    def initial(self) -> Array:
+        """Alpha (k,) after the start token; raises ValueError without one."""
+        layer = self.layer
+        state = ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0])
+        if self.start is not None:
+            return self.transitions(state, self.features()[self.start])[0]
+        raise ValueError(
+            "An automaton needs a first state, which the start token leads to. Received: a model without one. Train "
+            "with a token before every word, and pass its id as start."
+        )
+
+    def verdicts(self, states: NDArray[Any]) -> Array:
+        """What the head puts out, less its middle, for states h (rows, n): > 0 accepts. After the end token, if any."""
+        layer = self.layer
+        if self.end is not None:
+            u, alpha = self._step(layer.cell, states, self.features()[self.end])
+            states = alpha @ self.centroids() if layer.regularize_last_step else u
+        found = head(self.model, layer, np.asarray(states, layer.variable_dtype))
+        if found.shape[-1] != 1:
+            raise ValueError(
+                "A recogniser has one output, whether it accepts. Received: a model with "
+                f"{found.shape[-1]}. Give it a Dense(1) head."
+            )
+        return found[:, 0].astype(np.float64) - middle(self.model)
+
+    def _step(self, cell: Any, states: NDArray[Any], feature: NDArray[Any]) -> tuple[Array, Array]:
+        inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
+        h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
+        arguments = {"training": False} if _takes_training(cell.cell) else {}
+        _, new = cell.cell(inputs, [h], **arguments)
+        u = new[0] if isinstance(new, (list, tuple)) else new
+        component = cell.component()
+        alpha, _ = cell.transit(u, component._replace(strength=ops.ones_like(component.strength)), None)
+        u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
+        return u, alpha
+
+
+def network(
+    model: Any, alphabet: Mapping[Hashable, int] | None = None, start: int | None = None, end: int | None = None
+) -> Network:
+    """A model opened for reading.
+
+    Args:
+        alphabet: symbol -> id; None for a model of `train_recognizer`, which carries its own.
+        start, end: ids of the tokens around every word, where the model has them.
+
+    Raises:
+        ValueError: if there is no alphabet, or no state-regularized layer.
+    """
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"Automata are read off a keras.Model. Received: {model!r}.")
+    if alphabet is None:
+        carried = [part for part in model._flatten_layers() if hasattr(part, "symbol_ids")]
+        if not carried:
+            raise ValueError(
+                f"The model must say which id stands for which symbol. Received: {model.name}, which carries no "
+                "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
+            )
+        alphabet, start, end = carried[0].symbol_ids, carried[0].start_id, None
+    if not alphabet:
+        raise ValueError("An alphabet holds at least one symbol. Received: none.")
+    opened = Network(model, dict(alphabet), start, end)
+    if layer_in(model, np.array([[next(iter(alphabet.values()))]]))[2] is None:
+        raise ValueError(
+            f"Words of different lengths are padded by id 0. Received: {model.name}, which would read the padding. "
+            "Give its Embedding mask_zero=True."
+        )
+    if not hasattr(getattr(opened.layer, "cell", None), "centroids"):
+        raise ValueError(
+            f"Automata are read off a state-regularized layer. Received: {opened.layer.name}. Use layers.SRGRU or "
+            "its like; for other networks, learn the automaton by queries (examples/compare_extraction.py)."
+        )
+    return opened
+
+
+def memoryless(opened: Network) -> None:
+    """Raises ValueError for a network that keeps more than its centroid."""
+    layer = opened.layer
+    sizes = keras.tree.flatten(layer.cell.state_size)
+    if len(sizes) > 1:
+        raise ValueError(
+            f"A centroid must be all that the network remembers. Received: {layer.name}, whose cell has a memory "
+            "besides. Use method='counts' or 'mean_probability', with data."
+        )
+    if layer.cell.transition == "sample":
+        raise ValueError(
+            f"An automaton takes one way. Received: {layer.name} with transition='sample', which draws its way."
+        )
+    if float(ops.convert_to_numpy(layer.cell.strength)) != 1:
+        raise ValueError(
+            f"A centroid must be all that the network remembers. Received: {layer.name} with a strength of "
+            f"{float(ops.convert_to_numpy(layer.cell.strength)):g}. Train on to a strength of 1."
+        )
+
+
+def _takes_training(cell: Any) -> bool:
+    return "training" in inspect.signature(cell.call).parameters
+
+
+def _rounded(length: int) -> int:
+    step = 8 if length <= 64 else 64 if length <= 512 else 256
+    return -(-length // step) * step
+
+
+def _fitted(ids: NDArray[np.int32], longest: int) -> NDArray[np.int32]:
+    if (ids[:, longest:] != 0).any():
+        raise ValueError(f"The model reads {longest} ids. Received: words of {ids.shape[1]}. Give it Input((None,)).")
+    return np.pad(ids[:, :longest], ((0, 0), (0, max(0, longest - ids.shape[1]))))

@@ -1,0 +1,386 @@
+"""Automata read off state-regularized networks, and how far they agree with them.
+
+Wang, Lawrence and Niepert, 2022, section 4.2: `counts` is algorithm 1, `mean_probability` eqs. 21 and 22. `exact` needs
+no data: where the centroid is all that a network remembers, its transition under every symbol can be asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn.analysis._reading import layer_in
+from keras_interp_rnn.analysis.traces import trace
+from keras_interp_rnn.automata._network import Network, Word, memoryless, network
+from keras_interp_rnn.automata.dfa import DFA, MISSING
+
+Array = NDArray[np.float64]
+
+METHODS = ("exact", "counts", "mean_probability")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many of some words a network and an automaton judge alike.
+
+    Attributes:
+        words: how many there were. agreeing: on how many both say the same.
+        low, high: the exact 95 % interval (Clopper and Pearson) of the share, as if the words had been drawn.
+        disagreement: the shortest word on which they differ, or None.
+    """
+
+    words: int
+    agreeing: int
+    low: float
+    high: float
+    disagreement: Word | None
+
+    @property
+    def share(self) -> float:
+        return self.agreeing / self.words
+
+    def __str__(self) -> str:
+        text = f"{self.agreeing:,} of {self.words:,} words ({self.low:.4%} to {self.high:.4%})"
+        return text if self.disagreement is None else f"{text}, not on {_shown(self.disagreement)}"
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Agreement with the network on three kinds of words."""
+
+    short: Agreement
+    long: Agreement
+    searched: Agreement
+
+    @property
+    def perfect(self) -> bool:
+        return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
+
+    def __str__(self) -> str:
+        return f"all short words: {self.short}\nrandom long words: {self.long}\nsearched words: {self.searched}"
+
+
+@dataclass(frozen=True, eq=False)
+class Extraction:
+    """An automaton read off a network.
+
+    Attributes:
+        dfa: its states are the centroids that are reached, in the order in which the shortest words reach them.
+        centroids: of each state, its centroid.
+        support: (states, symbols): how often the transition was seen; 1 for `exact`, which sees each once.
+        confidence: (states, symbols): share of the times at which the network took it (`counts`), its mean
+            probability (`mean_probability`), or its probability alpha (`exact`). NaN where it was never seen.
+        unseen: (state, symbol) of which nothing was seen: missing in the automaton.
+        start_confidence: alpha of the first state, after the start token.
+        margins: (states,), what the head puts out for the state, less its middle: > 0 accepts. With `counts` and
+            `mean_probability` the share of words ending there that were accepted, less 1/2; NaN where none ended.
+    """
+
+    dfa: DFA
+    centroids: tuple[int, ...]
+    support: NDArray[np.int64]
+    confidence: Array
+    unseen: tuple[tuple[int, Hashable], ...]
+    start_confidence: float
+    margins: Array
+    method: str
+    _network: Network
+
+    def fidelity(
+        self, shortest: int = 2000, long: int = 200, longest: int = 1000, searched: int = 2000, seed: int = 0
+    ) -> Fidelity:
+        """How far the automaton and the network agree.
+
+        Args:
+            shortest: at least so many words, all of a length: the shortest ones.
+            long: random words, of lengths up to `longest`.
+            searched: words looked at by a search that keeps what leads the network somewhere new.
+            seed: of the random words and of the search.
+        """
+        rng = random.Random(seed)
+        alphabet = self._network.alphabet
+        few = list(itertools.islice(_all_words(alphabet), shortest))
+        whole = [word for word in few if len(word) < len(few[-1])] if len(alphabet) > 1 else few
+        many = [tuple(rng.choices(alphabet, k=rng.randint(1, longest))) for _ in range(long)]
+        # Random words of most languages are rejected early on: half of them from the automaton's own.
+        accepted = [self._some_accepted(rng, longest) for _ in range(long // 2)]
+        many[: len(accepted)] = [word if word is not None else many[i] for i, word in enumerate(accepted)]
+        return Fidelity(self._agreement(whole), self._agreement(many), self._agreement(self._search(searched, rng)))
+
+    def __str__(self) -> str:
+        seen = self.confidence[~np.isnan(self.confidence)]
+        least = f"{seen.min():.4f}" if seen.size else "none"
+        return (
+            f"{len(self.dfa)} states by {self.method}, {len(self.dfa.minimize())} after minimization; least "
+            f"confidence of a transition {least}, {len(self.unseen)} transitions never seen"
+        )
+
+    def _repr_svg_(self) -> str:
+        return self.dfa.to_svg([str(c) for c in self.centroids])
+
+    def _agreement(self, words: Sequence[Word]) -> Agreement:
+        network_says = self._network.accepts(words)
+        automaton_says = np.array([self.dfa.accepts(word) for word in words])
+        apart = [word for word, same in zip(words, network_says == automaton_says, strict=True) if not same]
+        low, high = interval(len(words) - len(apart), len(words))
+        return Agreement(len(words), len(words) - len(apart), low, high, min(apart, key=len, default=None))
+
+    def _some_accepted(self, rng: random.Random, longest: int) -> Word | None:
+        """A walk that stays where acceptance can still be reached."""
+        alive = _alive(self.dfa)
+        word: list[Hashable] = []
+        state = self.dfa.start
+        length = rng.randint(1, longest)
+        while state in alive:
+            options = [
+                (s, t)
+                for s, t in zip(self.dfa.alphabet, self.dfa.transitions[state], strict=True)
+                if t != MISSING and t in alive
+            ]
+            if len(word) >= length and state in self.dfa.accepting or not options or len(word) > longest:
+                break
+            symbol, state = rng.choice(options)
+            word.append(symbol)
+        return tuple(word) if state in self.dfa.accepting else None
+
+    def _search(self, budget: int, rng: random.Random) -> list[Word]:
+        """Words found by changing words that led the network somewhere new.
+
+        New is a pair of a centroid and how sure the network was of it, or of two centroids after one another; so words
+        that make the network hesitate breed.
+        """
+        alphabet = self._network.alphabet
+        corpus: list[Word] = [(), *((symbol,) for symbol in alphabet)]
+        known: set[Any] = set()
+        found: list[Word] = []
+        while len(found) < budget:
+            words = [_changed(rng.choice(corpus), alphabet, rng) for _ in range(min(256, budget - len(found)))]
+            found += words
+            ids = self._network.encode(words)
+            layer_trace = _trace(self._network, ids)
+            alpha, centroid = layer_trace["alpha"], layer_trace["centroid"]
+            sure = np.nan_to_num(alpha.max(axis=-1))
+            level = np.round(-2 * np.log10(np.maximum(1 - sure, 1e-7))).astype(int)
+            for i, word in enumerate(words):
+                read = centroid[i] >= 0
+                signs: set[Any] = set(zip(centroid[i][read].tolist(), level[i][read].tolist(), strict=True))
+                signs |= {("then", *pair) for pair in itertools.pairwise(centroid[i][read].tolist())}
+                if not signs <= known:
+                    known |= signs
+                    corpus.append(word)
+        return found
+
+
+def extract(
+    model: Any,
+    data: Iterable[Iterable[Hashable]] | None = None,
+    method: str = "exact",
+    alphabet: Mapping[Hashable, int] | None = None,
+    start: int | None = None,
+    end: int | None = None,
+) -> Extraction:
+    r"""The automaton of a state-regularized network: its states are centroids.
+
+    Args:
+        model: of `train_recognizer`, or any model of ids, one state-regularized layer and a head of one output.
+        data: words, for "counts" and "mean_probability".
+        method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, k times |alphabet| steps of
+            the cell; for networks whose centroid is all they remember. "counts": the transition taken most often
+            (algorithm 1). "mean_probability": the one with the highest mean probability (eqs. 21, 22).
+        alphabet: symbol -> id, for a model that does not carry it. start, end: ids of the tokens around every word.
+
+    Returns:
+        The automaton with its support and what it agrees on.
+
+    Raises:
+        ValueError: for an unknown method; for "exact" on a network with a memory; for the others without data; if the
+            alphabet does not fit; if the model has no such layer or head.
+
+    Reference: Wang, Lawrence and Niepert, 2022, section 4.2.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
+    opened = network(model, alphabet, start, end)
+    if method == "exact":
+        memoryless(opened)
+        return _exact(opened)
+    words = [tuple(word) for word in data] if data is not None else []
+    if not words:
+        raise ValueError(f"method={method!r} counts what a network does on words. Received: no data. Pass words.")
+    return _from_data(opened, words, method)
+
+
+def _exact(opened: Network) -> Extraction:
+    centroids, features = opened.centroids(), opened.features()
+    alphas = np.stack([opened.transitions(centroids, features[i]) for i in opened.ids.values()], axis=1)
+    first = opened.initial()
+    margins = opened.verdicts(centroids)
+    table = alphas.argmax(axis=-1)
+    whole = DFA(table.tolist(), np.flatnonzero(margins > 0).tolist(), int(first.argmax()), opened.alphabet)
+    order = _met(whole)
+    confidence = alphas.max(axis=-1)[order]
+    return Extraction(
+        whole.reachable(),
+        tuple(order),
+        np.ones(confidence.shape, np.int64),
+        confidence,
+        (),
+        float(first.max()),
+        margins[order],
+        "exact",
+        opened,
+    )
+
+
+def _from_data(opened: Network, words: list[Word], method: str) -> Extraction:
+    k, symbols = len(opened.centroids()), opened.alphabet
+    column = {i: c for c, i in enumerate(opened.ids.values())}
+    taken = np.zeros((k, len(symbols), k))
+    weight = np.zeros((k, len(symbols), k))
+    ends = np.zeros((k, 2))
+    starts = np.zeros(k)
+    start_alpha = 0.0
+    for first in range(0, len(words), 512):
+        some = words[first : first + 512]
+        ids = opened.encode(some)
+        found = _trace(opened, ids)
+        centroid, sure = found["centroid"], np.nan_to_num(found["alpha"].max(axis=-1))
+        verdicts = opened.accepts(some)
+        skip = 0 if opened.start is None else 1
+        for row, word in enumerate(some):
+            at = -1
+            if skip:
+                at = int(centroid[row, 0])
+                starts[at] += 1
+                start_alpha = float(sure[row, 0])
+            for t in range(skip, skip + len(word)):
+                to = int(centroid[row, t])
+                if to < 0:
+                    break
+                if at >= 0:
+                    taken[at, column[int(ids[row, t])], to] += 1
+                    weight[at, column[int(ids[row, t])], to] += sure[row, t]
+                else:
+                    starts[to] += 1
+                at = to
+            else:
+                ends[at, int(verdicts[row])] += 1
+    scores = taken if method == "counts" else np.divide(weight, taken, out=np.zeros_like(weight), where=taken > 0)
+    seen = taken.sum(axis=-1)
+    table = np.where(seen > 0, scores.argmax(axis=-1), MISSING)
+    ended = ends.sum(axis=-1)
+    margins = np.divide(ends[:, 1], ended, out=np.full(k, np.nan), where=ended > 0) - 0.5
+    accepting = np.flatnonzero(np.nan_to_num(margins, nan=-1) > 0)
+    whole = DFA(table.tolist(), accepting.tolist(), int(starts.argmax()), symbols)
+    order = _met(whole)
+    rows, columns = np.indices(seen.shape)
+    best = scores[rows, columns, np.maximum(table, 0)]
+    confidence = best / np.maximum(seen, 1) if method == "counts" else best
+    confidence = np.where(seen > 0, confidence, np.nan)[order]
+    unseen = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
+    return Extraction(
+        whole.reachable(),
+        tuple(order),
+        seen[order].astype(np.int64),
+        confidence,
+        unseen,
+        start_alpha,
+        margins[order],
+        method,
+        opened,
+    )
+
+
+def interval(agreeing: int, words: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact interval of Clopper and Pearson for a share: by bisection on the binomial tails."""
+
+    def tail(p: float, from_: int, to: int) -> float:
+        """P(from_ <= X <= to) of X binomial(words, p)."""
+        if p in (0.0, 1.0):
+            return float(from_ <= (0 if p == 0 else words) <= to)
+        x = np.arange(from_, to + 1)
+        log = math.lgamma(words + 1) + x * math.log(p) + (words - x) * math.log1p(-p)
+        log = log - np.array([math.lgamma(i + 1) + math.lgamma(words - i + 1) for i in x.tolist()])
+        return float(np.exp(log).sum())
+
+    def root(rises: bool, value: Any) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            if (value(middle) < (1 - level) / 2) == rises:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
+
+    low = 0.0 if agreeing == 0 else root(True, lambda p: tail(p, agreeing, words))
+    high = 1.0 if agreeing == words else root(False, lambda p: tail(p, 0, agreeing))
+    return low, high
+
+
+def _trace(opened: Network, ids: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    """`trace` of what is read; words of no symbol and no token read nothing, and are given one step of padding."""
+    layer, reads, mask = layer_in(opened.model, ids)
+    mask = ids != 0 if mask is None else np.asarray(mask)
+    empty = ~mask.any(axis=1)
+    if empty.any():
+        mask = mask.copy()
+        mask[empty, 0] = True
+    found = trace(layer, reads, mask)
+    found["centroid"][empty] = -1
+    return found
+
+
+def _met(dfa: DFA) -> list[int]:
+    """States in the order of `reachable`."""
+    order = [dfa.start]
+    for state in order:
+        order += [t for t in dict.fromkeys(dfa.transitions[state]) if t != MISSING and t not in order]
+    return order
+
+
+def _alive(dfa: DFA) -> set[int]:
+    """States from which some word is accepted."""
+    alive = set(dfa.accepting)
+    while True:
+        more = {s for s, row in enumerate(dfa.transitions) if s not in alive and alive.intersection(row)}
+        if not more:
+            return alive
+        alive |= more
+
+
+def _all_words(alphabet: tuple[Hashable, ...]) -> Iterator[Word]:
+    for length in itertools.count():
+        yield from itertools.product(alphabet, repeat=length)
+
+
+def _changed(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> Word:
+    """The word with one to three changes: symbols put in, taken out, replaced, or stretches said again."""
+    letters = list(word)
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randint(0, len(letters))
+        kind = rng.randrange(4)
+        if kind == 0 or not letters:
+            letters.insert(place, rng.choice(alphabet))
+        elif kind == 1:
+            del letters[place - 1]
+        elif kind == 2:
+            letters[place - 1] = rng.choice(alphabet)
+        else:
+            stretch = letters[max(0, place - rng.randint(1, 8)) : place]
+            letters[place:place] = stretch * rng.randint(1, 6)
+    return tuple(letters[:300])
+
+
+def _shown(word: Word) -> str:
+    text = (
+        "".join(map(str, word)) if all(isinstance(s, str) and len(s) == 1 for s in word) else " ".join(map(str, word))
+    )
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -1,0 +1,312 @@
+"""Labelled words in, a network that is an automaton out: the recipe by which a state-regularized network learns it."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.automata._network import Network, Word
+from keras_interp_rnn.automata.extraction import extract
+
+FIRST = 2
+"""Id of the first symbol; 0 is padding, 1 the start token."""
+
+STEPS = 50
+"""Training steps in one execution."""
+
+LEARNED = 0.02
+"""Mean loss, in nats, at which a phase ends before its time."""
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class SymbolEmbedding(keras.layers.Embedding):
+    """An embedding that knows which symbol each id stands for, and so carries a model's alphabet with it.
+
+    Args:
+        alphabet: the symbols, ints or strings; symbol i has id i + 2, after padding and the start token.
+        output_dim, **kwargs: as `keras.layers.Embedding`.
+    """
+
+    def __init__(self, alphabet: Sequence[Any], output_dim: int, **kwargs: Any) -> None:
+        self.alphabet = tuple(alphabet)
+        for name in ("input_dim", "mask_zero"):
+            kwargs.pop(name, None)
+        super().__init__(len(self.alphabet) + FIRST, output_dim, mask_zero=True, **kwargs)
+
+    @property
+    def symbol_ids(self) -> dict[Hashable, int]:
+        return {symbol: i + FIRST for i, symbol in enumerate(self.alphabet)}
+
+    @property
+    def start_id(self) -> int:
+        return 1
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "alphabet": list(self.alphabet)}
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Recognizer(keras.Sequential):
+    """A model that judges words, as `train_recognizer` makes it.
+
+    Attributes:
+        verdict: what became of the training.
+    """
+
+    verdict: Verdict | None = None
+
+    def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
+        """Whether the network accepts each word."""
+        embedding = self.layers[0]
+        return Network(self, embedding.symbol_ids, embedding.start_id, None).accepts(words)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a training.
+
+    Attributes:
+        learned: whether network and automaton judge every given word as it was labelled, and the network moves from
+            centroid to centroid with confidence.
+        network_accuracy, automaton_accuracy: balanced, over all words given, held out ones included.
+        held_out_accuracy: the automaton's, over the words that were kept from training; NaN if there were none.
+        confidence: least alpha of a transition.
+        states: of the minimal automaton.
+        attempts, seconds: what it took.
+    """
+
+    learned: bool
+    network_accuracy: float
+    automaton_accuracy: float
+    held_out_accuracy: float
+    confidence: float
+    states: int
+    attempts: int
+    seconds: float
+
+    def __str__(self) -> str:
+        head = "learned" if self.learned else "NOT learned"
+        return (
+            f"{head}: automaton of {self.states} states, right on {self.automaton_accuracy:.2%} (held out "
+            f"{self.held_out_accuracy:.2%}), network on {self.network_accuracy:.2%}, least confidence "
+            f"{self.confidence:.4f}; {self.attempts} attempts, {self.seconds:.0f} s"
+        )
+
+
+def train_recognizer(
+    words: Iterable[Iterable[Hashable]],
+    labels: Iterable[Any],
+    alphabet: Iterable[Hashable],
+    units: int = 24,
+    centroids: int = 12,
+    attempts: int = 4,
+    hold_out: float = 0.1,
+    confidence: float = 0.99,
+    seed: int = 0,
+    verbose: int = 1,
+) -> Recognizer:
+    r"""Trains a state-regularized GRU until it is an automaton that judges words as they are labelled.
+
+    The plain cell learns first, from short words to long ones (strength 0); then its state slides to the centroids, in
+    a dozen phases (strength to 1); then Gumbel noise on the scores and a falling temperature make the transitions
+    certain. Batches hold as many positive as negative words. After each attempt the network is read as an automaton
+    (`extract`, "exact"): training ends when that is right on every word; else, and with more units, it begins anew.
+
+    Args:
+        words: sequences of symbols. Short ones teach most: all words of up to some length are a good choice.
+        labels: whether each word is in the language.
+        alphabet: the symbols, ints or strings.
+        units: of the first attempt. centroids: more than the automaton has states.
+        attempts: at most so many.
+        hold_out: share of the words that is kept from training and only judged.
+        confidence: least probability of a transition at which the network counts as an automaton.
+        seed: of everything; a run repeats with it on the same machine.
+        verbose: 1 prints a line after each phase, 0 nothing.
+
+    Returns:
+        The model, with its alphabet and start token, and what became of it in `verdict`. It is returned as well if it
+        did not learn: look there.
+
+    Raises:
+        ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
+            are not two words of each label.
+
+    Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's.
+    """
+    started = time.monotonic()
+    symbols = tuple(alphabet)
+    given, wanted = _checked(words, labels, symbols)
+    best: Recognizer | None = None
+    for attempt in range(attempts):
+        n = units + 8 * attempt
+        model = _attempt(given, wanted, symbols, n, centroids, hold_out, confidence, seed + 1000 * attempt, verbose)
+        assert model.verdict is not None
+        found = {**asdict(model.verdict), "attempts": attempt + 1, "seconds": time.monotonic() - started}
+        model.verdict = Verdict(**found)
+        if best is None or _rank(model) > _rank(best):
+            best = model
+        if model.verdict.learned:
+            break
+        if verbose:
+            _say(f"attempt {attempt + 1}: {model.verdict}", end="\n")
+    assert best is not None
+    assert best.verdict is not None
+    best.verdict = Verdict(**{**asdict(best.verdict), "seconds": time.monotonic() - started})
+    if verbose:
+        _say(str(best.verdict), end="\n")
+    return best
+
+
+def _attempt(
+    words: list[Word],
+    labels: NDArray[np.bool_],
+    alphabet: tuple[Hashable, ...],
+    units: int,
+    centroids: int,
+    hold_out: float,
+    confidence: float,
+    seed: int,
+    verbose: int,
+) -> Recognizer:
+    keras.utils.set_random_seed(seed)
+    longest = max(map(len, words)) + 1
+    recurrent = layers.SRGRU(
+        units, centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
+    )
+    embedding = SymbolEmbedding(alphabet, max(4, len(alphabet)), embeddings_initializer="orthogonal", name="symbols")
+    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1, name="head")])
+    model.compile(
+        keras.optimizers.Adam(5e-3, global_clipnorm=1.0),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+        jit_compile=True,  # the steps are tiny: XLA takes a tenth of the time
+        steps_per_execution=STEPS,
+    )
+    network = Network(model, embedding.symbol_ids, embedding.start_id, None)
+    ids = network.encode(words)
+    ids = np.pad(ids, ((0, 0), (0, longest - ids.shape[1])))
+    rng = np.random.default_rng(seed)
+    lengths = np.array([len(word) for word in words])
+    kept = rng.random(len(words)) < hold_out
+    for label in (False, True):  # the few words of a rare label all teach
+        if (~kept & (labels == label)).sum() < 10:
+            kept &= labels != label
+    cell = recurrent.cell
+
+    def phase(name: str, longest: int, rounds: int, steps: int = 100) -> float:
+        """Trains on words up to a length until the loss is small; the last mean loss."""
+        among = ~kept & (lengths <= longest)
+        positive, negative = np.flatnonzero(among & labels), np.flatnonzero(among & ~labels)
+        loss = math.inf
+        for round_ in range(rounds):
+            rows = np.concatenate([rng.choice(part, (steps, 32)) for part in (positive, negative)], axis=1).ravel()
+            history = model.fit(ids[rows], labels[rows].astype("float32"), 64, shuffle=False, verbose=0)
+            loss = history.history["loss"][-1]
+            if verbose:
+                _say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
+            if not math.isfinite(loss) or loss < LEARNED:
+                break
+        return loss
+
+    for longest_now in _curriculum(lengths[~kept], labels[~kept]):
+        phase(f"plain cell, words to length {longest_now}", longest_now, rounds=25)
+    everything = int(lengths.max())
+    for strength in np.linspace(0.1, 1, 12).tolist():
+        cell.set_strength(strength)
+        phase(f"strength {strength:.2f}", everything, rounds=6)
+    for noise in (0.25, 0.5, 0.75, 1.0):
+        cell.set_noise(noise)
+        phase(f"noise {noise:.2f}", everything, rounds=2)
+    for _ in range(12):
+        model.verdict = _judged(model, words, labels, kept, confidence)
+        if model.verdict.learned:
+            break
+        cell.set_temperature(max(0.1, 0.85 * float(cell.current_temperature())))
+        phase(f"temperature {float(cell.current_temperature()):.2f}", everything, rounds=2)
+    return model
+
+
+def _judged(
+    model: Recognizer, words: list[Word], labels: NDArray[np.bool_], kept: NDArray[np.bool_], confidence: float
+) -> Verdict:
+    found = extract(model)
+    says = model.judge(words)
+    automaton = np.array([found.dfa.accepts(word) for word in words])
+    right = bool((says == labels).all() and (automaton == labels).all())
+    least = min(float(found.confidence.min()), found.start_confidence)
+    return Verdict(
+        right and least >= confidence,
+        _balanced(says, labels),
+        _balanced(automaton, labels),
+        _balanced(automaton[kept], labels[kept]) if kept.any() else math.nan,
+        least,
+        len(found.dfa.minimize()),
+        1,
+        0.0,
+    )
+
+
+def _rank(model: Recognizer) -> tuple[Any, ...]:
+    verdict = model.verdict
+    assert verdict is not None
+    return verdict.learned, verdict.automaton_accuracy + verdict.network_accuracy, verdict.confidence
+
+
+def _balanced(says: NDArray[np.bool_], labels: NDArray[np.bool_]) -> float:
+    """Mean over the labels of the share of words judged as labelled."""
+    shares = [np.mean(says[labels == label] == label) for label in (False, True) if (labels == label).any()]
+    return float(np.mean(shares))
+
+
+def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[int]:
+    """Lengths up to which words are learned, one after the other: each step has a third more words of both labels."""
+    steps: list[int] = []
+    counts = (1, 1)
+    for length in range(int(lengths.max()) + 1):
+        among = labels[lengths <= length]
+        now = (int(among.sum()), int((~among).sum()))
+        if all(n >= 2 for n in now) and min(now) >= 1.3 * min(counts) and sum(now) >= 1.8 * sum(counts):
+            steps.append(length)
+            counts = now
+    if not steps or steps[-1] != int(lengths.max()):
+        steps.append(int(lengths.max()))
+    return steps
+
+
+def _checked(
+    words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]
+) -> tuple[list[Word], NDArray[np.bool_]]:
+    given = [tuple(word) for word in words]
+    wanted = np.array([bool(label) for label in labels])
+    if len(given) != len(wanted):
+        raise ValueError(f"Every word has a label. Received: {len(given)} words and {len(wanted)} labels.")
+    if not alphabet or len(set(alphabet)) != len(alphabet) or not all(isinstance(s, (int, str)) for s in alphabet):
+        raise ValueError(f"An alphabet holds different ints or strings. Received: alphabet={alphabet!r}.")
+    known = set(alphabet)
+    for word in given:
+        strays = [symbol for symbol in word if symbol not in known]
+        if strays:
+            raise ValueError(f"A word is made of the alphabet {alphabet!r}. Received: {word!r}, with {strays[0]!r}.")
+    counts = int(wanted.sum()), int((~wanted).sum())
+    if min(counts) < 2:
+        raise ValueError(
+            f"A language is learned from words in it and words that are not, at least two of each. Received: "
+            f"{counts[0]} in it and {counts[1]} not."
+        )
+    return given, wanted
+
+
+def _say(text: str, end: str = "") -> None:
+    """One line that is written over, in a terminal; elsewhere only what stays."""
+    if sys.stdout.isatty():
+        print(f"\r\x1b[K{text}", end=end, flush=True)
+    elif end:
+        print(text, flush=True)
