@@ -1,5 +1,6 @@
 """Finite automata: exact operations on them, and their extraction from state-regularized networks."""
 
+from keras_interp_rnn.automata.certificate import Certificate, certify, largest_temperature
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
@@ -8,11 +9,14 @@ from keras_interp_rnn.automata.recognizer import Recognizer, Verdict, train_reco
 __all__ = [
     "DFA",
     "Agreement",
+    "Certificate",
     "Extraction",
     "Fidelity",
     "Recognizer",
     "Verdict",
+    "certify",
     "extract",
+    "largest_temperature",
     "tomita",
     "train_recognizer",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import keras
@@ -38,7 +39,7 @@ class Network:
     def alphabet(self) -> tuple[Hashable, ...]:
         return tuple(self.ids)
 
-    @property
+    @cached_property
     def layer(self) -> Any:
         return layer_in(self.model, np.array([[next(iter(self.ids.values()))]]))[0]
 

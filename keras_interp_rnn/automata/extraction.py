@@ -81,6 +81,7 @@ class Extraction:
         start_confidence: alpha of the first state, after the start token.
         margins: (states,), what the head puts out for the state, less its middle: > 0 accepts. With `counts` and
             `mean_probability` the share of words ending there that were accepted, less 1/2; NaN where none ended.
+        method: by which it was read off. network: what it was read off.
     """
 
     dfa: DFA
@@ -91,7 +92,7 @@ class Extraction:
     start_confidence: float
     margins: Array
     method: str
-    _network: Network
+    network: Network
 
     def fidelity(
         self, shortest: int = 2000, long: int = 200, longest: int = 1000, searched: int = 2000, seed: int = 0
@@ -105,7 +106,7 @@ class Extraction:
             seed: of the random words and of the search.
         """
         rng = random.Random(seed)
-        alphabet = self._network.alphabet
+        alphabet = self.network.alphabet
         few = list(itertools.islice(_all_words(alphabet), shortest))
         whole = [word for word in few if len(word) < len(few[-1])] if len(alphabet) > 1 else few
         many = [tuple(rng.choices(alphabet, k=rng.randint(1, longest))) for _ in range(long)]
@@ -126,7 +127,7 @@ class Extraction:
         return self.dfa.to_svg([str(c) for c in self.centroids])
 
     def _agreement(self, words: Sequence[Word]) -> Agreement:
-        network_says = self._network.accepts(words)
+        network_says = self.network.accepts(words)
         automaton_says = np.array([self.dfa.accepts(word) for word in words])
         apart = [word for word, same in zip(words, network_says == automaton_says, strict=True) if not same]
         low, high = interval(len(words) - len(apart), len(words))
@@ -156,15 +157,15 @@ class Extraction:
         New is a pair of a centroid and how sure the network was of it, or of two centroids after one another; so words
         that make the network hesitate breed.
         """
-        alphabet = self._network.alphabet
+        alphabet = self.network.alphabet
         corpus: list[Word] = [(), *((symbol,) for symbol in alphabet)]
         known: set[Any] = set()
         found: list[Word] = []
         while len(found) < budget:
             words = [_changed(rng.choice(corpus), alphabet, rng) for _ in range(min(256, budget - len(found)))]
             found += words
-            ids = self._network.encode(words)
-            layer_trace = _trace(self._network, ids)
+            ids = self.network.encode(words)
+            layer_trace = _trace(self.network, ids)
             alpha, centroid = layer_trace["alpha"], layer_trace["centroid"]
             sure = np.nan_to_num(alpha.max(axis=-1))
             level = np.round(-2 * np.log10(np.maximum(1 - sure, 1e-7))).astype(int)
