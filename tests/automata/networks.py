@@ -1,0 +1,57 @@
+"""Networks made by hand for any automaton: nothing is trained, and what they do is known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.automata import DFA, Recognizer
+from keras_interp_rnn.automata.recognizer import SymbolEmbedding
+
+
+def network_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0, **component: Any) -> Recognizer:
+    """A state-regularized SimpleRNN that is this automaton.
+
+    There is a unit for each pair of a state and a symbol, which is +1 when the network was in that state and read that
+    symbol and -1 otherwise, one for the start token, and one that is always +1. The centroid of a state has +1 at the
+    pairs that lead there; the last unit makes up for some states being reached by more pairs than others.
+    """
+    states, symbols = len(dfa), dfa.alphabet
+    pairs = list(itertools.product(range(states), range(len(symbols))))
+    n = len(pairs) + 2
+    centroids = -np.ones((states, n))
+    for unit, (state, column) in enumerate(pairs):
+        centroids[dfa.transitions[state][column], unit] = 1
+    centroids[dfa.start, n - 2] = 1
+    centroids[:, n - 1] = (centroids[:, : n - 1] == 1).sum(axis=1) * 2
+    centroids *= scale
+    which = np.linalg.pinv(centroids)  # h @ which: the indicator of the state
+    recurrent, kernel, bias = np.zeros((n, n)), np.zeros((len(symbols) + 2, n)), np.zeros(n)
+    for unit, (state, column) in enumerate(pairs):
+        recurrent[:, unit] = sharp * which[:, state]
+        kernel[column + 2, unit] = sharp
+        bias[unit] = -1.5 * sharp
+    kernel[1, n - 2], bias[n - 2], bias[n - 1] = 2 * sharp, -sharp, 4 * sharp
+    layer = layers.SRSimpleRNN(n, states, name="recurrent", **component)
+    embedding = SymbolEmbedding(symbols, len(symbols) + 2)
+    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, layer, keras.layers.Dense(1)])
+    embedding.set_weights([np.eye(len(symbols) + 2)])
+    layer.cell.cell.set_weights([kernel, recurrent, bias])
+    layer.cell.centroids.assign(centroids)
+    accepting = np.array([1.0 if state in dfa.accepting else -1.0 for state in range(states)])
+    model.layers[-1].set_weights([(which @ accepting)[:, None], np.zeros(1)])
+    return model
+
+
+def drawn(rng: np.random.Generator, states: int, alphabet: tuple[Hashable, ...]) -> DFA:
+    """A random automaton, minimal, of about so many states."""
+    while True:
+        table = rng.integers(states, size=(states, len(alphabet)))
+        dfa = DFA(table.tolist(), np.flatnonzero(rng.random(states) < 0.5).tolist(), 0, alphabet).minimize()
+        if len(dfa) >= max(2, states - 2):
+            return dfa

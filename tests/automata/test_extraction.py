@@ -1,0 +1,157 @@
+"""Extraction from networks that are known automata, and what is said of those that are not."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata, layers
+from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata.extraction import interval
+from tests.automata.networks import drawn, network_of
+
+METHODS = ("exact", "counts", "mean_probability")
+
+
+def words(alphabet, longest: int) -> list[tuple]:
+    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("number", [1, 3, 5, 7])
+def test_every_method_finds_tomitas_automata(number, method):
+    truth = tomita(number)
+    found = automata.extract(network_of(truth), words("01", 8), method)
+    assert found.dfa.minimize() == truth
+    assert found.confidence.min() > 0.99
+    assert found.unseen == ()
+    assert found.method == method
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("alphabet", [("a", "b"), ("x", "y", "z"), (0, 1, 2)], ids=str)
+def test_random_automata(alphabet, seed):
+    truth = drawn(np.random.default_rng(seed), 6, alphabet)
+    found = automata.extract(network_of(truth))
+    assert found.dfa.minimize() == truth
+    assert sorted(found.centroids) == list(range(len(truth)))
+
+
+def test_the_network_judges_as_its_automaton():
+    truth = tomita(4)
+    model = network_of(truth)
+    some = words("01", 7)
+    np.testing.assert_array_equal(model.judge(some), [truth.accepts(word) for word in some])
+
+
+def test_support_and_confidence_are_counted():
+    model = network_of(tomita(1))
+    found = automata.extract(model, ["1", "11", "0", "01"], "counts")
+    # In state 0: 1 is read in "1" and twice in "11", 0 in "0" and "01"; in state 1: 1 in "01".
+    assert found.support.tolist() == [[2, 3], [0, 1]]
+    assert found.unseen == ((1, "0"),)
+    assert np.isnan(found.confidence[1, 0])
+    assert found.confidence[0].tolist() == [1, 1]
+    assert found.dfa.transitions[1][0] == -1
+    assert "1 transitions never seen" in str(found)
+    assert found.margins.tolist() == [0.5, -0.5]
+
+
+def test_mean_probabilities_are_means():
+    model = network_of(tomita(1), scale=0.5)
+    exact = automata.extract(model)
+    mean = automata.extract(model, words("01", 6), "mean_probability")
+    assert mean.dfa.minimize() == exact.dfa.minimize()
+    assert 0.5 < mean.confidence.min() < 0.99
+    np.testing.assert_allclose(mean.start_confidence, exact.start_confidence, rtol=1e-5)
+
+
+def test_agreement_with_a_faithful_network_is_perfect():
+    found = automata.extract(network_of(tomita(5)))
+    fidelity = found.fidelity(shortest=300, long=20, longest=300, searched=300)
+    assert fidelity.perfect
+    assert fidelity.short.words == 255
+    assert fidelity.short.high == 1
+    assert 0.98 < fidelity.short.low < 0.99
+    assert "255 of 255 words" in str(fidelity)
+
+
+def test_disagreement_is_found_and_the_shortest_is_shown():
+    found = automata.extract(network_of(tomita(4)))
+    wrong = tomita(4)
+    wrong = DFA(wrong.transitions, {0, 1, 2, 3}, 0, "01")  # 000 accepted too
+    lying = automata.Extraction(**{**vars(found), "dfa": wrong})
+    fidelity = lying.fidelity(shortest=300, long=20, longest=300, searched=300)
+    assert not fidelity.perfect
+    assert fidelity.short.disagreement == ("0", "0", "0")
+    assert fidelity.searched.disagreement is not None
+    assert "not on '000'" in str(fidelity)
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "total", "low", "high"),
+    [(0, 10, 0, 0.308497), (10, 10, 0.691503, 1), (5, 10, 0.187086, 0.812914), (98, 100, 0.929616, 0.997569)],
+)
+def test_intervals_are_those_of_clopper_and_pearson(agreeing, total, low, high):
+    assert interval(agreeing, total) == pytest.approx((low, high), abs=2e-6)
+
+
+@pytest.mark.parametrize("transition", ["mixture", "soft_argmax", "gumbel"])
+def test_every_transition_that_takes_one_way(transition):
+    assert automata.extract(network_of(tomita(3), transition=transition)).dfa.minimize() == tomita(3)
+
+
+def other_model(
+    recurrent: keras.layers.Layer, mask: bool = True, outputs: int = 1, dtype: str = "float32"
+) -> keras.Model:
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(5, 3, mask_zero=mask, dtype=dtype),
+            recurrent,
+            keras.layers.Dense(outputs),
+        ]
+    )
+
+
+def test_a_model_of_ones_own_says_what_its_ids_mean():
+    model = other_model(layers.SRGRU(4, 3))
+    found = automata.extract(model, alphabet={"a": 2, "b": 3}, start=1)
+    assert found.dfa.alphabet == ("a", "b")
+    counted = automata.extract(model, words("ab", 4), "counts", {"a": 2, "b": 3}, start=1)
+    assert counted.support.sum() == sum(len(word) for word in words("ab", 4))
+
+
+def test_a_memory_is_read_by_counting():
+    model = other_model(layers.SRLSTM(4, 3, regularize_last_step=False))
+    found = automata.extract(model, words("ab", 5), "counts", {"a": 2, "b": 3}, start=1, end=4)
+    assert len(found.dfa) <= 3
+    with pytest.raises(ValueError, match="whose cell has a memory besides. Use method='counts' or 'mean_probability'"):
+        automata.extract(model, alphabet={"a": 2}, start=1, end=4)
+
+
+def test_what_cannot_be_extracted():
+    ids = {"a": 2, "b": 3}
+    with pytest.raises(ValueError, match="'exact', 'counts', 'mean_probability'. Received: 'excat'"):
+        automata.extract(network_of(tomita(1)), method="excat")
+    with pytest.raises(ValueError, match="on words. Received: no data"):
+        automata.extract(network_of(tomita(1)), [], "counts")
+    with pytest.raises(ValueError, match="made of the alphabet .* Received: the symbol '2'"):
+        automata.extract(network_of(tomita(1)), ["12"], "counts")
+    with pytest.raises(ValueError, match="which carries no alphabet. Pass alphabet="):
+        automata.extract(other_model(layers.SRGRU(4, 3)))
+    with pytest.raises(ValueError, match="Received: a model without one. Train with a token before every word"):
+        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet=ids)
+    with pytest.raises(ValueError, match="read off a state-regularized layer. Received: gru"):
+        automata.extract(other_model(keras.layers.GRU(4, name="gru")), alphabet=ids, start=1)
+    with pytest.raises(ValueError, match="would read the padding"):
+        automata.extract(other_model(layers.SRGRU(4, 3), mask=False), alphabet=ids, start=1)
+    with pytest.raises(ValueError, match="one output, whether it accepts. Received: a model with 2"):
+        automata.extract(other_model(layers.SRGRU(4, 3), outputs=2), alphabet=ids, start=1)
+    with pytest.raises(ValueError, match="with a strength of 0.5. Train on"):
+        automata.extract(other_model(layers.SRGRU(4, 3, strength=0.5)), alphabet=ids, start=1)
+    with pytest.raises(ValueError, match="takes one way"):
+        automata.extract(other_model(layers.SRGRU(4, 3, transition="sample")), alphabet=ids, start=1)
+    with pytest.raises(ValueError, match="at least one symbol. Received: none"):
+        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={}, start=1)
