@@ -44,6 +44,7 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     record = {
         "experiment": "tomita",
         "data": {"name": f"Tomita {number}", "longest": args.longest, "words": len(words), "positives": sum(labels)},
+        "protocol": {"longest": args.longest, "attempts": args.attempts},
         "model": {"layer": "SRGRU", "seed": seed, "parameters": model.count_params()},
         "result": {
             "exact": smallest == truth,
