@@ -26,6 +26,9 @@ MAY_IMPORT = {
     "analysis": {f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
     # networkx, automata-lib and AALpy inside the methods that convert to them.
     "automata/dfa.py": {"networkx", "automata.fa.dfa", "aalpy.automata", f"{OURS}.automata"},
+    "automata/_network.py": {"keras", f"{OURS}.analysis"},
+    "automata/_bounds.py": {"keras", f"{OURS}.automata", f"{OURS}.analysis"},
+    "automata/recognizer.py": {"keras", f"{OURS}.automata", f"{OURS}.layers"},
     "automata": {f"{OURS}.automata", f"{OURS}.analysis"},
     "figures": {"matplotlib", f"{OURS}.figures", f"{OURS}.analysis"},
     "callbacks": {

@@ -24,7 +24,10 @@ PUBLIC = {
         "trace",
         "transition_probabilities",
     ],
-    "keras_interp_rnn.automata": ["DFA", "tomita"],
+    "keras_interp_rnn.automata": [
+        *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "Verdict", "certify", "extract"),
+        *("largest_temperature", "tomita", "train_recognizer"),
+    ],
     "keras_interp_rnn.callbacks": [
         "CarriedState",
         "JacobianHistograms",

@@ -1,7 +1,8 @@
 """From recurrent Keras layers to their linearized steps in float64: a bridge, so that `jacobians` is NumPy.
 
-For this package's cells every step's Jacobian is written down (`equations`); any other cell is differentiated by the
-backend, one backward pass per step over as many copies of the batch as h has entries.
+For this package's cells every step's Jacobian is written down (`equations`), for Keras's own what pulls a product back
+through a step; any other cell is differentiated by the backend, one backward pass per step over as many copies of the
+batch as h has entries.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
         "keras_interp_rnn>MinimalRNNCell": _gated_steps,
         "keras_interp_rnn>CFNCell": _gated_steps,
     }
+    if _is_plain(layer.cell):
+        return _keras_steps(layer, sequences, read, steps)
     return ways.get(_kind(layer.cell), _any_steps)(layer, sequences, read, steps)
 
 
@@ -194,6 +197,129 @@ def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array
     else:
         of_latent = _pulled_back(encoder, inputs, np.tile(np.eye(cell.units), (len(inputs), 1, 1)))
     return of_latent, _float64(cell.kernel).T @ of_latent
+
+
+@dataclass
+class _KerasStep:
+    """A step of Keras's own cells: part of P goes to the state before directly, the rest through what enters the gates.
+
+    `pull(product)`: the direct part (batch, r, s), and P times the derivative by what the state, and by what the input,
+    adds to the gates and the candidate (batch, r, G n).
+    """
+
+    kernel: Array
+    recurrent: Array
+    pull: Callable[[Array], tuple[Array, Array, Array]]
+
+    def before(self, product: Array) -> Array:
+        direct, of_state, _ = self.pull(product)
+        direct[..., : len(self.recurrent)] += _rows(of_state, self.recurrent.T)
+        return direct
+
+    def input(self, product: Array) -> Array:
+        return _rows(self.pull(product)[2], self.kernel.T)
+
+
+def _is_plain(cell: Any) -> bool:
+    """Whether it is a cell of Keras's with the activations it comes with."""
+    usual = {"activation": keras.activations.tanh, "recurrent_activation": keras.activations.sigmoid}
+    return _kind(cell) in _PULLS and all(getattr(cell, name, wanted) is wanted for name, wanted in usual.items())
+
+
+def _keras_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+    cell, pull = layer.cell, _PULLS[_kind(layer.cell)]
+    _differentiable(sequences, cell)
+    kernel, recurrent = _float64(cell.kernel), _float64(cell.recurrent_kernel)
+    bias = np.zeros((2, kernel.shape[1]))
+    if cell.use_bias:
+        given = _float64(cell.bias)
+        bias = given if given.ndim == 2 else np.stack([given, np.zeros_like(given)])
+    drives = sequences.astype(np.float64) @ kernel + bias[0]
+
+    def moved(state: Array, drive: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
+        return pull(cell, recurrent, bias[1], state, drive)
+
+    rows = np.arange(len(sequences))
+    start = np.zeros((len(sequences), sum(tree.flatten(cell.state_size))))
+    states = _states_before(lambda state, drive: moved(state, drive)[0], start, drives, read)
+    for t in _last_read(read, steps):
+        yield _KerasStep(kernel, recurrent, moved(states[t, rows], drives[rows, t])[1])
+
+
+def _pull_simple_rnn(cell: Any, recurrent: Array, bias: Array, state: Array, drive: Array) -> Any:
+    new = np.tanh(state @ recurrent + bias + drive)
+
+    def pull(product: Array) -> tuple[Array, Array, Array]:
+        through = product * (1 - new**2)[:, None]
+        return np.zeros_like(product), through, through
+
+    return new, pull
+
+
+def _pull_gru(cell: Any, recurrent: Array, bias: Array, state: Array, drive: Array) -> Any:
+    n = cell.units
+    inner = state @ recurrent + bias
+    gates = minimal_rnn.sigmoid(np, (inner + drive)[:, : 2 * n])
+    update, reset = gates[:, :n], gates[:, n:]
+    own = recurrent[:, 2 * n :]
+    mixed = reset * inner[:, 2 * n :] if cell.reset_after else (reset * state) @ own
+    candidate = np.tanh(mixed + drive[:, 2 * n :])
+    through_update = (state - candidate) * update * (1 - update)
+    through_candidate = (1 - update) * (1 - candidate**2)
+
+    def pull(product: Array) -> tuple[Array, Array, Array]:
+        direct, of_update = product * update[:, None], product * through_update[:, None]
+        of_candidate = product * through_candidate[:, None]
+        if cell.reset_after:
+            of_reset = of_candidate * (inner[:, 2 * n :] * reset * (1 - reset))[:, None]
+            of_state = of_candidate * reset[:, None]
+        else:
+            held = _rows(of_candidate, own.T)
+            direct += held * reset[:, None]
+            of_reset, of_state = held * (state * reset * (1 - reset))[:, None], np.zeros_like(of_candidate)
+        return (
+            direct,
+            np.concatenate([of_update, of_reset, of_state], axis=-1),
+            np.concatenate([of_update, of_reset, of_candidate], axis=-1),
+        )
+
+    return candidate + update * (state - candidate), pull
+
+
+def _pull_lstm(cell: Any, recurrent: Array, bias: Array, state: Array, drive: Array) -> Any:
+    n = cell.units
+    drives = state[:, :n] @ recurrent + bias + drive
+    admit, keep, emit = (minimal_rnn.sigmoid(np, drives[:, i * n : (i + 1) * n]) for i in (0, 1, 3))
+    candidate = np.tanh(drives[:, 2 * n : 3 * n])
+    memory = keep * state[:, n:] + admit * candidate
+    squashed = np.tanh(memory)
+
+    def pull(product: Array) -> tuple[Array, Array, Array]:
+        of_output, of_memory = product[..., :n], product[..., n:]
+        of_memory = of_memory + of_output * (emit * (1 - squashed**2))[:, None]
+        through = [
+            of_memory * (candidate * admit * (1 - admit))[:, None],
+            of_memory * (state[:, n:] * keep * (1 - keep))[:, None],
+            of_memory * (admit * (1 - candidate**2))[:, None],
+            of_output * (squashed * emit * (1 - emit))[:, None],
+        ]
+        direct = np.concatenate([np.zeros_like(of_output), of_memory * keep[:, None]], axis=-1)
+        both = np.concatenate(through, axis=-1)
+        return direct, both, both
+
+    return np.concatenate([emit * squashed, memory], axis=-1), pull
+
+
+_PULLS: dict[str, Callable[[Any, Array, Array, Array, Array], Any]] = {
+    "SimpleRNNCell": _pull_simple_rnn,
+    "GRUCell": _pull_gru,
+    "LSTMCell": _pull_lstm,
+}
+
+
+def _rows(product: Array, matrix: Array) -> Array:
+    """P (batch, r, m) @ matrix (m, n), as one product."""
+    return (product.reshape(-1, product.shape[-1]) @ matrix).reshape(*product.shape[:-1], -1)
 
 
 @dataclass

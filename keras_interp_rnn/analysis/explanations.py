@@ -66,7 +66,7 @@ class Explanation:
     Attributes:
         tokens: T of them, those read.
         alpha: (T, k), the transition probabilities; NaN where the stochastic component is left out.
-        centroids: those of the predicted class.
+        centroids: those that stand for the predicted class.
         output: (classes,), what the model put out.
         prediction: its class.
     """
@@ -79,7 +79,7 @@ class Explanation:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """(T,), each token's probability of moving to a centroid of the predicted class; 0 where alpha is NaN."""
+        """(T,), each token's probability of moving to `centroids`; 0 where alpha is NaN."""
         return np.nan_to_num(self.alpha[:, list(self.centroids)].sum(axis=1))
 
     def __str__(self) -> str:
@@ -164,8 +164,8 @@ def explain(
         model: a model of one state-regularized layer and a head.
         sequence: int (time,), token ids, as the model reads them.
         tokens: names of the ids; the ids themselves without.
-        centroids: those whose probability counts; by default all that the model's head gives the predicted class, or,
-            if there are none, the last one.
+        centroids: those whose probability counts, in sum; by default the last one, the most probable at the end of the
+            text among those to which the model's head gives the predicted class (or of all, if it gives it to none).
 
     Raises:
         ValueError: as `prototypes`.
@@ -178,9 +178,9 @@ def explain(
     output = output[-1] if output.ndim == 2 else output
     prediction = int(_classes(model, output[None])[0])
     if centroids is None:
-        centroids = np.flatnonzero(_classes(model, _outputs(model, layer)) == prediction).tolist()
+        of_class = _classes(model, _outputs(model, layer)) == prediction
         last = alpha[0, np.flatnonzero(~np.isnan(alpha[0, :, 0]))[-1]]
-        centroids = centroids or [int(last.argmax())]
+        centroids = [int(np.where(of_class, last, -1).argmax() if of_class.any() else last.argmax())]
     names = tuple(_name(tokens, t) for t in ids[0][read[0]])
     return Explanation(names, alpha[0][read[0]].astype(np.float64), tuple(map(int, centroids)), output, prediction)
 

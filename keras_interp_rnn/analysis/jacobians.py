@@ -47,8 +47,9 @@ def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, w
         ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
             weight is not finite, if ids have no derivative.
 
-    Exactness: for this package's layers by the closed form, in float64 (`MinimalRNN` up to its encoder, which runs in
-        its own dtype); for others by the backend's reverse mode in the layer's own dtype, multiplied in float64.
+    Exactness: for this package's layers, and Keras's SimpleRNN, GRU and LSTM with their usual activations, by the
+        closed form in float64 (`MinimalRNN` up to its encoder, which runs in its own dtype); for others by the
+        backend's reverse mode in the layer's own dtype, multiplied in float64.
     Reference: Chen, 2017, arXiv:1711.06788, eq. 4.
     """
     with np.errstate(over="ignore", invalid="ignore"):

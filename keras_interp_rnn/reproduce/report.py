@@ -52,9 +52,9 @@ the time goes into the embeddings and the sampled softmax, which all networks sh
 step takes half of the GRU's time (benchmarks/README.md), trains in some four fifths of its time, not in the paper's
 two thirds. A vanilla RNN does not fail here as in the paper, but stays behind.
 
-Singular values through training, figure 5 of the paper, on sasrec-Video (first seed). What it says of the GRU is seen
-here: the largest grow beyond 1 in some directions. Of the MinimalRNN it is not: its largest singular values stay near 1,
-but at k = 10 its median vanishes within a thousand steps, as its gates close over what does not matter.
+Singular values through training, figure 5 of the paper, on sasrec-Video (first seed). What the paper says of the GRU is
+seen here: the largest grow beyond 1 in some directions. What it says of the MinimalRNN is not: its largest singular
+values stay near 1, but at k = 10 its median vanishes within a thousand steps.
 
 ![percentiles of singular values through training](figures/jacobians_in_training.png)
 

@@ -81,10 +81,10 @@ def test_an_explanation_gives_each_word_its_probability_of_the_predicted_class(h
     np.testing.assert_allclose(found.weights, [alpha_of(word)[0] for word in found.tokens], atol=1e-6)
     negative = analysis.explain(model, TEXTS[1], WORDS)
     assert negative.prediction == 0
-    assert 1 in negative.centroids
-    np.testing.assert_allclose(
-        negative.weights, [alpha_of(word)[list(negative.centroids)].sum() for word in negative.tokens], atol=1e-6
-    )
+    assert negative.centroids == (1,)
+    np.testing.assert_allclose(negative.weights, [alpha_of(word)[1] for word in negative.tokens], atol=1e-6)
+    both = analysis.explain(model, TEXTS[1], WORDS, centroids=(0, 1))
+    np.testing.assert_allclose(both.weights, [alpha_of(word)[:2].sum() for word in both.tokens], atol=1e-6)
 
 
 def test_explanations_are_shown_in_a_notebook_and_in_a_terminal():

@@ -437,7 +437,7 @@ class TestModels:
         }
         names = rf"\[{', '.join(repr(name) for name in recurrent)}\]"
         with pytest.raises(
-            ValueError, match=rf"One recurrent layer of a model.*Received: .* with {names}.*pass the layer"
+            ValueError, match=rf"One recurrent layer of a model.*Received: .* with {names}.*Pass the layer"
         ):
             analysis.input_output_jacobian(embedded([parts[name]() for name in recurrent]), ids_with_padding(), 1)
 

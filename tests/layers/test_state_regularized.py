@@ -809,6 +809,23 @@ class TestDropout:
         for t in range(6):
             np.testing.assert_allclose(seen[:, t], kept / 0.6 ** (t + 1), rtol=1e-4, atol=1e-4)
 
+    def test_and_noise_of_one_seed_know_nothing_of_each_other(self) -> None:
+        """One layer shows its dropout, its twin, with no kernel and unit vectors for centroids, its noise."""
+        arguments = {"transition": "gumbel", "dropout": 0.5, "activation": None, "seed": 3, "return_sequences": True}
+        seen = []
+        for strength, kernel in ((0.0, np.eye(6)), (1.0, np.zeros((6, 6)))):
+            layer = layers.SRSimpleRNN(6, 6, strength=strength, **arguments)
+            layer.build((None, None, 6))
+            for variable, array in zip(
+                variables(layer.cell.cell), [kernel, np.zeros((6, 6)), np.zeros(6)], strict=True
+            ):
+                variable.assign(array)
+            layer.cell.centroids.assign(np.eye(6))
+            seen.append(numpy(layer(np.ones((200, 3, 6), "float32"), training=True)))
+        kept, noise = seen[0][:, 0] > 0.5, np.log(seen[1])
+        for t in range(3):
+            assert abs(np.corrcoef(kept.ravel(), noise[:, t].ravel())[0, 1]) < 6 / np.sqrt(kept.size)
+
     @pytest.mark.parametrize("kind", ["GRU", "PeepholeLSTM"])
     def test_a_bare_cell_with_dropout_runs_at_inference(self, kind: str) -> None:
         some = sample(kind)
