@@ -66,7 +66,7 @@ def _state_regularized(
     component = cell.component()
     alpha, weights = cell.transit(u, component, cell.draw((len(regularize),), training=False))
     applied = ops.convert_to_tensor(regularize)
-    state = cell.arrive(u, weights, component, applied)
+    state = cell.arrive(u, alpha, weights, component, applied)
     quantities["u"] = u
     quantities["alpha"] = ops.where(applied, alpha, ops.full_like(alpha, float("nan")))
     quantities["centroid"] = ops.where(applied[:, 0], ops.argmax(weights, axis=-1), -1)

@@ -41,6 +41,8 @@ def scores(xp: Any, state: Array, centroids: Array) -> Array:
 
 def transition_probabilities(xp: Any, scores: Array, temperature: Array) -> Array:
     """Eq. 15, and eq. 19 for scores with Gumbel noise: (..., k) -> (..., k), rows that sum to 1."""
+    if scores.shape[-1] == 1:  # of which Keras's softmax warns
+        return xp.ones_like(scores)
     if hasattr(xp, "softmax"):
         return xp.softmax(scores / temperature, axis=-1)
     weights = xp.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
@@ -53,9 +55,13 @@ def gumbel(xp: Any, uniform: Array) -> Array:
 
 
 def regularized(xp: Any, weights: Array, centroids: Array, state: Array, strength: Array) -> Array:
-    """State lambda (z S) + (1 - lambda) u, exactly z S at strength 1: z (..., k), u (..., n) -> (..., n)."""
-    mixture = xp.matmul(weights, centroids)
-    return mixture + (1 - strength) * (state - mixture)
+    """State lambda (z S) + (1 - lambda) u, exact at either end: z (..., k), u (..., n) -> (..., n)."""
+    return slid(xp.matmul(weights, centroids), state, strength)
+
+
+def slid(mixture: Array, state: Array, strength: Array) -> Array:
+    """State lambda m + (1 - lambda) u from the centroids' m and the cell's own u, both (..., n)."""
+    return strength * mixture + (1 - strength) * state
 
 
 def peephole_lstm_step(

@@ -66,12 +66,28 @@ def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) ->
     return output, list(new) if isinstance(new, (list, tuple)) else [new]
 
 
+def three_axes(layer: keras.layers.Layer, sequences: Tensor) -> Tensor:
+    """The sequences (batch, time, features); raises ValueError on others."""
+    sequences = sequences if hasattr(sequences, "shape") else ops.convert_to_tensor(sequences)
+    if len(sequences.shape) != 3:
+        raise ValueError(
+            f"{type(layer).__name__} reads sequences (batch, time, features). Received: shape="
+            f"{tuple(sequences.shape)}. Add the missing axis; ids need an Embedding before."
+        )
+    return sequences
+
+
 def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:
-    """Has the Keras cells within draw their dropout masks outside the loop, once for all steps."""
-    if training:
-        for part in _dropout_cells(cell):
-            part.get_dropout_mask(ops.cast(inputs, part.compute_dtype))
-            part.get_recurrent_dropout_mask(ops.cast(state, part.compute_dtype))
+    """Has the Keras cells within draw their dropout masks outside the loop, once for all steps.
+
+    Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: on JAX, in the loop, that would
+    leave a tracer in its seed.
+    """
+    for part in _dropout_cells(cell):
+        if not training and not isinstance(part, keras.layers.SimpleRNNCell):
+            continue
+        part.get_dropout_mask(ops.cast(inputs, part.compute_dtype))
+        part.get_recurrent_dropout_mask(ops.cast(state, part.compute_dtype))
 
 
 def forget_dropout(cell: Any) -> None:

@@ -30,7 +30,7 @@ class WholeSequenceRNN(keras.layers.RNN):
         if self.stateful and self.states is None and sequences_shape[0] is not None:
             # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
             # autocast, which would round the state at every batch under mixed precision.
-            starts = self.get_initial_state(sequences_shape[0])
+            starts = [ops.cast(x, self.variable_dtype) for x in self.get_initial_state(sequences_shape[0])]
             states = [keras.Variable(start, trainable=False, autocast=False, name="rnn_state") for start in starts]
             fresh = keras.Variable(1, dtype="int32", trainable=False, name="fresh")
             object.__setattr__(self, "states", states)
@@ -59,7 +59,7 @@ class WholeSequenceRNN(keras.layers.RNN):
             if self.stateful:
                 fresh = self._fresh.value > 0
                 initial_state = [
-                    ops.where(fresh, start, state.value)
+                    ops.where(fresh, ops.cast(start, state.dtype), state.value)
                     for start, state in zip(initial_state, self.states, strict=True)
                 ]
         elif not isinstance(initial_state, (list, tuple)):

@@ -12,11 +12,12 @@ import numbers
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 from keras import constraints, initializers, ops, random, regularizers
 
 from keras_interp_rnn import _recurrence
 from keras_interp_rnn.equations import state_regularized as equations
-from keras_interp_rnn.layers._stepped import SteppedRNN, run_cell
+from keras_interp_rnn.layers._stepped import SteppedRNN, run_cell, three_axes
 from keras_interp_rnn.layers._whole_sequence import positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
@@ -130,18 +131,19 @@ class StateRegularizedCell(keras.layers.Layer):
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
         if self.learn_temperature:
-            self.log_temperature = self._scalar("log_temperature", 0.0, trainable=True)
+            self.log_temperature = self._scalar("log_temperature", trainable=True)
         else:
-            self.temperature = self._scalar("temperature", 1.0)
-        self.strength = self._scalar("strength", self.initial["strength"])
-        self.noise = self._scalar("noise", self.initial["noise"])
+            self.temperature = self._scalar("temperature")
+        self.strength = self._scalar("strength")
+        self.noise = self._scalar("noise")
         self.set_temperature(temperature)
+        self.set_strength(strength)
+        self.set_noise(noise)
         self.state_size = cell.state_size
         self.output_size = self.units
 
-    def _scalar(self, name: str, value: float, trainable: bool = False) -> keras.Variable:
-        constant = initializers.Constant(value)
-        return self.add_weight(name=name, shape=(), initializer=constant, trainable=trainable, autocast=False)
+    def _scalar(self, name: str, trainable: bool = False) -> keras.Variable:
+        return self.add_weight(name=name, shape=(), initializer="zeros", trainable=trainable, autocast=False)
 
     def build(self, input_shape: Any) -> None:
         if isinstance(self.cell, keras.layers.Layer) and not self.cell.built:
@@ -186,14 +188,29 @@ class StateRegularizedCell(keras.layers.Layer):
         """
         _, new = run_cell(self.cell, inputs, states, training)
         u = ops.cast(new[0], self.variable_dtype)
-        _, weights = self.transit(u, component, noise)
-        state = self.arrive(u, weights, component, regularize)
+        alpha, weights = self.transit(u, component, noise)
+        state = self.arrive(u, alpha, weights, component, regularize)
         return state, [state, *new[1:]]
 
-    def arrive(self, u: Tensor, weights: Tensor, component: Component, regularize: Tensor | None) -> Tensor:
-        """The next state h (batch, n) from u and the weights of the centroids."""
-        state = equations.regularized(ops, weights, component.centroids, u, component.strength)
+    def arrive(
+        self, u: Tensor, alpha: Tensor, weights: Tensor, component: Component, regularize: Tensor | None
+    ) -> Tensor:
+        """The next state h (batch, n) from u, alpha and the weights of the centroids."""
+        if self.is_hard:
+            mixture = ops.matmul(alpha, component.centroids)
+            # The value is that of the weights, the gradient that of alpha: the bracket is exactly zero.
+            mixture = ops.stop_gradient(ops.matmul(weights, component.centroids)) + (
+                mixture - ops.stop_gradient(mixture)
+            )
+            state = equations.slid(mixture, u, component.strength)
+        else:
+            state = equations.regularized(ops, weights, component.centroids, u, component.strength)
         return state if regularize is None else ops.where(regularize, state, u)
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the state is a centroid, with the gradient of the mixture."""
+        return self.transition == "soft_argmax" or self.straight_through
 
     def transit(self, u: Tensor, component: Component, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Transition probabilities alpha and the weights of the centroids in the state, both (batch, k), from u."""
@@ -205,9 +222,8 @@ class StateRegularizedCell(keras.layers.Layer):
         if noise is not None:
             scores = scores + component.noise * noise
         alpha = equations.transition_probabilities(ops, scores, component.temperature)
-        if self.transition == "soft_argmax" or self.straight_through:
-            hard = ops.one_hot(ops.argmax(alpha, axis=-1), self.num_centroids, dtype=alpha.dtype)
-            return alpha, hard + (alpha - ops.stop_gradient(alpha))  # the bracket is exactly zero
+        if self.is_hard:
+            return alpha, ops.one_hot(ops.argmax(alpha, axis=-1), self.num_centroids, dtype=alpha.dtype)
         return alpha, alpha
 
     def component(self) -> Component:
@@ -236,17 +252,17 @@ class StateRegularizedCell(keras.layers.Layer):
         r"""Sets $\tau > 0$."""
         value = _checked("temperature", value)
         if self.learn_temperature:
-            self.log_temperature.assign(ops.log(ops.cast(value, self.log_temperature.dtype)))
+            self.log_temperature.assign(np.log(np.float64(value)))
         else:
-            self.temperature.assign(value)
+            self.temperature.assign(np.float64(value))
 
     def set_strength(self, value: float) -> None:
         r"""Sets $\lambda$ in [0, 1]."""
-        self.strength.assign(_checked("strength", value))
+        self.strength.assign(np.float64(_checked("strength", value)))
 
     def set_noise(self, value: float) -> None:
         """Sets the scale >= 0 of the Gumbel noise."""
-        self.noise.assign(_checked("noise", value))
+        self.noise.assign(np.float64(_checked("noise", value)))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """The cell's own; zeros, if it has none."""
@@ -397,8 +413,10 @@ class _OverOneCell(StateRegularizedRNN):
         shared = {name: kwargs.pop(name) for name in ("dtype", "trainable") if name in kwargs}
         of_component = {name: kwargs.pop(name) for name in _COMPONENT_ARGUMENTS if name in kwargs}
         seed = kwargs.pop("seed", None)
+        # Another seed for the dropout: of one seed, masks and noise would be the same numbers.
+        inner_seed = None if seed is None else int(np.random.SeedSequence([abs(seed), 1]).generate_state(1)[0])
         cell = StateRegularizedCell(
-            self.inner(positive_int("units", units), seed=seed, name="cell", **kwargs, **shared),
+            self.inner(positive_int("units", units), seed=inner_seed, name="cell", **kwargs, **shared),
             num_centroids,
             temperature=temperature,
             transition=transition,
@@ -421,10 +439,13 @@ class _OverOneCell(StateRegularizedRNN):
             **shared,
         )
 
+    def checked(self, sequences: Tensor) -> Tensor:
+        return three_axes(self, sequences)
+
     def get_config(self) -> dict[str, Any]:
         """The layer's own flags, the component's arguments and the inner cell's, in one."""
         config = super().get_config()
-        for part in (self.cell, self.cell.cell):
+        for part in (self.cell.cell, self.cell):
             config.update({k: v for k, v in part.get_config().items() if k not in ("name", "trainable", "dtype")})
         del config["cell"]
         return config
@@ -495,7 +516,8 @@ class SRPeepholeLSTM(_OverOneCell):
 def _units(cell: Any) -> int:
     sizes = getattr(cell, "state_size", None)
     first = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else sizes
-    if not hasattr(cell, "call") or isinstance(first, bool) or not isinstance(first, int):
+    no_cell = isinstance(cell, (type, keras.layers.RNN, keras.layers.StackedRNNCells)) or not hasattr(cell, "call")
+    if no_cell or isinstance(first, bool) or not isinstance(first, int):
         raise ValueError(
             "State regularization moves a cell's hidden state, its first, a vector (batch, n). Received: "
             f"cell={cell!r} with state_size={sizes!r}. Pass a cell, not a layer; of a stack, regularize each cell by "

@@ -73,7 +73,9 @@ def test_a_region_holds_the_states_that_the_network_computes(name):
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.component()
     computed, weights = cell.transit(ops.convert_to_tensor(u), component)
-    state = ops.convert_to_numpy(cell.arrive(ops.convert_to_tensor(u), weights, component, None)).astype(float)
+    state = ops.convert_to_numpy(cell.arrive(ops.convert_to_tensor(u), computed, weights, component, None)).astype(
+        float
+    )
     exact = u.astype(float) @ scores.centroids.T / scores.temperature
     alpha = np.exp(exact - exact.max(axis=1, keepdims=True))
     alpha /= alpha.sum(axis=1, keepdims=True)
