@@ -80,8 +80,8 @@ def three_axes(layer: keras.layers.Layer, sequences: Tensor) -> Tensor:
 def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:
     """Has the Keras cells within draw their dropout masks outside the loop, once for all steps.
 
-    Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: on JAX, in the loop, that would
-    leave a tracer in its seed.
+    Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: in JAX's loop that would leave
+    a tracer in its seed.
     """
     for part in _dropout_cells(cell):
         if not training and not isinstance(part, keras.layers.SimpleRNNCell):
