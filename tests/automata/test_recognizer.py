@@ -1,0 +1,100 @@
+"""Training of recognisers: what comes out, what it carries, and what is said when it does not learn."""
+
+import itertools
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata
+from keras_interp_rnn.automata import tomita
+from keras_interp_rnn.automata.recognizer import SymbolEmbedding, _balanced, _curriculum
+from tests.automata.networks import network_of
+
+
+def words(longest: int, alphabet: str = "01") -> list[tuple]:
+    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+
+
+@pytest.mark.slow
+def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
+    truth = tomita(1)
+    given = words(6)
+    model = automata.train_recognizer(given, [truth.accepts(word) for word in given], "01", seed=1)
+    assert model.verdict.learned, model.verdict
+    assert model.verdict.automaton_accuracy == model.verdict.network_accuracy == 1
+    assert automata.extract(model).dfa.minimize() == truth
+    assert automata.certify(model, truth).holds
+    np.testing.assert_array_equal(model.judge(words(9)), [truth.accepts(word) for word in words(9)])
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert re.match(r"learned: automaton of 2 states, right on 100.00% .*; 1 attempts, \d+ s", last)
+    # Everything needs the model alone, in whatever process.
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert automata.extract(again).dfa.minimize() == truth
+    assert automata.certify(again, truth).holds
+
+
+@pytest.mark.slow
+def test_what_cannot_be_learned_is_said(capsys):
+    rng = np.random.default_rng(0)
+    given = words(5)
+    model = automata.train_recognizer(
+        given, rng.random(len(given)) < 0.5, "01", units=2, centroids=2, attempts=1, hold_out=0.0
+    )
+    assert not model.verdict.learned
+    assert model.verdict.automaton_accuracy < 1
+    assert np.isnan(model.verdict.held_out_accuracy)
+    assert "NOT learned" in capsys.readouterr().out
+    assert len(automata.extract(model).dfa) <= 2
+
+
+def test_the_embedding_carries_the_alphabet(tmp_path):
+    model = network_of(tomita(4))
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.layers[0].alphabet == ("0", "1")
+    assert again.layers[0].symbol_ids == {"0": 2, "1": 3}
+    assert automata.extract(again).dfa.minimize() == tomita(4)
+
+
+def test_the_embedding_reads_padding_start_and_symbols():
+    layer = SymbolEmbedding("abc", 4)
+    assert layer.input_dim == 5
+    assert layer.start_id == 1
+    np.testing.assert_array_equal(layer.compute_mask(np.array([[1, 4, 0]])), [[True, True, False]])
+    assert SymbolEmbedding.from_config(layer.get_config()).symbol_ids == {"a": 2, "b": 3, "c": 4}
+
+
+def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
+    given = words(10)
+    lengths = np.array([len(word) for word in given])
+    for number in range(1, 8):
+        labels = np.array([tomita(number).accepts(word) for word in given])
+        steps = _curriculum(lengths, labels)
+        assert steps == sorted(set(steps))
+        assert steps[-1] == 10
+        first = labels[lengths <= steps[0]]
+        assert min(first.sum(), (~first).sum()) >= 2
+
+
+def test_balanced_accuracy_does_not_reward_rejecting_all():
+    labels = np.array([True] * 2 + [False] * 98)
+    assert _balanced(np.zeros(100, bool), labels) == 0.5
+    assert _balanced(labels, labels) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "labels", "alphabet", "sentence"),
+    [
+        (["0", "1"], [True], "01", "Every word has a label. Received: 2 words and 1 labels"),
+        (["0", "2"], [True, False], "01", r"made of the alphabet \('0', '1'\). Received: \('2',\), with '2'"),
+        (["0", "1", "00"], [True, True, False], "01", "at least two of each. Received: 2 in it and 1 not"),
+        (["0", "1"], [True, False], "00", "different ints or strings. Received: alphabet"),
+        (["0", "1"], [True, False], [("0",), "1"], "different ints or strings"),
+    ],
+)
+def test_what_cannot_be_trained_on(given, labels, alphabet, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        automata.train_recognizer(given, labels, alphabet)
