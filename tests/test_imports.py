@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "figures": {"matplotlib", f"{OURS}.figures", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorflow", "tensorboard", "tensorboard_plugins.interp_rnn.schema"),
-        *(f"{OURS}.{n}" for n in ("callbacks", "analysis")),
+        *(f"{OURS}.{n}" for n in ("callbacks", "analysis", "automata")),
     },
     "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
     "reproduce/recommendation.py": {

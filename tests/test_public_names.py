@@ -29,6 +29,7 @@ PUBLIC = {
         *("largest_temperature", "tomita", "train_recognizer"),
     ],
     "keras_interp_rnn.callbacks": [
+        "Automaton",
         "CarriedState",
         "JacobianHistograms",
         "Resumable",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,20 +100,19 @@ class Extraction:
         """How far the automaton and the network agree.
 
         Args:
-            shortest: at least so many words, all of a length: the shortest ones.
+            shortest: at most so many words, the shortest ones, all of a length.
             long: random words, of lengths up to `longest`.
             searched: words looked at by a search that keeps what leads the network somewhere new.
             seed: of the random words and of the search.
         """
         rng = random.Random(seed)
         alphabet = self.network.alphabet
-        few = list(itertools.islice(_all_words(alphabet), shortest))
-        whole = [word for word in few if len(word) < len(few[-1])] if len(alphabet) > 1 else few
+        whole = short_words(alphabet, shortest)
         many = [tuple(rng.choices(alphabet, k=rng.randint(1, longest))) for _ in range(long)]
         # Random words of most languages are rejected early on: half of them from the automaton's own.
         accepted = [self._some_accepted(rng, longest) for _ in range(long // 2)]
         many[: len(accepted)] = [word if word is not None else many[i] for i, word in enumerate(accepted)]
-        return Fidelity(self._agreement(whole), self._agreement(many), self._agreement(self._search(searched, rng)))
+        return Fidelity(self.agreement(whole), self.agreement(many), self.agreement(self._search(searched, rng)))
 
     def __str__(self) -> str:
         seen = self.confidence[~np.isnan(self.confidence)]
@@ -126,7 +125,8 @@ class Extraction:
     def _repr_svg_(self) -> str:
         return self.dfa.to_svg([str(c) for c in self.centroids])
 
-    def _agreement(self, words: Sequence[Word]) -> Agreement:
+    def agreement(self, words: Sequence[Word]) -> Agreement:
+        """On how many of these words the network and the automaton say the same."""
         network_says = self.network.accepts(words)
         automaton_says = np.array([self.dfa.accepts(word) for word in words])
         apart = [word for word, same in zip(words, network_says == automaton_says, strict=True) if not same]
@@ -357,9 +357,14 @@ def _alive(dfa: DFA) -> set[int]:
         alive |= more
 
 
-def _all_words(alphabet: tuple[Hashable, ...]) -> Iterator[Word]:
-    for length in itertools.count():
-        yield from itertools.product(alphabet, repeat=length)
+def short_words(alphabet: Sequence[Hashable], most: int) -> list[Word]:
+    """The shortest words, all of a length or none: at most so many, and the empty one."""
+    found: list[Word] = [()]
+    for length in itertools.count(1):
+        if len(found) + len(alphabet) ** length > most:
+            return found
+        found += itertools.product(alphabet, repeat=length)
+    raise AssertionError("unreachable")
 
 
 def _changed(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> Word:

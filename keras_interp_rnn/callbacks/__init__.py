@@ -1,9 +1,17 @@
 """Callbacks for `fit`: state carried over long texts, runs that survive a kill, and what TensorBoard shows of both."""
 
+from keras_interp_rnn.callbacks.automaton import Automaton
 from keras_interp_rnn.callbacks.carried_state import CarriedState
 from keras_interp_rnn.callbacks.jacobian_histograms import JacobianHistograms
 from keras_interp_rnn.callbacks.resumable import Resumable
 from keras_interp_rnn.callbacks.temperature_schedule import TemperatureSchedule
 from keras_interp_rnn.callbacks.transition_probabilities import TransitionProbabilities
 
-__all__ = ["CarriedState", "JacobianHistograms", "Resumable", "TemperatureSchedule", "TransitionProbabilities"]
+__all__ = [
+    "Automaton",
+    "CarriedState",
+    "JacobianHistograms",
+    "Resumable",
+    "TemperatureSchedule",
+    "TransitionProbabilities",
+]

@@ -1,4 +1,4 @@
-"""What the callbacks share that look at a network on fixed inputs while it trains."""
+"""What the callbacks share that look at a network while it trains."""
 
 from __future__ import annotations
 
@@ -17,51 +17,34 @@ from keras_interp_rnn.callbacks import carried_state
 
 
 class Probe(keras.callbacks.Callback):
-    """Reads a network on a fixed batch before the first step and every `update_freq`, and writes what it found.
+    """Reads a network before the first step and every `update_freq`, and writes what it found.
 
     A subclass gives `folder` (of its own in `log_dir`: two writers in one folder hide each other's events), `measure`
     and `write`. Steps are the optimizer's, so they go on where they were when a saved model is trained further. What
     `measure` raises stops the training at its beginning; later it is warned of once and nothing is written.
 
     Args:
-        log_dir, inputs, layer, update_freq: as the subclass documents them.
+        log_dir, update_freq: as the subclass documents them.
 
     Raises:
-        ValueError: if the batch is empty or the frequency is no positive number.
+        ValueError: if the frequency is no positive number.
     """
 
     folder: str
 
-    def __init__(
-        self,
-        log_dir: str | os.PathLike[str],
-        inputs: Any,
-        layer: str | keras.layers.Layer | None,
-        update_freq: str | int,
-    ) -> None:
+    def __init__(self, log_dir: str | os.PathLike[str], update_freq: str | int) -> None:
         super().__init__()
         self.log_dir = Path(log_dir)
-        self.inputs = keras.tree.map_structure(np.array, inputs)  # a copy: whoever gave it may write into it
-        self.layer = layer
         self.update_freq = _frequency(update_freq)
-        if any(part.ndim == 0 or len(part) == 0 for part in keras.tree.flatten(self.inputs)):
-            raise ValueError(f"{type(self).__name__} reads a fixed batch. Received: no sequence. Give it a few.")
         self._writer: tf.summary.SummaryWriter | None = None
 
     def measure(self) -> Any:
-        """What there is to be written now; raises ValueError if it cannot be had."""
+        """What there is to be written now, None for nothing; raises ValueError if it cannot be had."""
         raise NotImplementedError
 
     def write(self, found: Any, step: int) -> None:
         """Writes it to the default summary writer."""
         raise NotImplementedError
-
-    def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:
-        """The watched layer, what it reads when the model is given these inputs, and its mask or None."""
-        if isinstance(self.layer, keras.layers.Layer):
-            return self.layer, inputs, None
-        with carried_state.from_the_start(self.model):
-            return layer_in(self.model, inputs, self.layer)
 
     def on_train_begin(self, logs: Any = None) -> None:
         found = self.measure()
@@ -101,10 +84,43 @@ class Probe(keras.callbacks.Callback):
         self._write(found)
 
     def _write(self, found: Any) -> None:
+        if found is None:
+            return
         assert self._writer is not None
         with self._writer.as_default():
             self.write(found, self._logged)
         self._writer.flush()
+
+
+class InputProbe(Probe):
+    """A probe that looks at a layer while it reads a fixed batch.
+
+    Args:
+        log_dir, inputs, layer, update_freq: as the subclass documents them.
+
+    Raises:
+        ValueError: if the batch is empty or the frequency is no positive number.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        inputs: Any,
+        layer: str | keras.layers.Layer | None,
+        update_freq: str | int,
+    ) -> None:
+        super().__init__(log_dir, update_freq)
+        self.inputs = keras.tree.map_structure(np.array, inputs)  # a copy: whoever gave it may write into it
+        self.layer = layer
+        if any(part.ndim == 0 or len(part) == 0 for part in keras.tree.flatten(self.inputs)):
+            raise ValueError(f"{type(self).__name__} reads a fixed batch. Received: no sequence. Give it a few.")
+
+    def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:
+        """The watched layer, what it reads when the model is given these inputs, and its mask or None."""
+        if isinstance(self.layer, keras.layers.Layer):
+            return self.layer, inputs, None
+        with carried_state.from_the_start(self.model):
+            return layer_in(self.model, inputs, self.layer)
 
 
 def _frequency(update_freq: Any) -> str | int:

@@ -11,14 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.callbacks._probes import InputProbe
 from keras_interp_rnn.callbacks._summaries import write_distribution
 
 SMALLEST = 1e-30
 """Below it log10 is cut off: a singular value that vanished."""
 
 
-class JacobianHistograms(Probe):
+class JacobianHistograms(InputProbe):
     r"""Logs the singular values of $\partial h_T / \partial x_{T-k}$ on a fixed batch during `fit`.
 
     TensorBoard's Distributions tab then shows the nine percentile lines of Chen, 2017, figure 5: maximum, 93, 84, 69,

@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
 
 CELL = 14
@@ -33,7 +33,7 @@ class Found(NamedTuple):
     counts: NDArray[np.float32]  # (symbols or 1, k, k)
 
 
-class TransitionProbabilities(Probe):
+class TransitionProbabilities(InputProbe):
     r"""Logs the transition probabilities $\alpha$ of a state-regularized layer during `fit`.
 
     For the fixed sequences

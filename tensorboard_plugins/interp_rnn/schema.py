@@ -4,6 +4,9 @@ transition_probabilities: float32 (sequences, time, k), NaN where there is none.
     content: tokens, a list of names for each sequence, or [].
 transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the network from centroid (row) to centroid.
     content: symbols, their names, or [].
+automaton: string scalar, JSON: transitions (states x symbols, -1 where there is none), accepting, start, and of each
+    state its centroid; confidence of each transition, null where it was never seen.
+    content: symbols, their names; reference, the automaton it is compared with, or null.
 
 Content also has kind and version.
 """
@@ -17,7 +20,7 @@ from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetad
 
 PLUGIN = "interp_rnn"
 VERSION = 1
-KINDS = ("transition_probabilities", "transition_counts")
+KINDS = ("transition_probabilities", "transition_counts", "automaton")
 
 
 def metadata(kind: str, **content: Any) -> SummaryMetadata:

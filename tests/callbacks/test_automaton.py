@@ -1,0 +1,93 @@
+"""What Automaton writes, read back from the event files."""
+
+import json
+import warnings
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from keras_interp_rnn import automata, layers
+from keras_interp_rnn.automata import tomita
+from keras_interp_rnn.automata.extraction import short_words
+from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
+from tests.automata.networks import network_of
+from tests.automata.test_extraction import other_model
+
+WORDS = short_words("01", 63)
+
+
+def compiled(model: keras.Model, rate: float = 0.0) -> keras.Model:
+    model.compile(keras.optimizers.SGD(rate), keras.losses.BinaryCrossentropy(from_logits=True), run_eagerly=True)
+    return model
+
+
+def train(model: keras.Model, *callbacks, epochs: int = 1):
+    ids = np.zeros((len(WORDS), 6), "int32")
+    for row, word in zip(ids, WORDS, strict=True):
+        row[: len(word) + 1] = [1, *(2 + int(symbol) for symbol in word)]
+    labels = np.array([tomita(4).accepts(word) for word in WORDS], "float32")
+    return model.fit(ids, labels, 16, epochs, verbose=0, callbacks=list(callbacks))
+
+
+def points(folder: Path, tag: str) -> list[tuple[int, np.ndarray]]:
+    events = EventAccumulator(str(folder / "automaton"), {"tensors": 0}, purge_orphaned_data=False).Reload()
+    return [(e.step, tf.make_ndarray(e.tensor_proto)) for e in events.Tensors(f"interp_rnn/{tag}")]
+
+
+def test_the_automaton_and_what_it_agrees_with(tmp_path):
+    model = compiled(network_of(tomita(4)))
+    train(model, Automaton(tmp_path, tomita(4)))
+    [(first, written), (last, _)] = points(tmp_path, "automaton")
+    assert (first, last) == (0, 4)
+    table = json.loads(written.item())
+    found = automata.DFA(table["transitions"], table["accepting"], table["start"], "01")
+    assert found.minimize() == tomita(4)
+    assert len(table["centroids"]) == len(found)
+    assert np.min(table["confidence"]) > 0.99
+    expected = {"states": 4, "centroids": 4, "agreement": 1, "distance": 0}
+    assert {name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in expected} == expected
+    events = EventAccumulator(str(tmp_path / "automaton")).Reload()
+    content = json.loads(events.SummaryMetadata("interp_rnn/automaton").plugin_data.content)
+    assert content["symbols"] == ["0", "1"]
+    assert content["reference"]["transitions"] == [list(row) for row in tomita(4).transitions]
+
+
+def test_the_distance_is_a_share_of_short_words(tmp_path):
+    train(compiled(network_of(tomita(5))), Automaton(tmp_path, tomita(4), words=40))
+    words = short_words("01", 40)
+    assert len(words) == 31
+    apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for word in words])
+    assert points(tmp_path, "automaton_distance")[0][1] == pytest.approx(apart)
+
+
+def test_nothing_is_written_while_the_centroids_are_not_the_states(tmp_path):
+    model = compiled(network_of(tomita(4)))
+    slide = TemperatureSchedule(strength=lambda epoch: epoch / 2)
+    train(model, slide, Automaton(tmp_path), epochs=3)
+    assert [step for step, _ in points(tmp_path, "automaton")] == [0, 12]
+
+
+def test_a_network_with_a_memory_is_counted_on_data(tmp_path):
+    model = compiled(other_model(layers.SRLSTM(4, 3)), 0.1)
+    train(model, Automaton(tmp_path, data=WORDS, method="counts", alphabet={"0": 2, "1": 3}, start=1))
+    assert len(points(tmp_path, "automaton")) == 2
+    with pytest.raises(ValueError, match="has a memory besides"):
+        train(model, Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1))
+
+
+def test_weights_that_are_no_longer_finite_are_warned_of_once(tmp_path):
+    class Break(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch:
+                head = self.model.layers[-1]
+                head.bias.assign(np.full(1, np.nan))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        train(compiled(network_of(tomita(4))), Break(), Automaton(tmp_path), epochs=3)
+    [sentence] = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    assert sentence.startswith("Automaton writes nothing from step 8 on. The weights must be finite.")
