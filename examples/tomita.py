@@ -39,7 +39,7 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     smallest = found.dfa.minimize()
     (folder / "automaton.svg").write_text(smallest.to_svg())
     certificate = automata.certify(model, truth)
-    agreement = found.fidelity(seed=seed)
+    agreement = found.fidelity(long=args.long, searched=10 * args.long, seed=seed)
     print(certificate)
     record = {
         "experiment": "tomita",
@@ -73,13 +73,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--longest", type=int, default=10, help="symbols of the longest words for training")
     parser.add_argument("--attempts", type=int, default=4, help="at most, for each")
+    parser.add_argument("--long", type=int, default=200, help="random words of up to 1,000 symbols to be tried")
     parser.add_argument("--runs", default="runs/tomita", help="models and drawings")
     parser.add_argument("--records", default="runs/records", help="where the JSON records go")
     parser.add_argument("--smoke", action="store_true", help="the first language, in a scratch folder")
     args = parser.parse_args()
     if args.smoke:
         folder = tempfile.mkdtemp(prefix="tomita-")
-        args.languages, args.longest, args.attempts = [1], 5, 1
+        args.languages, args.longest, args.attempts, args.long = [1], 4, 1, 2
         args.runs, args.records = f"{folder}/runs", f"{folder}/records"
     found = [run(number, seed, args) for number in args.languages for seed in args.seeds]
     print(f"\n{'language':11}{'seed':>4}{'states':>8}{'exact':>7}{'certified':>11}{'long words':>12}{'seconds':>9}")

@@ -78,7 +78,9 @@ class Network:
             ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
             if self.model.input_shape[1] is not None:
                 ids = _fitted(ids, self.model.input_shape[1])
-            verdicts[rows] = self.model.predict(ids, batch_size=len(rows), verbose=0)[:, 0] > middle(self.model)
+            # Not `predict`, which would be compiled anew for every shape.
+            outputs = ops.convert_to_numpy(self.model(ids, training=False))
+            verdicts[rows] = outputs[:, 0] > middle(self.model)
             first += len(rows)
         return verdicts
 

@@ -26,6 +26,9 @@ STEPS = 50
 LEARNED = 0.02
 """Mean loss, in nats, at which a phase ends before its time."""
 
+HOPELESS = 0.2
+"""Mean loss of the plain cell on all words above which an attempt ends: the centroids would not help it."""
+
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SymbolEmbedding(keras.layers.Embedding):
@@ -217,7 +220,11 @@ def _attempt(
         return loss
 
     for longest_now in _curriculum(lengths[~kept], labels[~kept]):
-        phase(f"plain cell, words to length {longest_now}", longest_now, rounds=25)
+        loss = phase(f"plain cell, words to length {longest_now}", longest_now, rounds=25)
+    if not loss < HOPELESS:
+        cell.set_strength(1.0)
+        model.verdict = _judged(model, words, labels, kept, confidence)
+        return model
     everything = int(lengths.max())
     for strength in np.linspace(0.1, 1, 12).tolist():
         cell.set_strength(strength)
