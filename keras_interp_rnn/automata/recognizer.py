@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +25,9 @@ STEPS = 50
 
 LEARNED = 0.02
 """Mean loss, in nats, at which a phase ends before its time."""
+
+FOLLOWED = 0.1
+"""Mean loss below which the network has followed a step; above, it goes back and takes a smaller one."""
 
 HOPELESS = 0.2
 """Mean loss of the plain cell on all words above which an attempt ends: the centroids would not help it."""
@@ -119,10 +122,11 @@ def train_recognizer(
 ) -> Recognizer:
     r"""Trains a state-regularized GRU until it is an automaton that judges words as they are labelled.
 
-    The plain cell learns first, from short words to long ones (strength 0); then its state slides to the centroids, in
-    a dozen phases (strength to 1); then Gumbel noise on the scores and a falling temperature make the transitions
-    certain. Batches hold as many positive as negative words. After each attempt the network is read as an automaton
-    (`extract`, "exact"): training ends when that is right on every word; else, and with more units, it begins anew.
+    The plain cell learns first, from short words to long ones (strength 0); then its state slides to the centroids
+    (strength to 1), in steps that are halved where the network loses what it knew; then Gumbel noise on the scores and
+    a falling temperature make the transitions certain. Batches hold as many positive as negative words. At the end the
+    network is read as an automaton (`extract`, "exact"): if that is not right on every word, and sure of every
+    transition, training begins anew, with more units.
 
     Args:
         words: sequences of symbols. Short ones teach most: all words of up to some length are a good choice.
@@ -130,7 +134,7 @@ def train_recognizer(
         alphabet: the symbols, ints or strings.
         units: of the first attempt. centroids: more than the automaton has states.
         attempts: at most so many.
-        hold_out: share of the words that is kept from training and only judged.
+        hold_out: share of the long words that is kept from training and only judged.
         confidence: least probability of a transition at which the network counts as an automaton.
         seed: of everything; a run repeats with it on the same machine.
         verbose: 1 prints a line after each phase, 0 nothing.
@@ -198,7 +202,9 @@ def _attempt(
     ids = np.pad(ids, ((0, 0), (0, longest - ids.shape[1])))
     rng = np.random.default_rng(seed)
     lengths = np.array([len(word) for word in words])
-    kept = rng.random(len(words)) < hold_out
+    # Long words alone: in the short ones the language shows, and every one of them counts.
+    long = lengths > 0.7 * lengths.max()
+    kept = long & (rng.random(len(words)) < hold_out)
     for label in (False, True):  # the few words of a rare label all teach
         if (~kept & (labels == label)).sum() < 10:
             kept &= labels != label
@@ -226,19 +232,47 @@ def _attempt(
         model.verdict = _judged(model, words, labels, kept, confidence)
         return model
     everything = int(lengths.max())
-    for strength in np.linspace(0.1, 1, 12).tolist():
-        cell.set_strength(strength)
-        phase(f"strength {strength:.2f}", everything, rounds=6)
-    for noise in (0.25, 0.5, 0.75, 1.0):
-        cell.set_noise(noise)
-        phase(f"noise {noise:.2f}", everything, rounds=2)
-    for _ in range(12):
-        model.verdict = _judged(model, words, labels, kept, confidence)
+
+    def slide(name: str, set_value: Callable[[float], None], first: float) -> bool:
+        """Takes a value from 0 to 1, in steps small enough for the network to follow; False if there are none."""
+        reached, step = 0.0, first
+        while reached < 1:
+            value = min(1.0, reached + step)
+            before = _state(model)
+            set_value(value)
+            if phase(f"{name} {value:.3f}", everything, rounds=5) < FOLLOWED:
+                reached, step = value, 1.3 * step
+                continue
+            _restore(model, before)
+            set_value(reached)
+            step /= 2
+            if step < first / 100:
+                return False
+        return True
+
+    followed = slide("strength", cell.set_strength, 0.09) and slide("noise", cell.set_noise, 0.25)
+    cell.set_strength(1.0)
+    model.verdict = _judged(model, words, labels, kept, confidence)
+    for _ in range(14 if followed else 0):
         if model.verdict.learned:
             break
+        before = _state(model)
         cell.set_temperature(max(0.1, 0.85 * float(cell.current_temperature())))
-        phase(f"temperature {float(cell.current_temperature()):.2f}", everything, rounds=2)
+        if phase(f"temperature {float(cell.current_temperature()):.2f}", everything, rounds=3) >= FOLLOWED:
+            _restore(model, before)
+            phase("once more", everything, rounds=3)
+        model.verdict = _judged(model, words, labels, kept, confidence)
     return model
+
+
+def _state(model: Recognizer) -> list[NDArray[Any]]:
+    """All weights, the optimizer's too."""
+    return [keras.ops.convert_to_numpy(v).copy() for v in (*model.variables, *model.optimizer.variables)]
+
+
+def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
+    for variable, value in zip((*model.variables, *model.optimizer.variables), values, strict=True):
+        variable.assign(value)
 
 
 def _judged(

@@ -414,7 +414,7 @@ class _OverOneCell(StateRegularizedRNN):
         of_component = {name: kwargs.pop(name) for name in _COMPONENT_ARGUMENTS if name in kwargs}
         seed = kwargs.pop("seed", None)
         # Another seed for the dropout: of one seed, masks and noise would be the same numbers.
-        inner_seed = None if seed is None else int(np.random.SeedSequence([abs(seed), 1]).generate_state(1)[0])
+        inner_seed = None if seed is None else int(np.random.SeedSequence([abs(seed), 1]).generate_state(1)[0] >> 1)
         cell = StateRegularizedCell(
             self.inner(positive_int("units", units), seed=inner_seed, name="cell", **kwargs, **shared),
             num_centroids,
