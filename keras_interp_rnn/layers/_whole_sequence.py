@@ -130,7 +130,7 @@ def independent(initializer: Any, k: int) -> Any:
     if k == 0 or not isinstance(seed, int):
         return initializer
     # Not seed + k, which another weight's initializer may have.
-    [own] = np.random.SeedSequence([abs(seed), k]).generate_state(1)
+    [own] = np.random.SeedSequence([abs(seed), k]).generate_state(1) >> 1  # 31 bits: torch takes no more
     return type(initializer).from_config({**initializer.get_config(), "seed": int(own)})
 
 
