@@ -39,6 +39,7 @@ PUBLIC = {
     "keras_interp_rnn.datasets": ["Windows", "imdb", "interactions", "text", "text8", "words"],
     "keras_interp_rnn.figures": [
         "Progress",
+        "feature_map",
         "jacobian_histogram",
         "jacobian_percentiles",
         "latent_weights",

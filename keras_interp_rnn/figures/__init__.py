@@ -10,10 +10,11 @@ from keras_interp_rnn.figures.minimal_rnn import (
     latent_weights,
     metric_progress,
 )
-from keras_interp_rnn.figures.state_regularized import state_paths, token_map, transition_map
+from keras_interp_rnn.figures.state_regularized import feature_map, state_paths, token_map, transition_map
 
 __all__ = [
     "Progress",
+    "feature_map",
     "jacobian_histogram",
     "jacobian_percentiles",
     "latent_weights",

@@ -92,6 +92,31 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     return figure
 
 
+def feature_map(points: ArrayLike, labels: Sequence[str]) -> Figure:
+    """Figure 9: points in the plane, such as t-SNE makes of transition probabilities, coloured by their label.
+
+    Args:
+        points: (samples, 2).
+        labels: of each sample.
+
+    Raises:
+        ValueError: if points and labels do not pair up.
+    """
+    array, names = np.asarray(points, float), np.asarray(labels)
+    if array.shape != (len(names), 2):
+        raise ValueError(
+            f"There must be a point in the plane for each of {len(names)} labels. Received: {array.shape}."
+        )
+    figure = Figure(figsize=(5.6, 4.6), layout="constrained")
+    axis = figure.subplots()
+    for name in dict.fromkeys(names.tolist()):
+        x, y = array[names == name].T
+        axis.scatter(x, y, s=6, alpha=0.7, label=name)
+    axis.set(xticks=[], yticks=[])
+    axis.legend(markerscale=2, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
 def _checked(values: ArrayLike, tokens: int) -> np.ndarray:
     array = np.asarray(values, float)
     if array.ndim != 2 or len(array) != tokens:

@@ -49,3 +49,13 @@ def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
     assert upper.get_ylabel() == "h"
     with pytest.raises(ValueError, match="a row for each of 3 tokens"):
         figures.state_paths(states, "(()")
+
+
+def test_the_feature_map_has_a_colour_for_each_label():
+    points = np.random.default_rng(0).normal(size=(5, 2))
+    [axis] = figures.feature_map(points, ["a", "b", "a", "a", "b"]).axes
+    drawn = {collection.get_label(): collection.get_offsets() for collection in axis.collections}
+    np.testing.assert_array_equal(drawn["b"], points[[1, 4]])
+    assert list(drawn) == ["a", "b"]
+    with pytest.raises(ValueError, match=r"for each of 2 labels. Received: \(5, 2\)"):
+        figures.feature_map(points, ["a", "b"])
