@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -33,22 +33,46 @@ def steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_]) -> Itera
     if not getattr(layer, "regularize_last_step", True):
         last = read.shape[1] - 1 - np.argmax(read[:, ::-1], axis=1)
         ends[np.arange(batch), last] = False
+    components = {id(part): part.component() for part in _regularized(cell)}
     for t in range(sequences.shape[1]):
-        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, ends[:, t, None])
-        kept = ops.convert_to_tensor(read[:, t, None])
-        states = [ops.where(kept, ops.cast(x, old.dtype), old) for x, old in zip(new, states, strict=True)]
-        yield {name: np.asarray(ops.convert_to_numpy(x)) for name, x in {**quantities, **_named(cell, states)}.items()}
+        applied = ends[:, t]
+        run = _Run(components, None if applied.all() else ops.convert_to_tensor(applied[:, None]))
+        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, run)
+        if read[:, t].all():
+            states = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
+        else:
+            kept = ops.convert_to_tensor(read[:, t, None])
+            states = [ops.where(kept, ops.cast(x, old.dtype), old) for x, old in zip(new, states, strict=True)]
+        found = {name: np.array(ops.convert_to_numpy(x)) for name, x in {**quantities, **_named(cell, states)}.items()}
+        for name, values in found.items():
+            if name.endswith(("alpha", "centroid")):
+                values[~applied] = -1 if name.endswith("centroid") else np.nan
+        yield found
 
 
-def _step(
-    cell: Any, inputs: Tensor, states: list[Tensor], regularize: NDArray[np.bool_]
-) -> tuple[Quantities, list[Tensor]]:
+class _Run(NamedTuple):
+    """What the cells of one step share."""
+
+    components: dict[int, Any]  # of each state-regularized cell, by its id
+    regularize: Tensor | None  # bool (batch, 1), None where the stochastic component applies everywhere
+
+
+def _regularized(cell: Any) -> Iterator[Any]:
+    """The state-regularized cells of a cell."""
+    if hasattr(cell, "cells"):
+        for part in cell.cells:
+            yield from _regularized(part)
+    elif keras.saving.get_registered_name(type(cell)) == "keras_interp_rnn>StateRegularizedCell":
+        yield cell
+
+
+def _step(cell: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:
     """Quantities besides the states, and the new states."""
     if hasattr(cell, "cells"):
-        return _stack(cell, inputs, states, regularize)
+        return _stack(cell, inputs, states, run)
     kind = keras.saving.get_registered_name(type(cell))
     if kind == "keras_interp_rnn>StateRegularizedCell":
-        return _state_regularized(cell, inputs, states, regularize)
+        return _state_regularized(cell, inputs, states, run)
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
     _, new = cell(inputs, list(states), **arguments)
     new = list(new) if isinstance(new, (list, tuple)) else [new]
@@ -56,30 +80,23 @@ def _step(
     return inside(cell, inputs, states) if inside else {}, new
 
 
-def _state_regularized(
-    cell: Any, inputs: Tensor, states: list[Tensor], regularize: NDArray[np.bool_]
-) -> tuple[Quantities, list[Tensor]]:
-    quantities, new = _step(cell.cell, inputs, states, regularize)
+def _state_regularized(cell: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:
+    quantities, new = _step(cell.cell, inputs, states, run)
     own = {"u", "alpha", "centroid", "h", "c"}
     quantities = {f"cell_{name}" if name in own else name: x for name, x in quantities.items()}
     u = ops.cast(new[0], cell.variable_dtype)
-    component = cell.component()
-    alpha, weights = cell.transit(u, component, cell.draw((len(regularize),), training=False))
-    applied = ops.convert_to_tensor(regularize)
-    state = cell.arrive(u, alpha, weights, component, applied)
-    quantities["u"] = u
-    quantities["alpha"] = ops.where(applied, alpha, ops.full_like(alpha, float("nan")))
-    quantities["centroid"] = ops.where(applied[:, 0], ops.argmax(weights, axis=-1), -1)
+    component = run.components[id(cell)]
+    alpha, weights = cell.transit(u, component, cell.draw((u.shape[0],), training=False))
+    state = cell.arrive(u, alpha, weights, component, run.regularize)
+    quantities.update(u=u, alpha=alpha, centroid=ops.argmax(weights, axis=-1))
     return quantities, [state, *new[1:]]
 
 
-def _stack(
-    stack: Any, inputs: Tensor, states: list[Tensor], regularize: NDArray[np.bool_]
-) -> tuple[Quantities, list[Tensor]]:
+def _stack(stack: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:
     quantities: Quantities = {}
     new: list[Tensor] = []
     for i, (cell, own) in enumerate(zip(stack.cells, _divided(stack, states), strict=True)):
-        found, moved = _step(cell, inputs, own, regularize)
+        found, moved = _step(cell, inputs, own, run)
         quantities.update({f"{i}/{name}": x for name, x in found.items()})
         new += moved
         inputs = moved[0]
