@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "layers": {"keras", f"{OURS}.layers", f"{OURS}.equations", f"{OURS}._backend", f"{OURS}._recurrence"},
     "analysis/_weights.py": {"keras", f"{OURS}.affine"},
     "analysis/_reading.py": {"keras"},
-    "analysis/_quantities.py": {"keras"},
+    "analysis/_quantities.py": {"keras", f"{OURS}.analysis._reading"},
     "analysis/_steps.py": {"keras", f"{OURS}._backend", f"{OURS}.equations", f"{OURS}.analysis._weights"},
     "analysis": {f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
     # networkx, automata-lib and AALpy inside the methods that convert to them.

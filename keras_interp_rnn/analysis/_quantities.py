@@ -6,7 +6,6 @@ GRU) are computed here from its weights, its state is not.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -14,6 +13,8 @@ import keras
 import numpy as np
 from keras import ops
 from numpy.typing import NDArray
+
+from keras_interp_rnn.analysis._reading import run_cell
 
 Tensor = Any
 Quantities = dict[str, Tensor]
@@ -73,11 +74,8 @@ def _step(cell: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Q
     kind = keras.saving.get_registered_name(type(cell))
     if kind == "keras_interp_rnn>StateRegularizedCell":
         return _state_regularized(cell, inputs, states, run)
-    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
-    _, new = cell(inputs, list(states), **arguments)
-    new = list(new) if isinstance(new, (list, tuple)) else [new]
     inside = _INSIDE.get(kind)
-    return inside(cell, inputs, states) if inside else {}, new
+    return inside(cell, inputs, states) if inside else {}, run_cell(cell, inputs, states)
 
 
 def _state_regularized(cell: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import keras
@@ -49,13 +50,25 @@ def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDAr
         sequences, read = sequences[:, ::-1], read[:, ::-1]
     if not layer.cell.built:
         layer(sequences)
+    check_finite(layer)
+    return layer, sequences, read
+
+
+def check_finite(layer: keras.layers.Layer) -> None:
+    """Raises ValueError if a weight of a layer or model is not finite."""
     for weight in layer.weights:
         if not np.isfinite(ops.convert_to_numpy(weight)).all():
             raise ValueError(
                 f"The weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning "
                 "rate or with clipped gradients."
             )
-    return layer, sequences, read
+
+
+def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
+    """The states of any Keras cell after one step outside training."""
+    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    _, new = cell(inputs, list(states), **arguments)
+    return list(new) if isinstance(new, (list, tuple)) else [new]
 
 
 def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:

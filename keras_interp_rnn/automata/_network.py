@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle
+from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle, run_cell
 
 Array = NDArray[np.float64]
 Word = tuple[Hashable, ...]
@@ -133,11 +132,8 @@ class Network:
     def _step(self, cell: Any, states: NDArray[Any], feature: NDArray[Any]) -> tuple[Array, Array]:
         inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
         h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
-        arguments = {"training": False} if _takes_training(cell.cell) else {}
-        _, new = cell.cell(inputs, [h], **arguments)
-        u = new[0] if isinstance(new, (list, tuple)) else new
-        component = cell.component()
-        alpha, _ = cell.transit(u, component._replace(strength=ops.ones_like(component.strength)), None)
+        u, *_ = run_cell(cell.cell, inputs, [h])
+        alpha, _ = cell.transit(u, cell.component())
         u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
         return u, alpha
 
@@ -175,7 +171,7 @@ def network(
     if not hasattr(getattr(opened.layer, "cell", None), "centroids"):
         raise ValueError(
             f"Automata are read off a state-regularized layer. Received: {opened.layer.name}. Use layers.SRGRU or "
-            "its like; for other networks, learn the automaton by queries (examples/compare_extraction.py)."
+            "its like; for other networks, let AALpy learn the automaton by queries."
         )
     return opened
 
@@ -198,10 +194,6 @@ def memoryless(opened: Network) -> None:
             f"A centroid must be all that the network remembers. Received: {layer.name} with a strength of "
             f"{float(ops.convert_to_numpy(layer.cell.strength)):g}. Train on to a strength of 1."
         )
-
-
-def _takes_training(cell: Any) -> bool:
-    return "training" in inspect.signature(cell.call).parameters
 
 
 def _rounded(length: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_interp_rnn import automata
+from keras_interp_rnn.analysis._reading import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, short_words
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
@@ -79,9 +80,7 @@ class Automaton(Probe):
         cells = [part for part in self.model._flatten_layers() if hasattr(part, "set_strength")]
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
-        for weight in self.model.weights:
-            if not np.isfinite(keras.ops.convert_to_numpy(weight)).all():
-                raise ValueError(f"The weights must be finite. Received: NaN or infinity in {weight.path}.")
+        check_finite(self.model)
         found = automata.extract(self.model, self.data, self.method, self.alphabet, self.start, self.end)
         words = short_words(found.dfa.alphabet, self.words)
         distance = None

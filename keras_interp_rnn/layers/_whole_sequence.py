@@ -129,9 +129,13 @@ def independent(initializer: Any, k: int) -> Any:
     seed = getattr(initializer, "seed", None)
     if k == 0 or not isinstance(seed, int):
         return initializer
-    # Not seed + k, which another weight's initializer may have.
+    return type(initializer).from_config({**initializer.get_config(), "seed": derived_seed(seed, k)})
+
+
+def derived_seed(seed: int, k: int) -> int:
+    """The k-th seed that belongs to this one; not seed + k, which something else may have."""
     [own] = np.random.SeedSequence([abs(seed), k]).generate_state(1) >> 1  # 31 bits: torch takes no more
-    return type(initializer).from_config({**initializer.get_config(), "seed": int(own)})
+    return int(own)
 
 
 def checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from keras import constraints, initializers, ops, random, regularizers
 from keras_interp_rnn import _recurrence
 from keras_interp_rnn.equations import state_regularized as equations
 from keras_interp_rnn.layers._stepped import SteppedRNN, run_cell, three_axes
-from keras_interp_rnn.layers._whole_sequence import positive_int
+from keras_interp_rnn.layers._whole_sequence import derived_seed, positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
@@ -414,7 +414,7 @@ class _OverOneCell(StateRegularizedRNN):
         of_component = {name: kwargs.pop(name) for name in _COMPONENT_ARGUMENTS if name in kwargs}
         seed = kwargs.pop("seed", None)
         # Another seed for the dropout: of one seed, masks and noise would be the same numbers.
-        inner_seed = None if seed is None else int(np.random.SeedSequence([abs(seed), 1]).generate_state(1)[0] >> 1)
+        inner_seed = None if seed is None else derived_seed(seed, 1)
         cell = StateRegularizedCell(
             self.inner(positive_int("units", units), seed=inner_seed, name="cell", **kwargs, **shared),
             num_centroids,
