@@ -36,7 +36,10 @@ PUBLIC = {
         "TemperatureSchedule",
         "TransitionProbabilities",
     ],
-    "keras_interp_rnn.datasets": ["Windows", "imdb", "interactions", "text", "text8", "words"],
+    "keras_interp_rnn.datasets": [
+        *("LabelledWords", "Windows", "balanced_parentheses", "imdb", "interactions", "palindromes"),
+        *("text", "text8", "tomita", "words"),
+    ],
     "keras_interp_rnn.figures": [
         "Progress",
         "feature_map",

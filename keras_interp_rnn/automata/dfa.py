@@ -224,17 +224,18 @@ class DFA:
     def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
         """All words of this length in the language, in the order of the alphabet."""
         ways = self._ways(length)
-
-        def after(state: int, t: int) -> Iterator[tuple[Hashable, ...]]:
-            if t == length:
-                yield ()
-                return
-            for symbol, target in zip(self.alphabet, self.transitions[state], strict=True):
-                if target != MISSING and ways[t + 1][target]:
-                    yield from ((symbol, *rest) for rest in after(target, t + 1))
-
-        if ways[0][self.start]:
-            yield from after(self.start, 0)
+        # A stack, not recursion: a word may be longer than Python recurses.
+        open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
+        while open_:
+            state, word = open_.pop()
+            if not ways[len(word)][state]:
+                continue
+            if len(word) == length:
+                yield word
+                continue
+            steps = zip(self.alphabet, self.transitions[state], strict=True)
+            after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
+            open_.extend(reversed(after))
 
     def _ways(self, length: int) -> list[list[int]]:
         """Entry t: from each state, how many words of length - t lead to acceptance."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata._network import Network, Word
 from keras_interp_rnn.automata.extraction import extract
 
@@ -164,12 +164,12 @@ def train_recognizer(
         if model.verdict.learned:
             break
         if verbose:
-            _say(f"attempt {attempt + 1}: {model.verdict}", end="\n")
+            say(f"attempt {attempt + 1}: {model.verdict}", stays=True)
     assert best is not None
     assert best.verdict is not None
     best.verdict = Verdict(**{**asdict(best.verdict), "seconds": time.monotonic() - started})
     if verbose:
-        _say(str(best.verdict), end="\n")
+        say(str(best.verdict), stays=True)
     return best
 
 
@@ -220,7 +220,7 @@ def _attempt(
             history = model.fit(ids[rows], labels[rows].astype("float32"), 64, shuffle=False, verbose=0)
             loss = history.history["loss"][-1]
             if verbose:
-                _say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
+                say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
             if not math.isfinite(loss) or loss < LEARNED:
                 break
         return loss
@@ -343,11 +343,3 @@ def _checked(
             f"{counts[0]} in it and {counts[1]} not."
         )
     return given, wanted
-
-
-def _say(text: str, end: str = "") -> None:
-    """One line that is written over, in a terminal; elsewhere only what stays."""
-    if sys.stdout.isatty():
-        print(f"\r\x1b[K{text}", end=end, flush=True)
-    elif end:
-        print(text, flush=True)

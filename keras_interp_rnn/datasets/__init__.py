@@ -7,12 +7,36 @@
 | `interactions` | who met which item when: sequences for next-item recommendation, and their leave-one-out split |
 | `words` | text as words: tokens, a vocabulary, sequences of ids |
 | `imdb` | reviews of films, positive and negative, from a folder |
+| `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages, as a TFDS builder |
+| `balanced_parentheses`, `palindromes` | two languages that need a memory, as TFDS builders |
+| `LabelledWords` | what these three load: words, labels, and their ids with start and end tokens |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for `stateful=True` layers |
 
-`tensorflow_datasets` is imported by the functions of `text8`, not before.
+`tensorflow_datasets` is imported by the functions of the builders' modules, not before.
 """
 
-from keras_interp_rnn.datasets import imdb, interactions, text, text8, words
+from keras_interp_rnn.datasets import (
+    balanced_parentheses,
+    imdb,
+    interactions,
+    palindromes,
+    text,
+    text8,
+    tomita,
+    words,
+)
+from keras_interp_rnn.datasets.labelled_words import LabelledWords
 from keras_interp_rnn.datasets.windows import Windows
 
-__all__ = ["Windows", "imdb", "interactions", "text", "text8", "words"]
+__all__ = [
+    "LabelledWords",
+    "Windows",
+    "balanced_parentheses",
+    "imdb",
+    "interactions",
+    "palindromes",
+    "text",
+    "text8",
+    "tomita",
+    "words",
+]

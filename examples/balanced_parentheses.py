@@ -1,0 +1,36 @@
+"""Does a network that learned to match parentheses five deep match them twenty deep?
+
+Trains an LSTM, an LSTM with peepholes, and both with their hidden state moving among k centroids, on balanced and
+unbalanced strings of parentheses and letters, and prints their errors on deeper and longer ones, the paper's table 1;
+with several --centroids, its table 2. A finished run is not repeated.
+
+    python examples/balanced_parentheses.py          # four networks, about eight minutes on two cores
+    python examples/balanced_parentheses.py --data small small_near --networks SR-LSTM-P --centroids 2 5 10 50
+
+Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2, tables 1 and
+2.
+"""
+
+import quiet
+
+with quiet.standard_error():
+    from keras_interp_rnn import datasets
+    from keras_interp_rnn.reproduce import context_free
+
+TESTS = (
+    "test_d1_10_l100",
+    "test_d10_20_l100",
+    "test_d10_20_l200",
+    "test_d5_l200",
+    "test_d10_l200",
+    "test_d20_l1000",
+)
+
+if __name__ == "__main__":
+    context_free.main(
+        "balanced_parentheses",
+        datasets.balanced_parentheses.load,
+        TESTS,
+        ("large_near", "large", "small", "small_near"),
+        __doc__.splitlines()[0],
+    )

@@ -1,0 +1,21 @@
+"""Does a network that learned palindromes up to 100 letters know those of 500?
+
+Trains an LSTM, an LSTM with peepholes, and both with their hidden state moving among k centroids, to tell w w^-1 from
+strings in which half of the letters were drawn anew, and prints their errors on longer ones, the paper's table 3. A
+finished run is not repeated.
+
+    python examples/palindromes.py                   # four networks, about eight minutes on two cores
+
+Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
+"""
+
+import quiet
+
+with quiet.standard_error():
+    from keras_interp_rnn import datasets
+    from keras_interp_rnn.reproduce import context_free
+
+TESTS = ("test_l100", "test_l200", "test_l500")
+
+if __name__ == "__main__":
+    context_free.main("palindromes", datasets.palindromes.load, TESTS, ("large", "small"), __doc__.splitlines()[0])

@@ -1,0 +1,13 @@
+"""Progress on one line of the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+
+def say(text: str, stays: bool = False) -> None:
+    """One line that the next one writes over, in a terminal; elsewhere only what stays."""
+    if sys.stdout.isatty():
+        print(f"\r\x1b[K{text}", end="\n" if stays else "", flush=True)
+    elif stays:
+        print(text, flush=True)

@@ -1,0 +1,251 @@
+"""Languages that need a memory: LSTMs with and without peepholes and centroids learn parentheses and palindromes.
+
+One protocol for every network (Wang, Lawrence and Niepert, 2022, section 5.2): symbols are embedded and read in order,
+an end token last, from short words to long ones, and the weights that do best on the validation words are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow_datasets as tfds
+
+from keras_interp_rnn import layers
+from keras_interp_rnn._progress import say
+from keras_interp_rnn.datasets import LabelledWords
+from keras_interp_rnn.reproduce import records
+
+NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+
+PAPER_PARENTHESES = {
+    "large": {
+        "LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
+        "SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
+        "SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
+    },
+    "small": {
+        "LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
+        "SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
+        "SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+    },
+}
+"""Table 1: error on each test set, in the order of the builder."""
+
+PAPER_CENTROIDS = {
+    2: (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
+    5: (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+    10: (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
+    50: (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
+}
+"""Table 2: SR-LSTM-P on the small data, by number of centroids."""
+
+PAPER_PALINDROMES = {
+    "LSTM": (0.312, 0.420, 0.477),
+    "LSTM-P": (0.284, 0.362, 0.415),
+    "SR-LSTM": (0.280, 0.360, 0.446),
+    "SR-LSTM-P": (0.105, 0.167, 0.298),
+}
+"""Table 3: error by largest length 100, 200, 500."""
+
+STEPS = 16
+"""Training steps in one execution."""
+
+SYMBOLS = 1 << 15
+"""Words times their length judged at a time."""
+
+
+def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> keras.Model:
+    """One of `NETWORKS` over ids below `symbols` + 3 (padding, start, end), to one logit.
+
+    Centroids are drawn from U(-0.5, 0.5), and the end token's step goes without them (section 4.4).
+    """
+    keras.utils.set_random_seed(seed)
+    if kind not in NETWORKS:
+        raise ValueError(f"The networks are {NETWORKS}. Received: {kind!r}.")
+    peephole = kind.endswith("-P")
+    if kind.startswith("SR"):
+        made = layers.SRPeepholeLSTM if peephole else layers.SRLSTM
+        recurrent = made(units, centroids, regularize_last_step=False, name="recurrent")
+    else:
+        recurrent = (layers.PeepholeLSTM if peephole else keras.layers.LSTM)(units, name="recurrent")
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(symbols + 3, units, mask_zero=True),
+            recurrent,
+            keras.layers.Dense(1, kernel_regularizer=keras.regularizers.L2(5e-4)),
+        ]
+    )
+
+
+def main(
+    language: str, load: Callable[..., LabelledWords], tests: Sequence[str], configs: Sequence[str], about: str
+) -> None:
+    """The command line of the examples: trains what is asked for, a line of the table for each.
+
+    Args:
+        language: name of the experiment. load: `datasets.<language>.load`. tests: its splits to judge.
+        configs: of the words, the default first. about: what `--help` says.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--data", nargs="+", default=[configs[0]], choices=configs)
+    parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=NETWORKS)
+    parser.add_argument("--centroids", type=int, nargs="+", default=[5], help="of the SR networks")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--units", type=int, default=10)
+    parser.add_argument("--passes", type=int, help="over the words of each length: 2, or 20 over the small data")
+    parser.add_argument("--data-dir", help="where TFDS keeps the words; ~/tensorflow_datasets by default")
+    parser.add_argument("--runs", default=f"runs/{language}", help="models")
+    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
+    parser.add_argument("--smoke", action="store_true", help="little training, in a scratch folder")
+    args = parser.parse_args()
+    tfds.disable_progress_bar()  # words are drawn in seconds
+    if args.smoke:
+        folder = tempfile.mkdtemp(prefix=f"{language}-")
+        args.data, args.networks, args.passes, args.units, tests = ["small"], ["SR-LSTM-P"], 1, 4, tests[:2]
+        args.data_dir, args.runs, args.records = f"{folder}/data", f"{folder}/runs", f"{folder}/records"
+    width = max(map(len, tests)) + 2
+    print(f"{'words':13}{'network':10}{'k':>4}{'seed':>5}" + "".join(f"{name:>{width}}" for name in tests))
+    for config in args.data:
+        passes = args.passes or (20 if config.startswith("small") else 2)
+        for kind in args.networks:
+            for centroids in args.centroids if kind.startswith("SR") else [0]:
+                for seed in args.seeds:
+                    name = f"{language}-{config}-{kind}-{centroids}-{seed}"
+                    path = Path(args.records) / f"{name}.json"
+                    words = partial(load, config=config, data_dir=args.data_dir)
+                    record, model = run(path, language, config, kind, words, tests, args.units, centroids, passes, seed)
+                    if model is not None:
+                        Path(args.runs).mkdir(parents=True, exist_ok=True)
+                        model.save(Path(args.runs) / f"{name}.keras")
+                    wrong = record["result"]["errors"]
+                    numbers = "".join(f"{wrong[test]:{width}.1%}" for test in tests)
+                    say(f"{config:13}{kind:10}{centroids:4}{seed:5}{numbers}", stays=True)
+
+
+def run(
+    path: Path,
+    language: str,
+    config: str,
+    kind: str,
+    load: Callable[[str], LabelledWords],
+    tests: Sequence[str],
+    units: int,
+    centroids: int,
+    passes: int,
+    seed: int,
+) -> tuple[dict[str, Any], keras.Model | None]:
+    """Trains a network and writes the record, or reads the record of a run that has ended.
+
+    Args:
+        load: split -> its words. tests: splits to judge. The rest as `network` and `train`.
+
+    Returns:
+        The record, and the model if it was trained.
+    """
+    if path.exists():
+        return json.loads(path.read_text()), None
+    train_words, validation = load("train"), load("validation")
+    model = network(kind, len(train_words.alphabet), units, centroids, seed)
+    curve = train(model, train_words, validation, passes, seed=seed)
+    record = {
+        "experiment": language,
+        "data": {"config": config, "words": len(train_words), "positives": train_words.positives},
+        "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
+        "protocol": {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes},
+        "result": {
+            "errors": errors(model, {name: load(name) for name in tests}),
+            "validation_error": min(point["validation_error"] for point in curve),
+            "seconds": curve[-1]["seconds"],
+        },
+        "curve": curve,
+        "environment": records.environment(),
+    }
+    records.write(path, record)
+    return record, model
+
+
+def train(
+    model: keras.Model,
+    words: LabelledWords,
+    validation: LabelledWords,
+    passes: int,
+    batch: int = 32,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Trains from short words to long ones, and leaves the weights of the least validation error.
+
+    The words up to a tenth, two tenths, ... of the greatest length are read `passes` times each, all of them three
+    times as often, in rows of three lengths, each of which is compiled.
+
+    Args:
+        passes: over the words of a length.
+
+    Returns:
+        The curve: after each pass the steps and seconds so far, the loss, and the validation error.
+    """
+    model.compile(
+        keras.optimizers.RMSprop(2e-3, rho=0.95, momentum=0.9, global_clipnorm=1.0),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+        jit_compile=True,
+        steps_per_execution=STEPS,
+    )
+    rng = np.random.default_rng(seed)
+    lengths = np.array([len(word) for word in words.words])
+    rows, labels = words.ids(end=True), words.labels.astype("float32")
+    longest = rows.shape[1]
+    curve: list[dict[str, Any]] = []
+    started, best, kept = time.monotonic(), math.inf, model.get_weights()
+    for tenth in range(1, 11):
+        limit = math.ceil(tenth * lengths.max() / 10)
+        among = np.flatnonzero(lengths <= limit)
+        if len(set(labels[among])) < 2:
+            continue
+        width = next(w for w in (math.ceil(longest / 3), math.ceil(2 * longest / 3), longest) if w > limit)
+        for _ in range(passes * (3 if tenth == 10 else 1)):
+            if curve and not math.isfinite(curve[-1]["loss"]):
+                break
+            # Whole executions, so that nothing is compiled for a remainder.
+            count = max(1, len(among) // (batch * STEPS)) * batch * STEPS
+            order = np.concatenate([rng.permutation(among) for _ in range(math.ceil(count / len(among)))])[:count]
+            history = model.fit(rows[order, :width], labels[order], batch, shuffle=False, verbose=0)
+            wrong = error(model, validation)
+            point = {
+                "step": int(model.optimizer.iterations),
+                "seconds": time.monotonic() - started,
+                "length": limit,
+                "loss": history.history["loss"][-1],
+                "validation_error": wrong,
+            }
+            curve.append(point)
+            say(f"length {limit}, step {point['step']}: loss {point['loss']:.4f}, validation error {wrong:.3f}")
+            if wrong < best:
+                best, kept = wrong, model.get_weights()
+    model.set_weights(kept)
+    return curve
+
+
+def errors(model: keras.Model, tests: Mapping[str, LabelledWords]) -> dict[str, float]:
+    """Share of words judged wrongly, for each test set."""
+    return {name: error(model, words) for name, words in tests.items()}
+
+
+def error(model: keras.Model, words: LabelledWords) -> float:
+    """Share of words judged wrongly."""
+    longest = max(map(len, words.words)) + 1
+    length = next((n for n in (101, 201, 501, 1001) if n >= longest), longest)  # few shapes, for each is compiled
+    rows = words.ids(end=True, length=length)
+    batch = max(1, SYMBOLS // length)
+    padded = np.pad(rows, ((0, -len(rows) % batch), (0, 0)), mode="edge")
+    logits = [model.predict_on_batch(padded[i : i + batch])[:, 0] for i in range(0, len(padded), batch)]
+    return float(np.mean((np.concatenate(logits)[: len(rows)] > 0) != words.labels))
