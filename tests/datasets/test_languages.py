@@ -1,0 +1,190 @@
+"""The builders of formal languages, their labels checked by recognisers written for that alone."""
+
+import functools
+import re
+import tempfile
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from keras_interp_rnn import datasets
+from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, palindromes, tomita
+
+
+def runs(word):
+    """Lengths of the runs of equal symbols, in order: [("1", 3), ("0", 2), ...]."""
+    return [(part[0][0], len(part[0])) for part in re.finditer(r"0+|1+", word)]
+
+
+def no_odd_zeros_after_odd_ones(word):
+    odd = [symbol for symbol, length in runs(word) if length % 2]
+    return "0" not in odd[odd.index("1") :] if "1" in odd else True
+
+
+def matched(word):
+    """Strikes out pairs until none is left."""
+    word = re.sub("[a-z]", "", word)
+    while "()" in word:
+        word = word.replace("()", "")
+    return not word
+
+
+def depth(word):
+    levels = np.cumsum([{"(": 1, ")": -1}.get(symbol, 0) for symbol in word])
+    return int(levels.max(initial=0))
+
+
+TOMITA = {
+    "1": lambda w: "0" not in w,
+    "2": lambda w: w == "10" * (len(w) // 2),
+    "3": no_odd_zeros_after_odd_ones,
+    "4": lambda w: "000" not in w,
+    "5": lambda w: w.count("0") % 2 == 0 and w.count("1") % 2 == 0,
+    "6": lambda w: (w.count("0") - w.count("1")) % 3 == 0,
+    "7": lambda w: re.fullmatch("0*1*0*1*", w) is not None,
+}
+
+TESTS = {
+    "test_d1_10_l100": (1, 10, 100),
+    "test_d10_20_l100": (10, 20, 100),
+    "test_d10_20_l200": (10, 20, 200),
+    "test_d5_l200": (5, 5, 200),
+    "test_d10_l200": (10, 10, 200),
+    "test_d20_l1000": (20, 20, 1000),
+}
+
+
+@functools.cache
+def folder():
+    tfds.disable_progress_bar()
+    return tempfile.mkdtemp(prefix="languages-")
+
+
+@functools.cache
+def splits(name, config, seed=0):
+    module = getattr(datasets, name)
+    made = module.builder(config, seed, folder())
+    return made, {split: module.load(split, config, seed, folder()) for split in made.info.splits}
+
+
+CONFIGS = [
+    *(("tomita", str(i)) for i in range(1, 8)),
+    *(("balanced_parentheses", config) for config in ("small", "small_near", "large_near")),
+    ("palindromes", "small"),
+]
+
+
+def labelled(name, config, word):
+    if name == "tomita":
+        return TOMITA[config](word)
+    return matched(word) if name == "balanced_parentheses" else word[: len(word) // 2] == word[len(word) // 2 :][::-1]
+
+
+@pytest.mark.parametrize(("name", "config"), CONFIGS)
+def test_every_label_is_what_another_recogniser_says(name, config):
+    for words in splits(name, config)[1].values():
+        for word, label in zip(words.words, words.labels, strict=True):
+            assert labelled(name, config, word) == label, word
+
+
+@pytest.mark.parametrize(("name", "config"), CONFIGS)
+def test_no_two_splits_share_a_word_and_none_has_one_twice(name, config):
+    every = [word for words in splits(name, config)[1].values() for word in words.words]
+    assert len(every) == len(set(every))
+
+
+@pytest.mark.parametrize(("name", "config"), CONFIGS)
+def test_the_builder_says_how_many_words_and_positives_there_are(name, config):
+    made, loaded = splits(name, config)
+    said = made.info.metadata["splits"]
+    assert said.keys() == loaded.keys()
+    for split, words in loaded.items():
+        assert said[split] == {"words": len(words), "positives": words.positives}
+        assert words.positives == sum(words.labels)
+
+
+def test_tomitas_splits_are_apart_by_length():
+    for number in range(1, 8):
+        _, loaded = splits("tomita", str(number))
+        lengths = {split: {len(word) for word in words.words} for split, words in loaded.items()}
+        assert lengths["train"] == {*range(13), 16, 19, 22}
+        assert max(lengths["test"]) == 1000
+        assert not lengths["train"] & (lengths["validation"] | lengths["test"])
+        assert all(0 < words.positives < len(words) for words in loaded.values())
+
+
+def test_parentheses_have_the_papers_numbers_depths_and_lengths():
+    for config, train, validation in (
+        ("small", (601, 407), (142, 126)),
+        ("small_near", (601, 407), (142, 126)),
+        ("large_near", (13_025, 9_261), (3_582, 3_122)),
+    ):
+        _, loaded = splits("balanced_parentheses", config)
+        limits = {"train": (1, 5, 100), "validation": (6, 10, 100), **TESTS}
+        assert set(loaded) == set(limits)
+        for split, (shallowest, deepest, longest) in limits.items():
+            words = loaded[split]
+            sizes = {"train": train, "validation": validation}.get(split, (500, 500))
+            assert (words.positives, len(words) - words.positives) == sizes
+            positives = [word for word, label in zip(words.words, words.labels, strict=True) if label]
+            depths = {depth(word) for word in positives}
+            assert min(depths) >= shallowest
+            assert max(depths) == deepest
+            assert max(map(len, words.words)) <= longest
+            assert max(map(len, positives)) > 0.9 * longest
+
+
+def test_near_negatives_are_one_symbol_from_balanced():
+    words = splits("balanced_parentheses", "small_near")[1]["train"]
+    for word, label in zip(words.words, words.labels, strict=True):
+        opens, closes = word.count("("), word.count(")")
+        assert label or abs(opens - closes) <= 2
+        if not label:
+            changed = (word[:i] + s + word[i + 1 :] for i in range(len(word)) for s in "()")
+            assert any(map(matched, changed)), word
+
+
+def test_palindromes_reach_their_lengths():
+    for split, longest in {"train": 100, "test_l100": 100, "test_l200": 200, "test_l500": 500}.items():
+        words = splits("palindromes", "small")[1][split]
+        assert 0.9 * longest < max(map(len, words.words)) <= longest
+
+
+def test_a_seed_repeats_and_another_draws_others(tmp_path):
+    first = splits("palindromes", "small")[1]["train"]
+    assert palindromes.load("train", data_dir=tmp_path).words == first.words
+    other = palindromes.load("train", seed=3, data_dir=tmp_path)
+    assert not {w for w in other.words if len(w) > 8} & set(first.words)
+    assert palindromes.builder(seed=3, data_dir=tmp_path).info.metadata["seed"] == 3
+
+
+def test_slices_are_tfds_slices():
+    assert len(palindromes.load("train[:25%]", data_dir=folder())) == 252
+
+
+def test_ids_have_padding_start_symbols_and_end():
+    words = LabelledWords(("ab", "", "bbca"), np.array([True, False, True]), "abc")
+    assert words.ids().tolist() == [[2, 3, 0, 0], [0, 0, 0, 0], [3, 3, 4, 2]]
+    assert words.ids(start=True, end=True, length=7).tolist() == [
+        [1, 2, 3, 5, 0, 0, 0],
+        [1, 5, 0, 0, 0, 0, 0],
+        [1, 3, 3, 4, 2, 5, 0],
+    ]
+    assert (words.start_id, words.end_id, words.positives, len(words)) == (1, 5, 2, 3)
+    with pytest.raises(ValueError, match="length=4, and a word that needs 5"):
+        words.ids(end=True, length=4)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "says"),
+    [
+        (tomita, {"config": "8"}, r"one of \['1', .*\]\. Received: '8'"),
+        (balanced_parentheses, {"config": "huge"}, "Received: 'huge'"),
+        (palindromes, {"seed": -1}, "Received: seed=-1"),
+        (palindromes, {"seed": 0.5}, "Received: seed=0.5"),
+    ],
+)
+def test_what_there_is_not_is_said(module, arguments, says):
+    with pytest.raises(ValueError, match=says):
+        module.load("train", data_dir=folder(), **arguments)
