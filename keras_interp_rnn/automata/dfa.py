@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections import deque
@@ -200,7 +201,7 @@ class DFA:
 
     def count(self, length: int) -> int:
         """How many words of this length are in the language."""
-        return self._ways(length)[0][self.start]
+        return _ways(self, length)[0][self.start]
 
     def sample(self, length: int, rng: random.Random | int | None = None) -> tuple[Hashable, ...]:
         """One of the words of this length, each with the same probability.
@@ -209,7 +210,7 @@ class DFA:
             ValueError: if there is none.
         """
         rng = rng if isinstance(rng, random.Random) else random.Random(rng)
-        ways = self._ways(length)
+        ways = _ways(self, length)
         if not ways[0][self.start]:
             raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")
         word, state = [], self.start
@@ -223,7 +224,7 @@ class DFA:
 
     def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
         """All words of this length in the language, in the order of the alphabet."""
-        ways = self._ways(length)
+        ways = _ways(self, length)
         # A stack, not recursion: a word may be longer than Python recurses.
         open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
         while open_:
@@ -236,16 +237,6 @@ class DFA:
             steps = zip(self.alphabet, self.transitions[state], strict=True)
             after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
             open_.extend(reversed(after))
-
-    def _ways(self, length: int) -> list[list[int]]:
-        """Entry t: from each state, how many words of length - t lead to acceptance."""
-        if length < 0:
-            raise ValueError(f"A length is at least 0. Received: {length}.")
-        ways = [[int(state in self.accepting) for state in range(len(self))]]
-        for _ in range(length):
-            last = ways[-1]
-            ways.append([sum(last[target] for target in row if target != MISSING) for row in self.transitions])
-        return ways[::-1]
 
     # To and from elsewhere
 
@@ -402,3 +393,15 @@ def _hopcroft(dfa: DFA) -> list[int]:
             for c in range(len(dfa.alphabet)):
                 waiting.add((new if (j, c) in waiting else smaller, c))
     return block
+
+
+@functools.lru_cache(maxsize=16)
+def _ways(dfa: DFA, length: int) -> list[list[int]]:
+    """Entry t: from each state, how many words of length - t lead to acceptance."""
+    if length < 0:
+        raise ValueError(f"A length is at least 0. Received: {length}.")
+    ways = [[int(state in dfa.accepting) for state in range(len(dfa))]]
+    for _ in range(length):
+        last = ways[-1]
+        ways.append([sum(last[target] for target in row if target != MISSING) for row in dfa.transitions])
+    return ways[::-1]

@@ -68,10 +68,13 @@ def splits(name, config, seed=0):
     return made, {split: module.load(split, config, seed, folder()) for split in made.info.splits}
 
 
+LARGE = pytest.param("balanced_parentheses", "large_near", marks=pytest.mark.slow)
+
 CONFIGS = [
     *(("tomita", str(i)) for i in range(1, 8)),
-    *(("balanced_parentheses", config) for config in ("small", "small_near", "large_near")),
+    *(("balanced_parentheses", config) for config in ("small", "small_near")),
     ("palindromes", "small"),
+    LARGE,
 ]
 
 
@@ -114,25 +117,28 @@ def test_tomitas_splits_are_apart_by_length():
         assert all(0 < words.positives < len(words) for words in loaded.values())
 
 
-def test_parentheses_have_the_papers_numbers_depths_and_lengths():
-    for config, train, validation in (
+@pytest.mark.parametrize(
+    ("config", "train", "validation"),
+    [
         ("small", (601, 407), (142, 126)),
         ("small_near", (601, 407), (142, 126)),
-        ("large_near", (13_025, 9_261), (3_582, 3_122)),
-    ):
-        _, loaded = splits("balanced_parentheses", config)
-        limits = {"train": (1, 5, 100), "validation": (6, 10, 100), **TESTS}
-        assert set(loaded) == set(limits)
-        for split, (shallowest, deepest, longest) in limits.items():
-            words = loaded[split]
-            sizes = {"train": train, "validation": validation}.get(split, (500, 500))
-            assert (words.positives, len(words) - words.positives) == sizes
-            positives = [word for word, label in zip(words.words, words.labels, strict=True) if label]
-            depths = {depth(word) for word in positives}
-            assert min(depths) >= shallowest
-            assert max(depths) == deepest
-            assert max(map(len, words.words)) <= longest
-            assert max(map(len, positives)) > 0.9 * longest
+        pytest.param("large_near", (13_025, 9_261), (3_582, 3_122), marks=pytest.mark.slow),
+    ],
+)
+def test_parentheses_have_the_papers_numbers_depths_and_lengths(config, train, validation):
+    _, loaded = splits("balanced_parentheses", config)
+    limits = {"train": (1, 5, 100), "validation": (6, 10, 100), **TESTS}
+    assert set(loaded) == set(limits)
+    for split, (shallowest, deepest, longest) in limits.items():
+        words = loaded[split]
+        sizes = {"train": train, "validation": validation}.get(split, (500, 500))
+        assert (words.positives, len(words) - words.positives) == sizes
+        positives = [word for word, label in zip(words.words, words.labels, strict=True) if label]
+        depths = {depth(word) for word in positives}
+        assert min(depths) >= shallowest
+        assert max(depths) == deepest
+        assert max(map(len, words.words)) <= longest
+        assert max(map(len, positives)) > 0.9 * longest
 
 
 def test_near_negatives_are_one_symbol_from_balanced():

@@ -6,7 +6,7 @@
     tomita.builder("1").info.metadata      # how many words and positives each split has
 
 Splits, apart by the length of their words: train (0 to 12, 16, 19, 22), validation (13 to 28 but for those), test
-(30 to 1,000). Of each length up to 200 words in the language and 200 outside, all where there are fewer.
+(30 to 1,000). Of each length up to 100 words in the language and 100 outside, all where there are fewer.
 
 Reference: Tomita, 1982; Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.1.
 """

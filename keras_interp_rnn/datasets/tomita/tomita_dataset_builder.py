@@ -18,7 +18,7 @@ LENGTHS = {
     "test": (*range(30, 101, 10), 200, 500, 1000),
 }
 
-EACH = 200
+EACH = 100
 """At most so many words of either label of a length."""
 
 
