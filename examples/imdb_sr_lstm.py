@@ -137,7 +137,6 @@ def main() -> None:
         "model": {"layer": "SRPeepholeLSTM", "parameters": model.count_params()},
         "protocol": {k: v for k, v in vars(args).items() if k not in ("folder", "runs", "records", "verbose", "smoke")},
         "result": {"test_error": error, "centroids_used": int((found.share > 0).sum())},
-        "environment": records.environment(),
     }
     records.write(Path(args.records) / f"imdb-{args.transition}-{args.centroids}-{args.seed}.json", record)
     print(f"\nFigure: {args.runs}/table9.png. TensorBoard: tensorboard --logdir {args.runs}")

@@ -60,7 +60,6 @@ def main() -> None:
         "experiment": "jacobians_at_start",
         "protocol": {name: getattr(args, name) for name in ("units", "length", "batch", "draws", "lags", "scale")},
         "result": {name: {"p10_p50_p90": rows} for name, rows in table.items()},
-        "environment": records.environment(),
     }
     records.write(Path(args.records) / f"jacobians_at_start-{args.scale:g}.json", record)
     print(f"Figure: {args.figure}")

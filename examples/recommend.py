@@ -62,7 +62,6 @@ def run(kind: str, seed: int, data, args: argparse.Namespace) -> dict:
         "protocol": {name: getattr(args, name) for name in PROTOCOL},
         "result": {**found, "validation_map_20": watch.best, "seconds": watch.seconds},
         "curve": watch.curve,
-        "environment": records.environment(),
     }
     records.write(path, record)
     return record

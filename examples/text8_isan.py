@@ -89,7 +89,6 @@ def train(size: str, args: argparse.Namespace) -> None:
             "characters": args.epochs * args.steps * args.batch * args.length,
         },
         "curve": resumable.history,
-        "environment": records.environment(),
     }
     records.write(Path(args.records) / f"isan_text8-{args.name}-{size}.json", record)
     print(f"{args.name}, {size}: {bits:.3f} bits per character on the test split. Model: {resumable.best}")

@@ -61,7 +61,6 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
             "attempts": model.verdict.attempts,
             "seconds": model.verdict.seconds,
         },
-        "environment": records.environment(),
     }
     records.write(path, record)
     return record

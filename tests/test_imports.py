@@ -44,7 +44,7 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("analysis", "datasets", "layers")),
     },
     "reproduce/context_free.py": {
-        *("keras", "tensorflow_datasets"),
+        "keras",
         *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records")),
     },
     "reproduce": set(),

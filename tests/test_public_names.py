@@ -25,8 +25,8 @@ PUBLIC = {
         "transition_probabilities",
     ],
     "keras_interp_rnn.automata": [
-        *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "Verdict", "certify", "extract"),
-        *("largest_temperature", "tomita", "train_recognizer"),
+        *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "SymbolEmbedding"),
+        *("Verdict", "certify", "extract", "largest_temperature", "tomita", "train_recognizer"),
     ],
     "keras_interp_rnn.callbacks": [
         "Automaton",
@@ -48,6 +48,7 @@ PUBLIC = {
         "latent_weights",
         "metric_progress",
         "state_paths",
+        "temperatures",
         "token_map",
         "transition_map",
     ],

@@ -4,7 +4,7 @@ from keras_interp_rnn.automata.certificate import Certificate, certify, largest_
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
-from keras_interp_rnn.automata.recognizer import Recognizer, Verdict, train_recognizer
+from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding, Verdict, train_recognizer
 
 __all__ = [
     "DFA",
@@ -13,6 +13,7 @@ __all__ = [
     "Extraction",
     "Fidelity",
     "Recognizer",
+    "SymbolEmbedding",
     "Verdict",
     "certify",
     "extract",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -93,7 +95,8 @@ def built(name: str, builder_class: Callable[[], Any], config: str, seed: int, d
         description = builder.builder_configs[config].description
         chosen = LanguageConfig(name=f"{config}-seed{seed}", description=description, language=config, seed=int(seed))
     made = builder(config=chosen, data_dir=data_dir)
-    made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
+    with contextlib.redirect_stderr(io.StringIO()):  # eight progress bars for a few seconds' work
+        made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
     return made
 
 

@@ -10,7 +10,7 @@ from keras_interp_rnn.figures.minimal_rnn import (
     latent_weights,
     metric_progress,
 )
-from keras_interp_rnn.figures.state_regularized import feature_map, state_paths, token_map, transition_map
+from keras_interp_rnn.figures.state_regularized import feature_map, state_paths, temperatures, token_map, transition_map
 
 __all__ = [
     "Progress",
@@ -20,6 +20,7 @@ __all__ = [
     "latent_weights",
     "metric_progress",
     "state_paths",
+    "temperatures",
     "token_map",
     "transition_map",
 ]

@@ -31,6 +31,34 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
     return figure
 
 
+def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Figure:
+    r"""Figure 3: probabilities of all centroids after each token of one sequence, a row for each temperature.
+
+    Args:
+        alphas: temperature -> (time, k), transition probabilities of the sequence.
+        tokens: names of the T tokens.
+
+    Raises:
+        ValueError: if there are not as many tokens as steps.
+    """
+    values = {temperature: _checked(alpha, len(tokens)) for temperature, alpha in alphas.items()}
+    k = next(iter(values.values())).shape[1]
+    figure = Figure(figsize=(0.9 + 1.9 * len(tokens), 0.8 + 0.75 * len(values)), layout="constrained")
+    axes = figure.subplots(len(values), len(tokens), sharex=True, sharey=True, squeeze=False)
+    for row, (temperature, alpha) in zip(axes, values.items(), strict=True):
+        for axis, probabilities in zip(row, alpha, strict=True):
+            axis.bar(range(k), probabilities, color="#2166ac", width=0.8)
+            axis.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
+            axis.spines[["top", "right"]].set_visible(False)
+        row[0].set_ylabel(f"τ = {temperature:g}")
+    for axis, token in zip(axes[0], tokens, strict=True):
+        axis.set_title(f"after {token}", fontsize=10)
+    axes[0][0].set_xticks(range(0, k, max(1, k // 5)))
+    figure.supxlabel("centroid", fontsize=10)
+    figure.supylabel("probability", fontsize=10)
+    return figure
+
+
 def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titles: Sequence[str]) -> Figure:
     """Table 9: texts whose tokens are the darker, the higher their weight.
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow_datasets as tfds
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._progress import say
@@ -26,36 +25,6 @@ from keras_interp_rnn.datasets import LabelledWords
 from keras_interp_rnn.reproduce import records
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
-
-PAPER_PARENTHESES = {
-    "large": {
-        "LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
-        "SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
-        "SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
-    },
-    "small": {
-        "LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
-        "SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
-        "SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
-    },
-}
-"""Table 1: error on each test set, in the order of the builder."""
-
-PAPER_CENTROIDS = {
-    2: (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
-    5: (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
-    10: (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
-    50: (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
-}
-"""Table 2: SR-LSTM-P on the small data, by number of centroids."""
-
-PAPER_PALINDROMES = {
-    "LSTM": (0.312, 0.420, 0.477),
-    "LSTM-P": (0.284, 0.362, 0.415),
-    "SR-LSTM": (0.280, 0.360, 0.446),
-    "SR-LSTM-P": (0.105, 0.167, 0.298),
-}
-"""Table 3: error by largest length 100, 200, 500."""
 
 STEPS = 16
 """Training steps in one execution."""
@@ -109,7 +78,6 @@ def main(
     parser.add_argument("--records", default="runs/records", help="where the JSON records go")
     parser.add_argument("--smoke", action="store_true", help="little training, in a scratch folder")
     args = parser.parse_args()
-    tfds.disable_progress_bar()  # words are drawn in seconds
     if args.smoke:
         folder = tempfile.mkdtemp(prefix=f"{language}-")
         args.data, args.networks, args.passes, args.units, tests = ["small"], ["SR-LSTM-P"], 1, 4, tests[:2]
@@ -169,7 +137,6 @@ def run(
             "seconds": curve[-1]["seconds"],
         },
         "curve": curve,
-        "environment": records.environment(),
     }
     records.write(path, record)
     return record, model

@@ -26,7 +26,8 @@ def environment() -> dict[str, Any]:
 
 
 def write(path: Path, record: dict[str, Any]) -> None:
-    """Writes the record as readable JSON, whole or not at all."""
+    """Writes the record as readable JSON, with the environment unless it has one, whole or not at all."""
+    record = {"environment": environment(), **record}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")

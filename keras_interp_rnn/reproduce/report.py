@@ -7,13 +7,52 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 PAPER_TABLE_1 = {"8e4": 1.92, "3.2e5": 1.71, "1.28e6": 1.58}
 """ISAN's row of table 1, text8 test bits per character by largest number of parameters (Foerster et al. 2017)."""
+
+LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+
+TESTS = (
+    *("test_d1_10_l100", "test_d10_20_l100", "test_d10_20_l200", "test_d5_l200", "test_d10_l200", "test_d20_l1000"),
+    *("test_l100", "test_l200", "test_l500"),
+)
+"""In the order of the paper's tables 1 and 3."""
+
+PAPER_PARENTHESES = {
+    "large": {
+        "LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
+        "SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
+        "SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
+    },
+    "small": {
+        "LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
+        "SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
+        "SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+    },
+}
+"""Table 1: error on each test set, in the order of the builder (Wang, Lawrence and Niepert 2022)."""
+
+PAPER_CENTROIDS = {
+    2: (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
+    5: (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+    10: (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
+    50: (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
+}
+"""Table 2: SR-LSTM-P on the small data, by number of centroids."""
+
+PAPER_PALINDROMES = {
+    "LSTM": (0.312, 0.420, 0.477),
+    "LSTM-P": (0.284, 0.362, 0.415),
+    "SR-LSTM": (0.280, 0.360, 0.446),
+    "SR-LSTM-P": (0.105, 0.167, 0.298),
+}
+"""Table 3: error by largest length 100, 200, 500."""
 
 HEAD = """# Results
 
@@ -75,6 +114,56 @@ languages 1 to 4 and 7. Random long words have up to 1,000 symbols, half of them
 |---|---|---|---|---|---|---|---|
 """
 
+TEMPERATURE = """
+## One network at several temperatures (Wang, Lawrence and Niepert 2022, figure 3)
+
+`examples/temperature.py`: a state-regularized GRU is trained on one of Tomita's languages at temperature 1, and run at
+others. "Least sure" is the least probability of a transition that its automaton takes; "words right" are 500 random
+words of up to twice the length trained on; "proved" is a certificate for all words. The automaton read off the network
+stays the right one far beyond the temperature at which the network stops to follow it.
+
+![probabilities of all centroids after each symbol, by temperature](figures/temperature.png)
+
+| language | seed | temperature | least sure | automaton exact | words right | proved |
+|---|---|---|---|---|---|---|
+"""
+
+COMPARE = """
+## Automata read off and automata learned by asking (Wang, Lawrence and Niepert 2022, section 5.1)
+
+`examples/compare_extraction.py`: a state-regularized GRU is read as an automaton, and AALpy's L* and KV, with three
+oracles that look for counterexamples, learn one by asking it, a plain GRU and a plain LSTM. Symbols: as many as the
+network had to read (for "exact", transitions asked for). Agreement: with the network, on 500 random words of up to
+100 symbols. Gave up: not done when the network had read as many symbols as was allowed, for a
+network that is no small automaton gives counterexamples without end.
+
+| language | network | method | states | seconds | symbols | agreement | true language |
+|---|---|---|---|---|---|---|---|
+"""
+
+PARENTHESES = """
+## Balanced parentheses (Wang, Lawrence and Niepert 2022, tables 1 and 2)
+
+`examples/balanced_parentheses.py`: networks of ten units are trained on strings of depth 1 to 5 and at most 100 symbols
+and stop where they do best on depth 6 to 10; errors on 1,000 strings of each depth d and length l, half of them
+balanced. Mean over the seeds, and least to greatest. A negative of `small` and `large` has half of its symbols drawn
+anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
+
+On `large` and `small` all networks extrapolate, LSTMs far better than in the paper: a string with half of its symbols
+drawn anew is hardly ever nearly balanced, and the longer it is the farther off, so that a rough count is enough. With
+negatives that are one symbol off, where the count must be exact, the paper's order appears.
+
+"""
+
+PALINDROMES = """
+## Palindromes (Wang, Lawrence and Niepert 2022, table 3)
+
+`examples/palindromes.py`: w w^-1 over 26 letters; networks of ten units are trained on words of at most 100 letters.
+Errors on 1,000 words of at most so many letters, half of them palindromes, in the others half of the letters drawn
+anew. Mean over the seeds, and least to greatest.
+
+"""
+
 IMDB = """
 ## IMDB reviews (Wang, Lawrence and Niepert 2022, table 4)
 
@@ -93,6 +182,10 @@ def results(records: list[dict[str, Any]]) -> str:
         "jacobians_at_start": _start,
         "recommend": _recommend,
         "tomita": _tomita,
+        "temperature": _temperature,
+        "compare_extraction": _compare,
+        "balanced_parentheses": _parentheses,
+        "palindromes": _palindromes,
         "imdb": _imdb,
     }
     parts = []
@@ -159,6 +252,80 @@ def _tomita(records: list[dict[str, Any]]) -> str:
         )
     first = [group[0] for _, group in sorted(groups.items())]
     return TOMITA + "".join(lines) + "\nRuns:\n\n" + _runs(first, lambda record: record["data"]["name"])
+
+
+def _temperature(records: list[dict[str, Any]]) -> str:
+    lines = []
+    for record in records:
+        for row in record["result"]["temperatures"]:
+            yes = {True: "yes", False: "no"}
+            lines.append(
+                f"| {record['data']['name']} | {record['model']['seed']} | {row['temperature']:g} | {row['least']:.4f} "
+                f"| {yes[row['exact']]} | {row['right']:.1%} | {yes[row['certified']]} |\n"
+            )
+    return TEMPERATURE + "".join(lines) + "\nRuns:\n\n" + _runs(records, lambda record: record["data"]["name"])
+
+
+def _compare(records: list[dict[str, Any]]) -> str:
+    lines = []
+    for record in records:
+        for row in record["result"]["rows"]:
+            found = "gave up | | "
+            said = " | | |"
+            if row["states"] is not None:
+                found = f"{row['states']} | {row['seconds']:.2f} | "
+                said = f" | {row['agreement']:.1%} | {'yes' if row['true'] else 'no'} |"
+            lines.append(
+                f"| {record['data']['name']} | {row['network']} | {row['method']} | {found}{row['read']:,}{said}\n"
+            )
+    return COMPARE + "".join(lines) + "\nRuns:\n\n" + _runs(records, lambda record: record["data"]["name"])
+
+
+def _parentheses(records: list[dict[str, Any]]) -> str:
+    return PARENTHESES + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
+
+
+def _palindromes(records: list[dict[str, Any]]) -> str:
+    return PALINDROMES + _errors(records, {"large": PAPER_PALINDROMES}, {})
+
+
+def _errors(
+    records: list[dict[str, Any]],
+    paper: Mapping[str, Mapping[str, Sequence[float]]],
+    by_centroids: Mapping[int, Sequence[float]],
+) -> str:
+    """A table for each set of words: a row for each network and number of centroids, the paper's beside it."""
+    tests = sorted(records[0]["result"]["errors"], key=TESTS.index)
+    groups: dict[str, dict[tuple[int, str, int], list[dict[str, Any]]]] = {}
+    for record in records:
+        kind, k = record["model"]["layer"], record["protocol"]["centroids"]
+        of_words = groups.setdefault(record["data"]["config"], {})
+        of_words.setdefault((LSTMS.index(kind), kind, k), []).append(record)
+    parts = []
+    for config, networks in sorted(groups.items()):
+        names = [re.sub(r"^test_", "", test).replace("_", " ") for test in tests]
+        first = next(iter(networks.values()))[0]["data"]
+        parts.append(
+            f"`{config}`, {first['words']:,} words for training, {first['positives']:,} of them in the language:\n\n"
+            f"| network | k | seeds | median minutes | {' | '.join(names)} |\n|{'---|' * (len(tests) + 4)}\n"
+        )
+        for (_, kind, k), group in sorted(networks.items()):
+            minutes = statistics.median(record["result"]["seconds"] for record in group) / 60
+            cells = [_percent([record["result"]["errors"][test] for record in group]) for test in tests]
+            parts.append(f"| {kind} | {k or ''} | {len(group)} | {minutes:.1f} | {' | '.join(cells)} |\n")
+            said = paper.get(config, {}).get(kind) if k in (0, 5) else None
+            if config == "small" and kind == "SR-LSTM-P":
+                said = by_centroids.get(k, said)
+            if said is not None:
+                parts.append(f"| *the paper's* | {k or ''} | | | {' | '.join(f'*{error:.1%}*' for error in said)} |\n")
+        parts.append("\n")
+    runs = [group[0] for networks in groups.values() for group in networks.values()]
+    return "".join(parts) + "Runs:\n\n" + _runs(runs, lambda r: f"{r['data']['config']}, {r['model']['layer']}")
+
+
+def _percent(errors: list[float]) -> str:
+    spread = f" ({min(errors):.1%} to {max(errors):.1%})" if len(errors) > 1 else ""
+    return f"{statistics.mean(errors):.1%}{spread}"
 
 
 def _imdb(records: list[dict[str, Any]]) -> str:

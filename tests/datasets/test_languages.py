@@ -6,7 +6,6 @@ import tempfile
 
 import numpy as np
 import pytest
-import tensorflow_datasets as tfds
 
 from keras_interp_rnn import datasets
 from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, palindromes, tomita
@@ -57,7 +56,6 @@ TESTS = {
 
 @functools.cache
 def folder():
-    tfds.disable_progress_bar()
     return tempfile.mkdtemp(prefix="languages-")
 
 
