@@ -71,11 +71,16 @@ def test_recommenders_are_averaged_over_their_seeds():
 
 def test_a_record_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "new" / "r.json"
-    records.write(path, {"a": 1})
-    assert json.loads(path.read_text()) == {"a": 1}
+    records.write(path, {"a": 1, "environment": "elsewhere"})
+    assert json.loads(path.read_text()) == {"a": 1, "environment": "elsewhere"}
     with pytest.raises(TypeError):
         records.write(path, {"a": object()})
-    assert json.loads(path.read_text()) == {"a": 1}
+    assert json.loads(path.read_text()) == {"a": 1, "environment": "elsewhere"}
+
+
+def test_a_record_says_where_it_was_made(tmp_path):
+    records.write(tmp_path / "r.json", {"a": 1})
+    assert json.loads((tmp_path / "r.json").read_text()) == {"a": 1, "environment": records.environment()}
 
 
 def test_the_environment_names_versions_and_hardware():
