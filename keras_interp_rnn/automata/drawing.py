@@ -67,7 +67,7 @@ def svg(dfa: DFA, names: Sequence[str] | None = None) -> str:
         at = _freest(options, taken)
         taken.append(at)
         labels.append(
-            f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" paint-order="stroke" stroke="white" stroke-width="4" '
+            f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" paint-order="stroke" stroke="white" stroke-width="6" '
             f'stroke-linejoin="round" fill="{INK}">{html.escape(text)}</text>'
         )
         half = 3.6 * len(text)

@@ -110,6 +110,12 @@ word, of any length, as the automaton does, at the temperature it is deployed wi
 temperature at which it is certified too, in units of the deployed one. The paper extracts the right automaton for the
 languages 1 to 4 and 7. Random long words have up to 1,000 symbols, half of them from the language.
 
+Extracted automata of the languages 2, 3 and 4, numbers are those of the centroids (figure 4 of the paper):
+
+![automaton of Tomita 2](figures/tomita-2.svg)
+![automaton of Tomita 3](figures/tomita-3.svg)
+![automaton of Tomita 4](figures/tomita-4.svg)
+
 | language | seeds | exact | certified | random long words right | temperature | attempts | median seconds |
 |---|---|---|---|---|---|---|---|
 """
@@ -152,6 +158,13 @@ anew, as in the published data; one of `small_near` and `large_near` differs fro
 On `large` and `small` all networks extrapolate, LSTMs far better than in the paper: a string with half of its symbols
 drawn anew is hardly ever nearly balanced, and the longer it is the farther off, so that a rough count is enough. With
 negatives that are one symbol off, where the count must be exact, the paper's order appears.
+
+Hidden state and memory along one string (`examples/parentheses_states.py`, figure 5 of the paper). The LSTM counts in
+both. The hidden state of the SR-LSTM-P has two values, not yet closed and closed; one unit of its memory (red) is the
+count.
+
+![hidden state and memory of an LSTM](figures/parentheses-LSTM.png)
+![hidden state and memory of an SR-LSTM-P](figures/parentheses-SR-LSTM-P.png)
 
 """
 

@@ -1,0 +1,67 @@
+"""Does the recipe of `automata.train_recognizer` learn languages that nobody chose?
+
+Draws minimal automata of 3 to 8 states over two or three symbols, trains a network on all words up to a length with
+their labels, reads it as an automaton, and certifies that. A line for each; lines that stand in --out are not repeated.
+
+    python benchmarks/random_automata.py --count 20 --out random_automata.jsonl       # half an hour to an hour
+"""
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+
+from keras_interp_rnn import automata
+
+
+def drawn(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:
+    """A minimal automaton of about so many states."""
+    while True:
+        table = rng.integers(states, size=(states, len(alphabet)))
+        accepting = np.flatnonzero(rng.random(states) < 0.5)
+        dfa = automata.DFA(table.tolist(), accepting.tolist(), 0, alphabet).minimize()
+        if len(dfa) >= max(2, states - 2):
+            return dfa
+
+
+def run(seed: int) -> dict:
+    rng = np.random.default_rng(1000 + seed)
+    states, alphabet = int(rng.integers(4, 9)), "abc" if seed % 2 else "ab"
+    truth = drawn(rng, states, alphabet)
+    longest = 10 if len(alphabet) == 2 else 7
+    words = [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+    model = automata.train_recognizer(words, map(truth.accepts, words), alphabet, seed=seed, verbose=0)
+    return {
+        "seed": seed,
+        "states": len(truth),
+        "symbols": len(alphabet),
+        "longest": longest,
+        "exact": automata.extract(model).dfa.equivalent(truth),
+        "certified": automata.certify(model, truth).holds,
+        "attempts": model.verdict.attempts,
+        "seconds": round(model.verdict.seconds),
+        "verdict": str(model.verdict),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("random_automata.jsonl"))
+    args = parser.parse_args()
+    lines = args.out.read_text().splitlines() if args.out.exists() else []
+    found = {row["seed"]: row for row in map(json.loads, lines)}
+    for seed in range(args.count):
+        if seed not in found:
+            found[seed] = run(seed)
+            with args.out.open("a") as out:
+                print(json.dumps(found[seed]), file=out)
+        print({name: value for name, value in found[seed].items() if name != "verdict"}, flush=True)
+    for question in ("exact", "certified"):
+        print(f"{question}: {sum(row[question] for row in found.values())} of {len(found)}")
+
+
+if __name__ == "__main__":
+    main()
