@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "analysis/_reading.py": {"keras"},
     "analysis/_quantities.py": {"keras", f"{OURS}.analysis._reading"},
     "analysis/_steps.py": {"keras", f"{OURS}._backend", f"{OURS}.equations", f"{OURS}.analysis._weights"},
-    "analysis": {f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
+    "analysis": {"scipy", f"{OURS}.analysis", f"{OURS}.equations", f"{OURS}.affine"},
     # networkx, automata-lib and AALpy inside the methods that convert to them.
     "automata/dfa.py": {"networkx", "automata.fa.dfa", "aalpy.automata", f"{OURS}.automata"},
     "automata/_network.py": {"keras", f"{OURS}.analysis"},
@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "keras",
         *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records")),
     },
+    "reproduce/isan_text.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses"))},
     "reproduce": set(),
 }
 

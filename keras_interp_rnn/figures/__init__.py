@@ -3,6 +3,16 @@
 Needs matplotlib, the extra `figures`. No window is opened: `figure.savefig("name.png")`, or let a notebook show it.
 """
 
+from keras_interp_rnn.figures.isan import (
+    bias_cosines,
+    bias_norms,
+    contribution_column,
+    ngram_agreement,
+    prediction_stack,
+    state_spectra,
+    timescales,
+    word_contributions,
+)
 from keras_interp_rnn.figures.minimal_rnn import (
     Progress,
     jacobian_histogram,
@@ -14,13 +24,21 @@ from keras_interp_rnn.figures.state_regularized import feature_map, state_paths,
 
 __all__ = [
     "Progress",
+    "bias_cosines",
+    "bias_norms",
+    "contribution_column",
     "feature_map",
     "jacobian_histogram",
     "jacobian_percentiles",
     "latent_weights",
     "metric_progress",
+    "ngram_agreement",
+    "prediction_stack",
     "state_paths",
+    "state_spectra",
     "temperatures",
+    "timescales",
     "token_map",
     "transition_map",
+    "word_contributions",
 ]

@@ -1,0 +1,184 @@
+r"""What the weights of an input-switched affine network say about its symbols, and its states about their space.
+
+Foerster et al., ICML 2017, sections 3.1, 3.5 and 3.6; version 1 of the paper, section 4.4, for the singular values.
+The readout R (n, outputs) splits the space of states into the span of its columns, the readout subspace, and the
+orthogonal complement, the computational subspace, which no prediction reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+
+Array = NDArray[np.float64]
+
+
+class Parts(NamedTuple):
+    """Something of the biases as they are, and of their parts in the two subspaces."""
+
+    whole: Array
+    readout: Array
+    computational: Array
+
+
+class TransitionSpectra(NamedTuple):
+    r"""Singular values of the matrices of all symbols, with $W_x = U \Sigma V^\top$ in row convention.
+
+    Attributes:
+        values: (K, n), the largest first.
+        read: (K, n), the direction of the state that is stretched most, the first left singular vector here (the
+            paper's first right one, for it writes column vectors).
+        written: (K, n), the direction it becomes.
+        alignment: (K, outputs), |cosine| between `read` and what each output reads, a column of R.
+        radius: (K,), largest |eigenvalue|.
+    """
+
+    values: Array
+    read: Array
+    written: Array
+    alignment: Array
+    radius: Array
+
+
+class NgramAgreement(NamedTuple):
+    """Predictions of the network after no symbol and after one, beside those counted in a text.
+
+    Attributes:
+        unigram: (K,), softmax(c). counted_unigram: (K,).
+        bigram: (K, K), row x is softmax(b_x R + c). counted_bigram: (K, K); NaN for a symbol that the text has not.
+        unigram_correlation: of the first two (figure 8a).
+        bigram_correlations: (K,), of each row with its counted one; unigram_baseline: (K,), of the counted unigrams
+            with it (figure 8c).
+    """
+
+    unigram: Array
+    counted_unigram: Array
+    bigram: Array
+    counted_bigram: Array
+    unigram_correlation: float
+    bigram_correlations: Array
+    unigram_baseline: Array
+
+
+def bias_parts(layer: Any, readout: Any = None) -> Parts:
+    """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which add up to them.
+
+    Args:
+        layer, readout: as `contributions`.
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Reference: Foerster et al., ICML 2017, section 3.5.
+    """
+    bias, head = isan_weights(layer).bias, affine_readout(layer, readout)
+    directions, sizes, _ = np.linalg.svd(head.matrix, full_matrices=False)
+    directions = directions[:, sizes > sizes.max(initial=0) * 1e-12]
+    seen = bias @ directions @ directions.T
+    return Parts(bias, seen, bias - seen)
+
+
+def bias_norms(layer: Any, readout: Any = None) -> Parts:
+    """Lengths (K,) of the biases and of their two parts (figure 6). Arguments and errors as `bias_parts`."""
+    return Parts(*(np.linalg.norm(part, axis=1) for part in bias_parts(layer, readout)))
+
+
+def bias_cosines(layer: Any, readout: Any = None) -> Parts:
+    """Cosines (K, K) between the biases, and between their parts (figure 7). Arguments and errors as `bias_parts`."""
+    found = []
+    for part in bias_parts(layer, readout):
+        lengths = np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-300)
+        found.append((part / lengths) @ (part / lengths).T)
+    return Parts(*found)
+
+
+def state_spectrum(states: ArrayLike) -> Array:
+    """Share of the variance of states that each principal direction explains, the largest first (figure 1).
+
+    Args:
+        states: (..., n), at least two of them.
+
+    Returns:
+        (n,), which sums to 1.
+
+    Raises:
+        ValueError: if there are fewer than two states, or they do not vary.
+    """
+    rows = np.asarray(states, np.float64).reshape(-1, np.shape(states)[-1])
+    if len(rows) < 2:
+        raise ValueError(f"A spectrum needs at least two states. Received: shape {np.shape(states)}.")
+    variances = np.linalg.eigvalsh(np.cov(rows.T).reshape(rows.shape[1], -1))[::-1].clip(min=0)
+    if not variances.sum() > 0:
+        raise ValueError(f"States must vary. Received: {len(rows)} times the same.")
+    return variances / variances.sum()
+
+
+def transition_spectra(layer: Any, readout: Any = None) -> TransitionSpectra:
+    """Singular values of every symbol's matrix, and whether what it stretches most is what an output reads.
+
+    Args:
+        layer, readout: as `contributions`.
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Reference: Foerster et al., 2016, version 1, section 4.4.
+    """
+    kernel, head = isan_weights(layer).kernel, affine_readout(layer, readout)
+    left, values, right = np.linalg.svd(kernel)
+    read, written = left[:, :, 0], right[:, 0, :]
+    columns = head.matrix / np.maximum(np.linalg.norm(head.matrix, axis=0), 1e-300)
+    return TransitionSpectra(
+        values, read, written, np.abs(read @ columns), np.abs(np.linalg.eigvals(kernel)).max(axis=1)
+    )
+
+
+def ngram_agreement(layer: Any, symbols: ArrayLike, readout: Any = None) -> NgramAgreement:
+    """How near the network's predictions after no symbol and after one are to what a text has.
+
+    Args:
+        layer, readout: as `contributions`; the outputs are the next symbol's logits.
+        symbols: int (T,), T > 1.
+
+    Raises:
+        ValueError: as `contributions`, and if the outputs are not one for each symbol or the text has less than two
+            symbols.
+
+    Reference: Foerster et al., ICML 2017, section 3.6 and figure 8.
+    """
+    bias, head = isan_weights(layer).bias, affine_readout(layer, readout)
+    size = len(bias)
+    text = checked_symbols(symbols, size)
+    if head.matrix.shape[1] != size or len(text) < 2:
+        raise ValueError(
+            f"The outputs are the logits of the next symbol, {size} of them, and a text has two symbols at least. "
+            f"Received: a head of {head.matrix.shape[1]}, a text of {len(text)}."
+        )
+    counts = np.bincount(text, minlength=size) / len(text)
+    pairs = np.bincount(text[:-1] * size + text[1:], minlength=size**2).reshape(size, size).astype(float)
+    with np.errstate(invalid="ignore"):
+        counted = pairs / pairs.sum(axis=1, keepdims=True)
+    unigram, bigram = _softmax(head.offset), _softmax(bias @ head.matrix + head.offset)
+    return NgramAgreement(
+        unigram,
+        counts,
+        bigram,
+        counted,
+        _correlation(unigram, counts),
+        np.array([_correlation(p, q) for p, q in zip(bigram, counted, strict=True)]),
+        np.array([_correlation(counts, q) for q in counted]),
+    )
+
+
+def _softmax(logits: Array) -> Array:
+    scaled = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return scaled / scaled.sum(axis=-1, keepdims=True)
+
+
+def _correlation(p: Array, q: Array) -> float:
+    """Pearson's; NaN where one of them is not known."""
+    return float("nan") if np.isnan(p).any() or np.isnan(q).any() else float(np.corrcoef(p, q)[0, 1])

@@ -1,0 +1,191 @@
+r"""How far back an input-switched affine network looks: contributions by their age.
+
+Foerster et al., ICML 2017, section 3.3 and figure 4. With $\kappa_s^t$ the contribution of the symbol at s to the
+logits at t (eq. 6), everything here is a mean over t of something at one age t - s. All targets of one age come from
+those of the age before by one product for each symbol of the vocabulary:
+
+    u_0(t) = b_{x_t},        u_a(t) = u_{a-1}(t - 1) W_{x_t},        kappa_{t-a}^t = u_a(t) R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import least_squares
+
+from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+from keras_interp_rnn.equations import isan as equations
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TwoExponentials:
+    r"""$a_1 e^{-t/\tau_1} + a_2 e^{-t/\tau_2}$, $\tau_1 \le \tau_2$.
+
+    Attributes:
+        amplitudes, scales: of both; scales in symbols.
+        error: root mean square of ln(fit / data).
+        error_of_one: the same for the best single exponential.
+    """
+
+    amplitudes: tuple[float, float]
+    scales: tuple[float, float]
+    error: float
+    error_of_one: float
+
+    def __call__(self, ages: ArrayLike) -> Array:
+        ages = np.asarray(ages, float)
+        return sum((a * np.exp(-ages / scale) for a, scale in zip(self.amplitudes, self.scales, strict=True)), 0 * ages)
+
+
+@dataclass(frozen=True, eq=False)
+class Timescales:
+    r"""What symbols of an age are worth, over one text.
+
+    Attributes:
+        ages: (A + 1,), 0, ..., A: t - s.
+        decay: (A + 1,), mean of $\lVert \kappa_{t-a}^t \rVert_2$ over t, nats (figure 4a).
+        history: (A + 2,), cross-entropy in bits a symbol when only the last 0, 1, ..., A + 1 symbols contribute, over
+            the same targets, those with so many symbols before them (figure 4c).
+        whole: the same with all that was read.
+        positions: (P,), 1, 2, ...: place of the predicted symbol after the last separator.
+        counts: (P,), how many targets there are of each.
+        median_all, median_only, median_without: (P,), median cross-entropy in bits at each position, with all
+            contributions, with none but the last separator's, and without that one (figure 4b).
+    """
+
+    ages: NDArray[np.int64]
+    decay: Array
+    history: Array
+    whole: float
+    positions: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    median_all: Array
+    median_only: Array
+    median_without: Array
+
+    def fit(self) -> TwoExponentials:
+        """Two exponentials through the logarithm of the decay, by least squares."""
+        ages, wanted = self.ages.astype(float), np.log(np.maximum(self.decay, 1e-300))
+
+        def model(parameters: Array) -> Array:
+            logs = [a - ages * np.exp(-s) for a, s in parameters.reshape(-1, 2)]
+            return np.logaddexp.reduce(logs, axis=0)
+
+        def solve(start: list[float]) -> Any:
+            return least_squares(lambda parameters: model(parameters) - wanted, start, method="trf", max_nfev=2000)
+
+        top = float(wanted[0])
+        one = solve([top, np.log(10.0)])
+        starts = [
+            [top, np.log(fast), top - drop, np.log(slow)] for fast in (2, 5) for slow in (20, 60) for drop in (2, 4)
+        ]
+        two = min((solve(start) for start in starts), key=lambda found: found.cost)
+        pairs = sorted(two.x.reshape(-1, 2).tolist(), key=lambda pair: pair[1])
+        errors = [float(np.sqrt(np.mean(found.fun**2))) for found in (two, one)]
+        amplitudes, scales = zip(*((float(np.exp(a)), float(np.exp(s))) for a, s in pairs), strict=True)
+        return TwoExponentials(amplitudes, scales, *errors)
+
+
+def by_age(layer: Any, symbols: ArrayLike, oldest: int, readout: Any = None) -> Iterator[tuple[int, Array]]:
+    r"""The contributions of one text, age by age: for a = 0, ..., `oldest` yields a and $\kappa_{t-a}^t$ of all t > a.
+
+    Args:
+        layer, readout: as `contributions`.
+        symbols: int (T,).
+
+    Yields:
+        (a, (T - a, outputs)), nats. O(T n^2) time for an age, O(T n) memory.
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Reference: Foerster et al., ICML 2017, eq. 6.
+    """
+    weights = isan_weights(layer)
+    head = affine_readout(layer, readout)
+    text = checked_symbols(symbols, len(weights.kernel))
+    places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
+    terms = weights.bias[text]
+    for age in range(min(oldest, len(text) - 1) + 1):
+        yield age, terms @ head.matrix
+        moved = np.empty_like(terms[1:])
+        for matrix, of_symbol in zip(weights.kernel, places, strict=True):
+            rows = of_symbol[np.searchsorted(of_symbol, age + 1) :] - (age + 1)
+            moved[rows] = terms[rows] @ matrix
+        terms = moved
+
+
+def timescales(
+    layer: Any, symbols: ArrayLike, oldest: int = 150, separator: int = 0, readout: Any = None
+) -> Timescales:
+    """How contributions decay with their age, and what predictions lose without the old ones or the last separator.
+
+    Args:
+        layer, readout: as `contributions`; the outputs are the next symbol's logits.
+        symbols: int (T,), T > oldest + 1.
+        oldest: age up to which contributions are told apart.
+        separator: the symbol between words.
+
+    Raises:
+        ValueError: as `contributions`, and if the text is too short, or the outputs are not one for each symbol.
+
+    Reference: Foerster et al., ICML 2017, figure 4.
+    """
+    weights = isan_weights(layer)
+    head = affine_readout(layer, readout)
+    text = checked_symbols(symbols, len(weights.kernel))
+    if not 0 <= oldest < len(text) - 1:
+        raise ValueError(
+            f"A text is longer than the oldest age by two symbols. Received: oldest={oldest}, {len(text)} symbols."
+        )
+    if head.matrix.shape[1] != len(weights.kernel):
+        raise ValueError(
+            f"The outputs are the logits of the next symbol, {len(weights.kernel)} of them. Received: a head of "
+            f"{head.matrix.shape[1]}."
+        )
+    # The last symbol predicts nothing that is known.
+    read, wanted = text[:-1], text[1:]
+    states = np.array(list(equations.states(np, *weights, read)))
+    logits = equations.logits(np, head.matrix, head.offset, states)
+    full = _bits(logits, wanted)
+    steps = np.arange(len(read))
+    last = np.maximum.accumulate(np.where(read == separator, steps, -1))
+    since = np.where(last >= 0, steps - last, -1)
+    of_separator = np.zeros_like(logits)
+    decay, recent = [], np.tile(head.offset, (len(read) - oldest, 1))
+    history = [np.mean(_bits(recent, wanted[oldest:]))]
+    for age, terms in by_age(layer, read, oldest, readout):
+        decay.append(np.linalg.norm(terms, axis=1).mean())
+        recent += terms[oldest - age :]
+        history.append(np.mean(_bits(recent, wanted[oldest:])))
+        of_separator[age:][since[age:] == age] = terms[since[age:] == age]
+    known = (since >= 0) & (since <= oldest)
+    only = _bits(of_separator + head.offset, wanted)
+    without = _bits(logits - of_separator, wanted)
+    positions = np.unique(since[known])
+    medians = [
+        np.array([np.median(bits[since == position]) for position in positions]) for bits in (full, only, without)
+    ]
+    counts = np.array([(since == position).sum() for position in positions])
+    return Timescales(
+        np.arange(len(decay)),
+        np.array(decay),
+        np.array(history),
+        float(full[oldest:].mean()),
+        positions + 1,
+        counts,
+        *medians,
+    )
+
+
+def _bits(logits: Array, wanted: NDArray[np.int64]) -> Array:
+    """-log2 softmax(logits) at the symbols that came."""
+    largest = logits.max(axis=1)
+    total = np.log(np.exp(logits - largest[:, None]).sum(axis=1)) + largest
+    return (total - logits[np.arange(len(wanted)), wanted]) / np.log(2)

@@ -1,0 +1,283 @@
+"""Figures 1 to 8 of Foerster et al., ICML 2017, "Input Switched Affine Networks for Recurrent Neural Networks"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn.analysis import Contributions, NgramAgreement, Parts, Timescales, TwoExponentials
+
+BLUE, RED, ORANGE, GREY = "#2166ac", "#b2182b", "#e08214", "#888888"
+
+
+def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
+    """Figure 1: the share of the variance of states that each principal direction explains.
+
+    Args:
+        spectra: name of a network -> (n,), as `analysis.state_spectrum`.
+    """
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axis = figure.subplots()
+    for name, shares in spectra.items():
+        values = np.asarray(shares)
+        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=name)
+    axis.set(xlabel="principal direction", ylabel="share of variance", yscale="log", ylim=(1e-8, 1))
+    axis.legend(frameon=False)
+    return _grid(figure)
+
+
+def prediction_stack(split: Contributions) -> Figure:
+    """Figure 2: every contribution of every symbol to every prediction of a short text.
+
+    A column for each output of each step; a row for each source, then the readout's bias, then the logits, which are
+    the sum of all rows above; below, the probabilities, with the winner's name.
+
+    Args:
+        split: of all targets of a text of up to some thirty symbols.
+    """
+    steps, outputs = split.logits.shape
+    rows = np.concatenate([split.values, np.broadcast_to(split.bias, (1, steps, outputs)), split.logits[None]])
+    labels = ["$h_0$", *(split.name(int(symbol)) for symbol in split.symbols), "bias", "logits"]
+    figure = Figure(figsize=(max(5.0, 0.5 * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 5])
+    image = _signed(upper, rows.reshape(len(rows), steps * outputs))
+    upper.set_yticks(range(len(rows)), labels)
+    upper.set_ylabel("source")
+    probabilities = np.exp(split.logits - split.logits.max(axis=1, keepdims=True))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
+    for t, winner in enumerate(probabilities.argmax(axis=1)):
+        name = split.name(int(winner))
+        lift = 0.12 if name == "_" else 0.04
+        lower.text(t * outputs + winner, probabilities[t, winner] + lift, name, ha="center")
+    for axis in (upper, lower):
+        for t in range(1, steps):
+            axis.axvline(t * outputs - 0.5, color=GREY, linewidth=0.4)
+    lower.set(ylim=(0, 1.25), yticks=[0, 1], ylabel="probability", xlabel="after reading (each column: all outputs)")
+    lower.set_xticks(
+        (np.arange(steps) + 0.5) * outputs - 0.5, [split.name(int(split.symbols[t - 1])) for t in split.targets]
+    )
+    figure.colorbar(image, ax=upper, label="nats", shrink=0.8)
+    return figure
+
+
+def contribution_column(split: Contributions, target: int = -1, separator: int = 0) -> Figure:
+    """Figure 3: one prediction in detail.
+
+    Left: all contributions to it. Middle: those to the winner's and the runner-up's logit. Right: the same two logits,
+    summed word by word.
+
+    Args:
+        split: of a short text. target: index into its targets. separator: the symbol that words begin with.
+    """
+    first, second = split.winner(target)
+    step = int(split.targets[target])
+    values = split.values[: step + 1, target]
+    names = ["$h_0$", *(split.name(int(symbol)) for symbol in split.symbols[:step])]
+    figure = Figure(figsize=(13, 0.26 * (step + 1) + 1.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=[3, 2, 2])
+    image = _signed(left, values)
+    left.set_yticks(range(step + 1), names)
+    outputs = [split.name(i) for i in range(values.shape[1])]
+    left.set_xticks(range(len(outputs)), outputs, fontsize=8)
+    left.set(ylabel="source", xlabel="output")
+    figure.colorbar(image, ax=left, label="nats")
+    winner, runner = (split.name(i) for i in (first, second))
+    _pairs(middle, values[:, [first, second]], names, (winner, runner))
+    words = split.by_word(separator)
+    sums = np.concatenate([words.values[:, target], split.bias[None]])[:, [first, second]]
+    used = [i for i, start in enumerate(words.starts) if start <= step] + [len(words.names)]
+    labels = ["$h_0$", *(_plain(name) for name in words.names[1:]), "bias"]
+    _pairs(right, sums[used], [labels[i] for i in used], (winner, runner))
+    middle.set_title("by symbol", fontsize=10)
+    right.set_title("by word", fontsize=10)
+    return figure
+
+
+def timescales(found: Timescales, fit: TwoExponentials | None = None) -> Figure:
+    """Figure 4: how contributions decay, what the last separator is worth, how much history predictions need.
+
+    Args:
+        found: as `analysis.timescales`. fit: as its `fit()`.
+    """
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    decay, position, history = figure.subplots(1, 3)
+    decay.semilogy(found.ages, found.decay, color="black", label="mean norm")
+    if fit is not None:
+        scales = " and ".join(f"{scale:.1f}" for scale in fit.scales)
+        decay.semilogy(found.ages, fit(found.ages), "--", color=RED, label=f"two exponentials, {scales} symbols")
+    decay.set(xlabel="age t - s of the source, symbols", ylabel="norm of the contribution, nats")
+    decay.legend(frameon=False)
+    often = found.counts >= 50
+    for bits, color, label in (
+        (found.median_all, RED, "all contributions"),
+        (found.median_without, BLUE, "all but the last space"),
+        (found.median_only, "#1b7837", "the last space alone"),
+    ):
+        position.plot(found.positions[often], bits[often], "o-", color=color, label=label, markersize=4)
+    position.set(xlabel="position in the word", ylabel="median cross-entropy, bits", ylim=(0, None))
+    position.legend(frameon=False)
+    history.plot(np.arange(len(found.history)), found.history, color="black")
+    history.axhline(found.whole, color=GREY, linestyle=":", label=f"all of it: {found.whole:.3f} bits")
+    history.set(xlabel="symbols of history", ylabel="cross-entropy, bits a symbol", xscale="symlog", xlim=(0, None))
+    history.legend(frameon=False)
+    for axis, letter in zip((decay, position, history), "abc", strict=True):
+        axis.set_title(letter, loc="left", fontweight="bold")
+    return _grid(figure)
+
+
+def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1) -> Figure:
+    """Figure 5: how much each word before moves each prediction, and what is lost without the words farther back.
+
+    Args:
+        split: of all targets of a text of a few words.
+        separator: the symbol that words begin with.
+        fewest: words that the faintest line below has, the current one among them.
+    """
+    words = split.by_word(separator)
+    steps = len(split.targets)
+    norms = words.norms()[1:]
+    norms = np.where(words.starts[1:, None] <= split.targets, norms, np.nan)
+    figure = Figure(figsize=(max(6.0, 0.3 * steps + 1.8), 0.3 * len(norms) + 3.2), layout="constrained")
+    upper, lower = figure.subplots(2, 1, height_ratios=[len(norms), 8], sharex=True)
+    image = upper.imshow(norms, cmap="viridis", aspect="auto", interpolation="nearest")
+    upper.set_yticks(range(len(norms)), [_plain(name) for name in words.names[1:]])
+    upper.set_ylabel("contribution of")
+    figure.colorbar(image, ax=upper, label="norm, nats")
+    # The next symbol of the text; nothing is known after its end.
+    wanted = (
+        split.symbols[split.targets[:-1]] if split.targets[-1] == len(split.symbols) else split.symbols[split.targets]
+    )
+    of_word = np.searchsorted(words.starts, split.targets, side="right") - 1
+    whole = len(norms)
+    kept = [count for count in (whole, 3, 2, 1) if fewest <= count <= whole]
+    for count in dict.fromkeys(kept):
+        logits = np.array(
+            [
+                split.bias + words.values[max(1, word - count + 1) : word + 1, t].sum(axis=0)
+                for t, word in enumerate(of_word)
+            ]
+        )
+        probabilities = _softmax(logits)[np.arange(len(wanted)), wanted]
+        label = "all words" if count == whole else f"the last {count}" if count > 1 else "this word alone"
+        shade = 0.2 + 0.8 * count / max(kept) if count != whole else 1.0
+        lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
+    lower.set(ylim=(-0.02, 1.05), ylabel="probability of\nwhat comes next", xlabel="after reading")
+    lower.set_xticks(range(steps), [split.name(int(split.symbols[t - 1])) for t in split.targets])
+    figure.legend(*lower.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower right", ncols=4)
+    return figure
+
+
+def bias_norms(norms: Parts, log_probability: ArrayLike, names: Sequence[str]) -> Figure:
+    """Figure 6: lengths of the biases and of their parts against how frequent the symbols are.
+
+    Args:
+        norms: as `analysis.bias_norms`. log_probability: (K,), of the symbols. names: of the symbols.
+    """
+    x = np.asarray(log_probability)
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    titles = ("whole bias", "readout subspace", "computational subspace")
+    for axis, y, title in zip(figure.subplots(1, 3), norms, titles, strict=True):
+        axis.scatter(x, y, s=0)
+        for name, at, height in zip(names, x, y, strict=True):
+            axis.text(at, height, "_" if name == " " else name, ha="center", va="center", color=BLUE)
+        axis.set(xlabel="log probability, nats", ylabel="norm")
+        axis.set_title(f"{title}: correlation {np.corrcoef(x, y)[0, 1]:+.2f}", fontsize=10)
+        axis.margins(0.08)
+    return _grid(figure)
+
+
+def bias_cosines(cosines: Parts, names: Sequence[str], first: str = " aeiou") -> Figure:
+    """Figure 7: cosine distances, 0 to 2, between the biases of symbols, and between their parts.
+
+    Args:
+        cosines: as `analysis.bias_cosines`. names: of the symbols.
+        first: those that stand first, the space and the vowels.
+    """
+    order = [names.index(name) for name in first if name in names]
+    cut = len(order)
+    order += [i for i, name in enumerate(names) if name not in first]
+    labels = ["_" if names[i] == " " else names[i] for i in order]
+    figure = Figure(figsize=(14, 4.6), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for axis, cosine, title in zip(
+        axes, cosines, ("whole bias", "readout subspace", "computational subspace"), strict=True
+    ):
+        image = axis.imshow(1 - cosine[np.ix_(order, order)], cmap="gray_r", vmin=0, vmax=2, interpolation="nearest")
+        for draw in (axis.axvline, axis.axhline):
+            draw(cut - 0.5, color=ORANGE, linewidth=1)
+        axis.set_xticks(range(len(labels)), labels, fontsize=7)
+        axis.set_yticks(range(len(labels)), labels, fontsize=7)
+        axis.set_title(title, fontsize=10)
+    figure.colorbar(image, ax=axes, label="cosine distance", shrink=0.85)
+    return figure
+
+
+def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0) -> Figure:
+    """Figure 8: the network's predictions after no symbol and after one, against what was counted.
+
+    Args:
+        found: as `analysis.ngram_agreement`. names: of the symbols. symbol: whose bigrams the middle panel shows.
+    """
+    names = ["_" if name == " " else name for name in names]
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    places = np.arange(len(names))
+    for axis, ours, counted, title in (
+        (left, found.unigram, found.counted_unigram, f"unigrams: correlation {found.unigram_correlation:.2f}"),
+        (
+            *(middle, found.bigram[symbol], found.counted_bigram[symbol]),
+            f"after {names[symbol]}: correlation {found.bigram_correlations[symbol]:.2f}",
+        ),
+    ):
+        axis.bar(places - 0.2, ours, width=0.4, color=BLUE, label="network")
+        axis.bar(places + 0.2, counted, width=0.4, color=ORANGE, label="counted")
+        axis.set_xticks(places, names, fontsize=8)
+        axis.set_ylabel("probability")
+        axis.set_title(title, fontsize=10)
+        axis.legend(frameon=False)
+    right.plot([-1, 1], [-1, 1], ":", color=GREY)
+    for name, x, y in zip(names, found.unigram_baseline, found.bigram_correlations, strict=True):
+        if not np.isnan(x + y):
+            right.text(x, y, name, ha="center", va="center", color=BLUE)
+    low = np.nanmin([found.unigram_baseline, found.bigram_correlations]) - 0.08
+    right.set(xlim=(low, 1.05), ylim=(low, 1.05))
+    right.set(xlabel="correlation of unigrams with bigrams", ylabel="correlation of the network with bigrams")
+    return figure
+
+
+def _signed(axis: Axes, values: NDArray[np.float64]) -> AxesImage:
+    limit = float(np.abs(values).max()) or 1.0
+    return axis.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+
+
+def _pairs(axis: Axes, values: NDArray[np.float64], names: Sequence[str], outputs: tuple[str, str]) -> None:
+    places = np.arange(len(names))
+    for column, color in ((0, ORANGE), (1, RED)):
+        axis.barh(places + 0.4 * column - 0.2, values[:, column], 0.4, color=color, label=f"logit of {outputs[column]}")
+    axis.set_yticks(places, names)
+    axis.invert_yaxis()
+    axis.axvline(0, color="black", linewidth=0.6)
+    axis.set_xlabel("nats")
+    axis.legend(frameon=False, fontsize=8)
+
+
+def _plain(name: str) -> str:
+    return name.replace("$", r"\$")
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    scaled = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return scaled / scaled.sum(axis=-1, keepdims=True)
+
+
+def _grid(figure: Figure) -> Figure:
+    for axis in figure.axes:
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -1,0 +1,63 @@
+"""A trained ISAN and its text, for the scripts that take one apart."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import keras
+from numpy.typing import NDArray
+
+from keras_interp_rnn import layers, losses
+from keras_interp_rnn.datasets import Windows, text
+
+SYMBOLS = len(text.ALPHABET)
+
+
+def arguments(about: str, name: str) -> argparse.ArgumentParser:
+    """A parser with what all these scripts take: --model, --text, --figures, --smoke."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--model", default="runs/text_isan/model.keras", help="of text_isan.py or text8_isan.py")
+    parser.add_argument("--text", help="the text it was trained on; by default Python's own documentation")
+    parser.add_argument("--figures", default=f"runs/{name}", help="where figures and the JSON record go")
+    parser.add_argument("--smoke", action="store_true", help="a model trained for seconds, in a scratch folder")
+    return parser
+
+
+def load(args: argparse.Namespace) -> tuple[keras.Model, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """The model, and its text split into training, validation and test.
+
+    Raises:
+        TextError: if there is no such text, or no such model.
+    """
+    symbols = text.read(args.text) if args.text else text.python_documentation()
+    if args.smoke:
+        args.figures = tempfile.mkdtemp(prefix="isan-")
+        symbols = symbols[:200_000]
+        model = train(layers.ISAN(12, SYMBOLS, return_sequences=True, stateful=True), symbols, 20)
+    else:
+        if not Path(args.model).is_file():
+            raise text.TextError(
+                f"There is no model {args.model}. Train one by text_isan.py (or `make run`), or give --model."
+            )
+        model = keras.models.load_model(args.model)
+    Path(args.figures).mkdir(parents=True, exist_ok=True)
+    return model, text.split(symbols)
+
+
+def train(recurrent: keras.layers.Layer, symbols: NDArray[Any], steps: int, batch: int = 64) -> keras.Model:
+    """A model that predicts the next symbol from this layer's states, after so many steps of training."""
+    model = keras.Sequential(
+        [
+            keras.Input((50,), batch_size=batch, dtype="int32"),
+            *([] if isinstance(recurrent, layers.ISAN) else [keras.layers.Embedding(SYMBOLS, SYMBOLS)]),
+            recurrent,
+            keras.layers.Dense(SYMBOLS),
+        ]
+    )
+    schedule = keras.optimizers.schedules.CosineDecay(2e-3, steps, alpha=0.02)
+    model.compile(keras.optimizers.Adam(schedule, global_clipnorm=1.0), losses.BitsPerSymbol())
+    model.fit(Windows(symbols, batch, 50, count=steps), shuffle=False, verbose=0)
+    return model
