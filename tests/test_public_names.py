@@ -12,6 +12,7 @@ PUBLIC = {
         "BackoffModel",
         "Contributions",
         "Explanation",
+        "NaiveBayes",
         "NgramAgreement",
         "Parts",
         "Prototypes",

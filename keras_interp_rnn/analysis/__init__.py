@@ -4,7 +4,7 @@ from keras_interp_rnn.analysis._weights import affine_map
 from keras_interp_rnn.analysis.contributions import Contributions, Recent, Words, contributions, recent_contributions
 from keras_interp_rnn.analysis.explanations import Explanation, Prototypes, explain, phrases, prototypes
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
-from keras_interp_rnn.analysis.ngrams import BackoffModel
+from keras_interp_rnn.analysis.ngrams import BackoffModel, NaiveBayes
 from keras_interp_rnn.analysis.structure import (
     NgramAgreement,
     Parts,
@@ -23,6 +23,7 @@ __all__ = [
     "BackoffModel",
     "Contributions",
     "Explanation",
+    "NaiveBayes",
     "NgramAgreement",
     "Parts",
     "Prototypes",

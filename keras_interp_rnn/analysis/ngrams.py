@@ -85,3 +85,45 @@ def _backed_off(counts: NDArray[Any], shorter: NDArray[np.float64], discount: fl
         share = np.where(seen.all(axis=-1, keepdims=True), True, ~seen) * shorter
         probabilities = discounted + left_over * share / share.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, probabilities, shorter)
+
+
+class NaiveBayes:
+    r"""The next symbol c from the last m, as if they were independent of each other given c (Foerster 2017, 3.1).
+
+    p(c | x_1, ..., x_m) is proportional to p(c) times the product over the age a of p_a(x_a | c), where p_a(x | c) is
+    the share of x among the symbols a + 1 places before a c; one is added to every count.
+
+    Args:
+        symbols: int (time,), the training text, in [0, vocabulary_size).
+        history: m >= 0; 0 for unigrams.
+        vocabulary_size: K.
+
+    Attributes:
+        prior: (K,), log p(c). likelihood: (m, K, K), log p_a(x | c) at [a, x, c].
+
+    Raises:
+        ValueError: if `history` is negative or not shorter than the text.
+    """
+
+    def __init__(self, symbols: NDArray[Any], history: int, vocabulary_size: int) -> None:
+        if not 0 <= history < len(symbols):
+            raise ValueError(
+                f"history must lie in [0, {len(symbols) - 1}], within the text. Received: history={history}."
+            )
+        text, size = np.asarray(symbols, np.int64), vocabulary_size
+        counts = np.bincount(text, minlength=size) + 1.0
+        self.prior = np.log(counts / counts.sum())
+        self.likelihood = np.empty((history, size, size))
+        for age in range(history):
+            pairs = np.bincount(text[: -age - 1] * size + text[age + 1 :], minlength=size**2).reshape(size, size) + 1.0
+            self.likelihood[age] = np.log(pairs / pairs.sum(axis=0))
+
+    def bits(self, symbols: NDArray[Any]) -> float:
+        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits a symbol."""
+        text = np.asarray(symbols, np.int64)
+        logits = np.tile(self.prior, (len(text), 1))
+        for age, table in enumerate(self.likelihood):
+            logits[age + 1 :] += table[text[: -age - 1]]
+        largest = logits.max(axis=1)
+        total = np.log(np.exp(logits - largest[:, None]).sum(axis=1)) + largest
+        return float(np.mean(total - logits[np.arange(len(text)), text]) / np.log(2))
