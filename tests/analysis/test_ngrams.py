@@ -38,3 +38,31 @@ def test_every_distribution_sums_to_one():
 def test_impossible_models_are_refused(order, discount, symbols, sentence):
     with pytest.raises(ValueError, match=sentence):
         analysis.BackoffModel(np.zeros(5, dtype=np.uint8), order, symbols, discount)
+
+
+@pytest.mark.parametrize(("symbols", "history"), [(3, 0), (3, 1), (5, 4), (2, 9)])
+def test_naive_bayes_is_the_brute_force_product(symbols, history):
+    rng = np.random.default_rng(symbols + history)
+    train, test = rng.integers(0, symbols, 70).tolist(), rng.integers(0, symbols, 30).tolist()
+
+    def likelihood(age, symbol, following):
+        pairs = [(train[t - age - 1], train[t]) for t in range(age + 1, len(train))]
+        both = sum(pair == (symbol, following) for pair in pairs)
+        return (both + 1) / (sum(pair[1] == following for pair in pairs) + symbols)
+
+    total = 0.0
+    for t, wanted in enumerate(test):
+        weights = []
+        for c in range(symbols):
+            weight = (train.count(c) + 1) / (len(train) + symbols)
+            for age in range(min(history, t)):
+                weight *= likelihood(age, test[t - age - 1], c)
+            weights.append(weight)
+        total -= np.log2(weights[wanted] / sum(weights))
+    model = analysis.NaiveBayes(np.array(train, np.uint8), history, symbols)
+    assert model.bits(np.array(test, np.uint8)) == pytest.approx(total / len(test), rel=1e-12)
+
+
+def test_naive_bayes_needs_a_text_longer_than_its_history():
+    with pytest.raises(ValueError, match=r"must lie in \[0, 4\].*Received: history=5"):
+        analysis.NaiveBayes(np.zeros(5, np.uint8), 5, 3)
