@@ -24,7 +24,7 @@ with quiet.standard_error():
 def states(model: keras.Model, symbols: np.ndarray, windows: int) -> np.ndarray:
     """States of the network's recurrent layer along a text, read as in training; without its first windows."""
     recurrent = next(layer for layer in model.layers if hasattr(layer, "cell"))
-    reader = keras.Model(model.inputs, recurrent.output)
+    reader = keras.Model(model.inputs[0], recurrent.output)
     recurrent.reset_state()
     text = datasets.Windows(symbols, *model.input_shape)
     read = [np.asarray(reader(text[i][0], training=False)) for i in range(min(windows, len(text)))]
