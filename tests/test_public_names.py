@@ -48,6 +48,7 @@ PUBLIC = {
     "keras_interp_rnn.callbacks": [
         "Automaton",
         "CarriedState",
+        "Contributions",
         "JacobianHistograms",
         "Resumable",
         "TemperatureSchedule",

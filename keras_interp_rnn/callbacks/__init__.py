@@ -2,6 +2,7 @@
 
 from keras_interp_rnn.callbacks.automaton import Automaton
 from keras_interp_rnn.callbacks.carried_state import CarriedState
+from keras_interp_rnn.callbacks.contributions import Contributions
 from keras_interp_rnn.callbacks.jacobian_histograms import JacobianHistograms
 from keras_interp_rnn.callbacks.resumable import Resumable
 from keras_interp_rnn.callbacks.temperature_schedule import TemperatureSchedule
@@ -10,6 +11,7 @@ from keras_interp_rnn.callbacks.transition_probabilities import TransitionProbab
 __all__ = [
     "Automaton",
     "CarriedState",
+    "Contributions",
     "JacobianHistograms",
     "Resumable",
     "TemperatureSchedule",

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_interp_rnn import analysis
 from keras_interp_rnn.callbacks._probes import InputProbe
 from keras_interp_rnn.callbacks._summaries import write_distribution
+from tensorboard_plugins.interp_rnn import schema
 
 SMALLEST = 1e-30
 """Below it log10 is cut off: a singular value that vanished."""
@@ -27,7 +28,9 @@ class JacobianHistograms(InputProbe):
     - `interp_rnn/jacobian/lag_k` and `interp_rnn/jacobian_log10/lag_k`, distributions;
     - `interp_rnn/spectral_norm/lag_k`, the largest singular value, median over the sequences;
     - `interp_rnn/condition_log10/lag_k`, log10 of largest over smallest, median over the sequences;
-    - `interp_rnn/near_one/lag_k`, the share of singular values in [0.5, 2].
+    - `interp_rnn/near_one/lag_k`, the share of singular values in [0.5, 2];
+
+    and `interp_rnn/jacobian_percentiles` for the plugin, the percentiles 0, 1, ..., 100 for all lags.
 
     Steps are the optimizer's, so they go on where they were when a saved model is trained further.
 
@@ -72,6 +75,9 @@ class JacobianHistograms(InputProbe):
         return analysis.jacobian_singular_values(layer, reads, self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:
+        percentiles = np.percentile(found.reshape(len(self.lags), -1), np.arange(101), axis=1).T.astype(np.float32)
+        described = schema.metadata("jacobian", lags=list(self.lags))
+        tf.summary.write("interp_rnn/jacobian_percentiles", percentiles, step=step, metadata=described)
         for lag, of_lag in zip(self.lags, found, strict=True):
             logarithms = np.log10(np.maximum(of_lag, SMALLEST))
             write_distribution(f"interp_rnn/jacobian/lag_{lag}", of_lag, step)

@@ -7,6 +7,11 @@ transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the ne
 automaton: string scalar, JSON: transitions (states x symbols, -1 where there is none), accepting, start, and of each
     state its centroid; confidence of each transition, null where it was never seen.
     content: symbols, their names; reference, the automaton it is compared with, or null.
+contributions: float32 (T (T + 3) / 2 + 1, outputs), nats: for each target t = 1, ..., T the terms of the sources
+    0, ..., t, source 0 the initial state; last the readout's own bias (`target_rows` says where which is).
+    content: symbols, the names of the T; outputs, their names.
+jacobian: float32 (lags, 101): the percentiles 0, 1, ..., 100 of the singular values of dh_T / dx_{T-k}.
+    content: lags.
 
 Content also has kind and version.
 """
@@ -20,7 +25,11 @@ from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetad
 
 PLUGIN = "interp_rnn"
 VERSION = 1
-KINDS = ("transition_probabilities", "transition_counts", "automaton")
+KINDS = ("transition_probabilities", "transition_counts", "automaton", "contributions", "jacobian")
+
+
+class UnknownContent(ValueError):
+    """A tag whose description this version cannot read; the message says why."""
 
 
 def metadata(kind: str, **content: Any) -> SummaryMetadata:
@@ -31,3 +40,28 @@ def metadata(kind: str, **content: Any) -> SummaryMetadata:
     found.plugin_data.plugin_name = PLUGIN
     found.plugin_data.content = json.dumps({"kind": kind, "version": VERSION, **content}).encode()
     return found
+
+
+def described(content: bytes) -> dict[str, Any]:
+    """What `metadata` put into a tag: kind, version, and what the table says.
+
+    Raises:
+        UnknownContent: if it is no such description, or one of another version.
+    """
+    try:
+        found = json.loads(content)
+        kind, version = found["kind"], found["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnknownContent(f"The tag is not described as this plugin's tags are ({error!r}).") from None
+    if version != VERSION or kind not in KINDS:
+        raise UnknownContent(
+            f"This plugin reads version {VERSION} of {', '.join(KINDS)}. Received: version {version} of {kind!r}. "
+            "Install the keras_interp_rnn that wrote it, or a newer one."
+        )
+    return dict(found)
+
+
+def target_rows(target: int) -> slice:
+    """The rows of a `contributions` tensor that belong to a target t, from 1: sources 0, ..., t."""
+    first = (target - 1) * (target + 2) // 2
+    return slice(first, first + target + 1)

@@ -17,6 +17,7 @@ from tensorboard.plugins.distribution import compressor
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import JacobianHistograms
 from keras_interp_rnn.callbacks._summaries import write_distribution
+from tensorboard_plugins.interp_rnn import schema
 from tests.tolerances import TOLERANCES
 
 BACKEND = keras.backend.backend()
@@ -132,9 +133,19 @@ class TestWhatIsWritten:
     def test_at_the_beginning_and_after_every_epoch(self, run: tuple) -> None:
         assert steps(run[0]) == [0, STEPS, 2 * STEPS] == [step for step, _ in run[1]]
 
+    def test_the_plugin_gets_all_percentiles(self, run: tuple) -> None:
+        folder, seen = run
+        events = written(folder).Tensors("interp_rnn/jacobian_percentiles")
+        for event, (_, values) in zip(events, seen, strict=True):
+            expected = np.percentile(values.reshape(len(LAGS), -1), np.arange(101), axis=1).T
+            np.testing.assert_allclose(tf.make_ndarray(event.tensor_proto), expected, rtol=1e-5)
+        content = written(folder).SummaryMetadata("interp_rnn/jacobian_percentiles").plugin_data.content
+        assert schema.described(content)["lags"] == list(LAGS)
+
     def test_the_tags_are_those_of_the_documentation(self, run: tuple) -> None:
         names = ("jacobian", "jacobian_log10", "spectral_norm", "condition_log10", "near_one")
-        assert set(written(run[0]).Tags()["tensors"]) == {f"interp_rnn/{n}/lag_{k}" for n in names for k in LAGS}
+        tags = {f"interp_rnn/{n}/lag_{k}" for n in names for k in LAGS} | {"interp_rnn/jacobian_percentiles"}
+        assert set(written(run[0]).Tags()["tensors"]) == tags
         for plugin, kinds in (("histograms", names[:2]), ("scalars", names[2:])):
             tags = {f"interp_rnn/{name}/lag_{lag}" for name in kinds for lag in LAGS}
             assert set(written(run[0]).PluginTagToContent(plugin)) == tags
