@@ -100,6 +100,9 @@ class Automaton(Probe):
             {
                 **_table(extraction.dfa),
                 "centroids": list(extraction.centroids),
+                "minimal": len(found.minimal),
+                "agreement": found.agreement,
+                "distance": found.distance,
                 "confidence": [[None if np.isnan(x) else round(float(x), 6) for x in row] for row in confidence],
             }
         )

@@ -5,7 +5,8 @@ transition_probabilities: float32 (sequences, time, k), NaN where there is none.
 transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the network from centroid (row) to centroid.
     content: symbols, their names, or [].
 automaton: string scalar, JSON: transitions (states x symbols, -1 where there is none), accepting, start, and of each
-    state its centroid; confidence of each transition, null where it was never seen.
+    state its centroid; confidence of each transition, null where it was never seen; minimal, the number of states after
+    minimization; agreement with the network and distance from the reference (or null), shares of short words.
     content: symbols, their names; reference, the automaton it is compared with, or null.
 contributions: float32 (T (T + 3) / 2 + 1, outputs), nats: for each target t = 1, ..., T the terms of the sources
     0, ..., t, source 0 the initial state; last the readout's own bias (`target_rows` says where which is).

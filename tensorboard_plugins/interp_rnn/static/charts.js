@@ -1,0 +1,165 @@
+// SVG elements, scales, colours, tooltips and downloads: what all views draw with.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** An HTML element with attributes and children; text is never parsed as HTML. */
+export function html(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+/** The same for SVG. */
+export function svg(name, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, name), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** From [low, high] to [from, to]; logarithmic if asked. */
+export function scale(low, high, from, to, logarithmic = false) {
+  const f = logarithmic ? Math.log10 : (x) => x;
+  const span = f(high) - f(low) || 1;
+  return (value) => from + ((f(value) - f(low)) / span) * (to - from);
+}
+
+/** Some five round numbers of a range. */
+export function ticks(low, high, logarithmic = false) {
+  if (logarithmic) {
+    const first = Math.ceil(Math.log10(low));
+    const last = Math.floor(Math.log10(high));
+    const every = Math.max(1, Math.ceil((last - first + 1) / 6));
+    const found = [];
+    for (let power = first; power <= last; power += every) found.push(10 ** power);
+    return found.length ? found : [low, high];
+  }
+  const raw = (high - low) / 5 || 1;
+  const unit = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= raw);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) found.push(value);
+  return found;
+}
+
+/** A number for people. */
+export function shown(value) {
+  if (value === null || Number.isNaN(value)) return '–';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace('e+', 'e');
+  return String(Number(value.toPrecision(4)));
+}
+
+/** White to blue (or dark to blue) for shares in [0, 1]: cividis-like, read by everybody. */
+export function share(value, dark) {
+  if (Number.isNaN(value)) return 'none';
+  const from = dark ? [48, 48, 48] : [255, 255, 255];
+  const to = dark ? [122, 178, 255] : [8, 64, 129];
+  return mixed(from, to, value);
+}
+
+/** Red below 0, blue above; both ends of a scale that colour-blind people tell apart. */
+export function signed(value, limit, dark) {
+  const middle = dark ? [48, 48, 48] : [247, 247, 247];
+  const end = value < 0 ? (dark ? [255, 140, 105] : [178, 24, 43]) : dark ? [122, 178, 255] : [33, 102, 172];
+  return mixed(middle, end, Math.min(1, Math.abs(value) / (limit || 1)));
+}
+
+function mixed(from, to, part) {
+  const clipped = Math.max(0, Math.min(1, part));
+  return `rgb(${from.map((start, i) => Math.round(start + clipped * (to[i] - start))).join(',')})`;
+}
+
+export const LINES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
+
+/** Lines over steps.
+ * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, onpick. */
+export function lines(series, options) {
+  const {width = 640, height = 260, logarithmic = false} = options;
+  const left = 80, right = 12, top = 10, bottom = 40;
+  const usable = (y) => y !== null && Number.isFinite(y) && (!logarithmic || y > 0);
+  const all = series.flatMap((one) => one.points).filter(([, y]) => usable(y));
+  const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': options.label});
+  if (!all.length) {
+    root.append(svg('text', {x: width / 2, y: height / 2, 'text-anchor': 'middle'}, 'Nothing to draw.'));
+    return root;
+  }
+  let [lowX, highX] = extent(all.map(([x]) => x));
+  let [lowY, highY] = extent(all.map(([, y]) => y));
+  if (lowX === highX) [lowX, highX] = [lowX - 1, highX + 1];
+  if (lowY === highY) [lowY, highY] = logarithmic ? [lowY / 2, highY * 2] : [lowY - 0.5, highY + 0.5];
+  const x = scale(lowX, highX, left, width - right);
+  const y = scale(lowY, highY, height - bottom, top, logarithmic);
+  for (const tick of ticks(lowY, highY, logarithmic)) {
+    root.append(
+      svg('line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: 'grid'}),
+      svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)),
+    );
+  }
+  for (const tick of ticks(lowX, highX)) {
+    root.append(svg('text', {x: x(tick), y: height - bottom + 16, 'text-anchor': 'middle'}, shown(tick)));
+  }
+  root.append(
+    svg('text', {x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle'}, options.x),
+    svg('text', {transform: `translate(12 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle'}, options.y),
+  );
+  for (const one of series) {
+    const points = one.points.filter(([, value]) => usable(value));
+    const path = points.map(([a, b], i) => `${i ? 'L' : 'M'}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join('');
+    const stroke = {stroke: one.color, fill: 'none', 'stroke-width': one.width ?? 1.5};
+    root.append(svg('path', {d: path, ...stroke, 'stroke-dasharray': one.dashed ? '5 4' : null}, svg('title', {}, one.name)));
+    if (points.length === 1) root.append(svg('circle', {cx: x(points[0][0]), cy: y(points[0][1]), r: 3, fill: one.color}));
+  }
+  if (options.at !== undefined) {
+    root.append(svg('line', {x1: x(options.at), x2: x(options.at), y1: top, y2: height - bottom, class: 'cursor'}));
+  }
+  if (options.onpick) {
+    const steps = [...new Set(all.map(([a]) => a))];
+    root.append(
+      svg('rect', {
+        x: left, y: top, width: width - left - right, height: height - top - bottom, fill: 'transparent', class: 'pick',
+        onclick: (event) => {
+          const box = root.getBoundingClientRect();
+          const at = ((event.clientX - box.left) / box.width) * width;
+          options.onpick(steps.reduce((best, step) => (Math.abs(x(step) - at) < Math.abs(x(best) - at) ? step : best)));
+        },
+      }),
+    );
+  }
+  return root;
+}
+
+export function extent(values) {
+  return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+}
+
+/** Saves a drawing as SVG, with the styles of the page in it. */
+export function saveSvg(drawing, name) {
+  const copy = drawing.cloneNode(true);
+  copy.setAttribute('xmlns', SVG);
+  const styles = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText));
+  const dark = document.documentElement.classList.contains('dark');
+  copy.prepend(svg('style', {}, styles.join('\n')));
+  if (dark) copy.classList.add('dark');
+  save(new Blob([new XMLSerializer().serializeToString(copy)], {type: 'image/svg+xml'}), `${name}.svg`);
+}
+
+/** Saves rows as CSV; names with commas or quotes are quoted. */
+export function saveCsv(rows, name) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? '' : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  save(new Blob([rows.map((row) => row.map(cell).join(',')).join('\n') + '\n'], {type: 'text/csv'}), `${name}.csv`);
+}
+
+function save(blob, name) {
+  const link = html('a', {href: URL.createObjectURL(blob), download: name});
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

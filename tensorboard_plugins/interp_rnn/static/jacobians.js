@@ -1,0 +1,103 @@
+// Percentiles of the singular values of the input-output Jacobian through training, runs laid over each other.
+
+import {html, lines, LINES, scale, shown, svg} from './charts.js';
+
+export const kinds = ['jacobian'];
+export const title = 'Jacobians';
+export const about = 'Singular values of the derivative of the last state by the input some steps before, through training.';
+export const example = `from keras_interp_rnn import callbacks
+model.fit(x, y, callbacks=[callbacks.JacobianHistograms("logs", x[:32], lags=(0, 10, 25))])`;
+
+const SHOWN = [0, 7, 16, 31, 50, 69, 84, 93, 100];
+
+export async function draw(body, page) {
+  const {state} = page;
+  const all = page.runs.map((one) => one.run);
+  const over = new Set((state.over ?? []).filter((run) => all.includes(run)));
+  const loaded = new Map([[state.run, page.series]]);
+  const place = html('div', {class: 'side'});
+  const histogram = html('figure');
+  state.logarithmic ??= true;
+
+  async function show() {
+    for (const run of over) {
+      if (loaded.has(run)) continue;
+      const tag = page.runs.find((one) => one.run === run).tags[0].tag;
+      loaded.set(run, await page.json(`./series?${page.query({run, tag})}`));
+    }
+    if (!page.current()) return;
+    const runs = [state.run, ...[...over].filter((run) => run !== state.run)];
+    const lags = page.series.lags;
+    place.replaceChildren(...lags.map((lag) => html('figure', {},
+      html('figcaption', {}, `lag ${lag}`),
+      lines(runs.flatMap((run, r) => percentiles(loaded.get(run), lag, run, LINES[r % LINES.length])), {
+        x: 'training step', y: 'singular value', logarithmic: state.logarithmic, width: 460, height: 280,
+        at: state.step, label: `percentiles of the singular values at lag ${lag}`,
+        onpick: (step) => { state.step = step; show(); },
+      }))));
+    histogram.replaceChildren(html('figcaption', {}, `Distribution at step ${state.step}, run ${state.run || '.'}`),
+      html('div', {class: 'side'}, ...lags.map((lag, i) => density(page.series, i, state))));
+    page.remember();
+  }
+
+  const log = html('label', {}, html('input', {type: 'checkbox', checked: state.logarithmic ? '' : null,
+    onchange: (event) => { state.logarithmic = event.target.checked; show(); }}), ' logarithmic');
+  const others = all.length > 1 ? html('fieldset', {}, html('legend', {}, 'Laid over it'), ...all.filter((run) => run !== state.run).map((run) =>
+    html('label', {}, html('input', {type: 'checkbox', checked: over.has(run) ? '' : null, onchange: (event) => {
+      event.target.checked ? over.add(run) : over.delete(run);
+      state.over = [...over];
+      show();
+    }}), ` ${run || '.'} `))) : null;
+  body.replaceChildren(
+    html('div', {class: 'controls'}, log, others),
+    html('p', {class: 'note'}, `Lines: ${SHOWN.join(', ')} %; the median is thick. Click a step for its distribution.`),
+    place, page.slider(show), histogram,
+    page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
+  );
+  await show();
+}
+
+function percentiles(series, lag, run, color) {
+  const i = series.lags.indexOf(lag);
+  if (i < 0) return [];
+  return SHOWN.map((percent) => ({
+    name: `${run}: ${percent} %`, color, width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
+    points: series.steps.map((step, s) => [step, series.percentiles[s][i][percent]]),
+  }));
+}
+
+/** The density between neighbouring percentiles, as bars of equal mass. */
+function density(series, lag, state) {
+  const values = series.percentiles[series.steps.indexOf(state.step)][lag];
+  const width = 300, height = 170, bottom = 34, top = 16;
+  const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
+    'aria-label': `distribution at lag ${series.lags[lag]}`});
+  const usable = values.filter((value) => value !== null && (!state.logarithmic || value > 0));
+  if (usable.length < 2) return root;
+  const f = state.logarithmic ? Math.log10 : (value) => value;
+  const low = f(usable[0]), high = f(usable[usable.length - 1]);
+  const bins = Array(30).fill(0);
+  for (let i = 1; i < usable.length; i++) {
+    const [a, b] = [f(usable[i - 1]), f(usable[i])];
+    for (let j = 0; j < bins.length; j++) {
+      const left = low + ((high - low) * j) / bins.length, right = low + ((high - low) * (j + 1)) / bins.length;
+      const inside = Math.max(0, Math.min(b, right) - Math.max(a, left));
+      if (b > a) bins[j] += inside / (b - a);
+      else if (a >= left && (a < right || j === bins.length - 1)) bins[j] += 1;
+    }
+  }
+  const x = scale(0, bins.length, 10, width - 10);
+  const y = scale(0, Math.max(...bins), height - bottom, top);
+  bins.forEach((mass, j) => root.append(svg('rect', {x: x(j), y: y(mass), width: x(1) - x(0) - 1, height: height - bottom - y(mass), fill: LINES[0]},
+    svg('title', {}, `${shown(mass)} % of the singular values`))));
+  root.append(svg('text', {x: 10, y: height - 18}, shown(usable[0])),
+    svg('text', {x: width - 10, y: height - 18, 'text-anchor': 'end'}, shown(usable[usable.length - 1])),
+    svg('text', {x: width / 2, y: height - 4, 'text-anchor': 'middle'}, `singular value, lag ${series.lags[lag]}`));
+  return root;
+}
+
+function rows(loaded) {
+  const head = ['run', 'step', 'lag', ...[...Array(101).keys()].map((percent) => `${percent} %`)];
+  return [head, ...[...loaded].flatMap(([run, series]) => series.steps.flatMap((step, s) =>
+    series.lags.map((lag, i) => [run, step, lag, ...series.percentiles[s][i]])))];
+}

@@ -1,0 +1,228 @@
+// The tab's frame: which view, run, tag and step; loading, empty and error states; dark mode; reload.
+
+import {html, saveCsv, saveSvg} from './charts.js';
+import * as contributions from './contributions.js';
+import * as jacobians from './jacobians.js';
+import * as states from './states.js';
+import * as transitions from './transitions.js';
+
+const VIEWS = {states, transitions, contributions, jacobians};
+const PARAMETER = 'interp_rnn';
+
+const state = {view: 'states', run: null, tag: null, step: null, index: null};
+let tags = {};
+let turn = 0;
+
+export async function start(document) {
+  document.head.append(html('link', {rel: 'stylesheet', href: './style.css'}));
+  document.documentElement.lang = 'en';
+  Object.assign(state, remembered());
+  watchDarkMode(document);
+  document.addEventListener('keydown', onKey);
+  listenForReload();
+  await refresh();
+}
+
+/** Asks for the tags again and draws the view anew. */
+async function refresh() {
+  try {
+    tags = await json('./tags');
+  } catch (error) {
+    frame(message('error', `The tags cannot be read: ${error.message}`));
+    return;
+  }
+  if (!VIEWS[state.view]) state.view = 'states';
+  await draw();
+}
+
+async function draw() {
+  const mine = ++turn;
+  const view = VIEWS[state.view];
+  const runs = Object.entries(tags)
+    .map(([run, found]) => [run, found.filter((entry) => entry.kind && view.kinds.includes(entry.kind))])
+    .filter(([, found]) => found.length);
+  const refused = Object.entries(tags).flatMap(([run, found]) =>
+    found.filter((entry) => entry.error).map((entry) => `${run}/${entry.tag}: ${entry.error}`),
+  );
+  const notes = refused.map((text) => message('error', text));
+  if (!runs.length) {
+    frame(...notes, empty(view));
+    return;
+  }
+  const [run, found] = runs.find(([name]) => name === state.run) ?? runs[0];
+  const entry = found.find((one) => one.tag === state.tag) ?? found[0];
+  Object.assign(state, {run, tag: entry.tag});
+  remember();
+  const controls = html('div', {class: 'controls'},
+    chooser('Run', runs.map(([name]) => name), run, (value) => go({run: value, tag: null, step: null, index: null})),
+    found.length > 1
+      ? chooser('Tag', found.map((one) => one.tag), entry.tag, (value) => go({tag: value, step: null, index: null}))
+      : null,
+  );
+  const body = html('div', {class: 'view', 'aria-live': 'polite'}, message('loading', 'Reading …'));
+  frame(...notes, controls, body);
+  try {
+    const series = await json(`./series?${query({run, tag: entry.tag})}`);
+    if (mine !== turn) return;
+    if (!series.steps.length) throw new Error('no step of this tag can be read');
+    const steps = series.steps;
+    if (!steps.includes(state.step)) state.step = steps[steps.length - 1];
+    await view.draw(body, {
+      series, state, runs: runs.map(([name, list]) => ({run: name, tags: list})), go, json, query, remember,
+      slice: (step, index) => slice(run, entry.tag, step, index),
+      slider: (onstep) => slider(steps, onstep),
+      downloads: (drawing, rows, name) => downloads(drawing, rows, name),
+      dark: () => document.documentElement.classList.contains('dark'),
+      current: () => mine === turn,
+    });
+  } catch (error) {
+    if (mine === turn) body.replaceChildren(message('error', `This view cannot be drawn: ${error.message}`));
+  }
+}
+
+function go(change) {
+  Object.assign(state, change);
+  remember();
+  return draw();
+}
+
+function frame(...children) {
+  const bar = html('nav', {role: 'tablist', 'aria-label': 'Views'},
+    ...Object.entries(VIEWS).map(([name, view]) =>
+      html('button', {
+        role: 'tab', type: 'button', 'aria-selected': String(name === state.view), 'data-view': name,
+        onclick: () => go({view: name, run: null, tag: null, step: null, index: null}),
+      }, view.title),
+    ),
+  );
+  document.body.replaceChildren(bar, html('main', {}, ...children));
+}
+
+function empty(view) {
+  return html('section', {class: 'empty'},
+    html('h2', {}, `No ${view.title.toLowerCase()} logged yet`),
+    html('p', {}, view.about),
+    html('p', {}, 'Write them by a callback of ', html('code', {}, 'keras_interp_rnn'), ':'),
+    html('pre', {}, html('code', {}, view.example)),
+  );
+}
+
+function message(kind, text) {
+  return html('p', {class: kind, role: kind === 'error' ? 'alert' : 'status'}, text);
+}
+
+function chooser(label, options, chosen, onchange) {
+  const select = html('select', {onchange: (event) => onchange(event.target.value)},
+    ...options.map((name) => html('option', {value: name, selected: name === chosen ? '' : null}, name || '.')),
+  );
+  return html('label', {}, `${label} `, select);
+}
+
+/** A slider over the steps that are there; arrow keys move it wherever the focus is. */
+function slider(steps, onstep) {
+  const output = html('output', {}, `step ${state.step}`);
+  const input = html('input', {
+    type: 'range', min: 0, max: steps.length - 1, step: 1, 'aria-label': 'training step', class: 'steps',
+    oninput: () => {
+      state.step = steps[Number(input.value)];
+      output.textContent = `step ${state.step}`;
+      input.setAttribute('aria-valuetext', output.textContent);
+      remember();
+      onstep(state.step);
+    },
+  });
+  input.value = String(steps.indexOf(state.step));
+  return html('label', {class: 'slider'}, input, output);
+}
+
+function onKey(event) {
+  if (!['ArrowLeft', 'ArrowRight'].includes(event.key) || event.target.closest('input, select, button')) return;
+  const input = document.querySelector('input.steps');
+  if (!input) return;
+  input.value = String(Number(input.value) + (event.key === 'ArrowRight' ? 1 : -1));
+  input.dispatchEvent(new Event('input'));
+}
+
+function downloads(drawing, rows, name) {
+  return html('div', {class: 'downloads'},
+    html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Drawing (SVG)'),
+    html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Numbers (CSV)'),
+  );
+}
+
+function query(values) {
+  return new URLSearchParams(values).toString();
+}
+
+let asked = 0;
+
+/** Fetches; the page is marked as busy until the last answer has been read. */
+async function answered(address, read) {
+  asked += 1;
+  document.body.setAttribute('aria-busy', 'true');
+  try {
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(await reason(response));
+    return await read(response);
+  } finally {
+    asked -= 1;
+    if (!asked) setTimeout(() => asked || document.body.setAttribute('aria-busy', 'false'));
+  }
+}
+
+function json(address) {
+  return answered(address, (response) => response.json());
+}
+
+function slice(run, tag, step, index) {
+  return answered(`./slice?${query({run, tag, step, index: index ?? 0})}`, async (response) => ({
+    shape: response.headers.get('X-Shape').split(',').map(Number),
+    values: new Float32Array(await response.arrayBuffer()),
+  }));
+}
+
+async function reason(response) {
+  const text = await response.text();
+  return text.slice(0, 300) || `status ${response.status}`;
+}
+
+// What is looked at stays in the address of TensorBoard's own page, so that a link shows it again.
+
+function remembered() {
+  try {
+    return JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}');
+  } catch {
+    return {};
+  }
+}
+
+function remember() {
+  try {
+    const address = new URL(window.parent.location.href);
+    address.searchParams.set(PARAMETER, JSON.stringify(state));
+    window.parent.history.replaceState(window.parent.history.state, '', address);
+  } catch {
+    // A page of its own, or one of another origin: nothing to keep it in.
+  }
+}
+
+function watchDarkMode(document) {
+  const host = window.parent.document.body;
+  const apply = () => {
+    const dark = host !== document.body && host.classList.contains('dark-mode');
+    if (dark === document.documentElement.classList.contains('dark')) return;
+    document.documentElement.classList.toggle('dark', dark);
+    if (turn) draw();
+  };
+  apply();
+  new MutationObserver(apply).observe(host, {attributes: true, attributeFilter: ['class']});
+}
+
+/** TensorBoard posts to plugins when its data were read again. */
+function listenForReload() {
+  window.addEventListener('message', (event) => {
+    if (event.source !== window.parent) return;
+    const text = typeof event.data === 'string' ? event.data : JSON.stringify(event.data ?? '');
+    if (text.includes('experimental.DataReloaded')) refresh();
+  });
+}

@@ -1,0 +1,102 @@
+"""Logs that the callbacks write in a real `fit`, and TensorBoard over them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import tempfile
+import threading
+from pathlib import Path
+
+import keras
+import numpy as np
+from tensorboard import default, program
+
+from keras_interp_rnn import automata, callbacks, datasets, layers
+from tensorboard_plugins.interp_rnn.plugin import Loader
+
+ALPHABET = datasets.text.ALPHABET
+TEXT = " the return value of the"
+
+
+@functools.cache
+def written() -> Path:
+    """A log directory with a run of each family."""
+    folder = Path(tempfile.mkdtemp(prefix="plugin-"))
+    keras.utils.set_random_seed(0)
+    _isan(folder / "isan")
+    _state_regularized(folder / "sr")
+    for name in ("GRU", "MinimalRNN"):
+        _jacobians(folder / name, name)
+    return folder
+
+
+def _isan(folder: Path) -> None:
+    text = datasets.text.python_documentation()[:20_000]
+    model = keras.Sequential(
+        [
+            keras.Input((25,), batch_size=32, dtype="int32"),
+            layers.ISAN(12, 27, return_sequences=True, stateful=True),
+            keras.layers.Dense(27),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    texts = [datasets.text.encode(TEXT), datasets.text.encode("an argument")]
+    model.fit(
+        datasets.Windows(text, 32, 25),
+        epochs=3,
+        shuffle=False,
+        verbose=0,
+        callbacks=[callbacks.Contributions(folder, texts, alphabet=ALPHABET)],
+    )
+
+
+def _state_regularized(folder: Path) -> None:
+    truth = automata.tomita(4)
+    words = ["".join(word) for n in range(7) for word in itertools.product("01", repeat=n)]
+    data = datasets.LabelledWords(tuple(words), np.array([truth.accepts(word) for word in words]), "01")
+    ids = data.ids(start=True)
+    embedding = automata.SymbolEmbedding("01", 4)
+    model = automata.Recognizer(
+        [keras.Input((None,), dtype="int32"), embedding, layers.SRGRU(8, 6, name="r"), keras.layers.Dense(1)]
+    )
+    model.compile(keras.optimizers.Adam(1e-2), keras.losses.BinaryCrossentropy(from_logits=True))
+    tokens = {0: "", 1: "<b>start</b>", 2: "0", 3: "1"}
+    watch = callbacks.TransitionProbabilities(folder, ids[-5:], tokens=tokens, validation=ids)
+    model.fit(
+        ids, data.labels.astype("float32"), 32, 3, verbose=0, callbacks=[callbacks.Automaton(folder, truth), watch]
+    )
+
+
+def _jacobians(folder: Path, kind: str) -> None:
+    layer = keras.layers.GRU(6) if kind == "GRU" else layers.MinimalRNN(6)
+    model = keras.Sequential([keras.Input((8, 3)), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(1e-2), "mse")
+    x = np.random.default_rng(0).normal(size=(32, 8, 3)).astype("float32")
+    watch = callbacks.JacobianHistograms(folder, x[:4], lags=(0, 5))
+    model.fit(x, x[:, 0, :1], 8, 3, verbose=0, callbacks=[watch])
+
+
+def tensorboard(folder: Path, fast: bool = False) -> program.TensorBoard:
+    """TensorBoard over a folder, with this plugin whether the package is installed or not."""
+    others = [plugin for plugin in default.get_plugins() if getattr(plugin, "__module__", "") != Loader.__module__]
+    board = program.TensorBoard([*others, Loader])
+    board.configure(
+        argv=[None],
+        logdir=str(folder),
+        port=0,
+        host="localhost",
+        load_fast="true" if fast else "false",
+        reload_interval=0.0 if not fast else 1.0,
+        reload_task="blocking" if not fast else "auto",
+    )
+    return board
+
+
+@functools.cache
+def served(folder: Path, fast: bool = False) -> str:
+    """The address of a TensorBoard that runs until the tests end."""
+    board = tensorboard(folder, fast)
+    server = board._make_server()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.get_url().rstrip("/")

@@ -1,0 +1,267 @@
+"""What the plugin serves: asked as its pages ask, over logs of real callbacks and over broken ones."""
+
+import functools
+import json
+import urllib.parse
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client
+
+from keras_interp_rnn import automata
+from tensorboard_plugins.interp_rnn import plugin, schema
+from tests.tensorboard_plugin import logs
+
+
+def plugin_over(folder):
+    multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={schema.PLUGIN: 0})
+    multiplexer.AddRunsFromDirectory(str(folder))
+    multiplexer.Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, str(folder))
+    return plugin.Plugin(base_plugin.TBContext(logdir=str(folder), data_provider=provider, multiplexer=multiplexer))
+
+
+@functools.cache
+def real():
+    return plugin_over(logs.written())
+
+
+def ask(served, path, **arguments):
+    address, _, _ = path.partition("?")
+    client = Client(served.get_plugin_apps()[address])
+    return client.get(f"{path}?{urllib.parse.urlencode(arguments)}")
+
+
+def get(served, path, **arguments):
+    response = ask(served, path, **arguments)
+    assert response.status_code == 200, response.get_data(as_text=True)
+    return json.loads(response.get_data())
+
+
+def cut(served, **arguments):
+    response = ask(served, "/slice", **arguments)
+    shape = [int(n) for n in response.headers["X-Shape"].split(",")]
+    return np.frombuffer(response.get_data(), "<f4").reshape(shape)
+
+
+class TestTags:
+    def test_every_run_and_tag_with_its_kind(self):
+        found = get(real(), "/tags")
+        kinds = {run: sorted({entry["kind"] for entry in tags}) for run, tags in found.items()}
+        assert kinds == {
+            "GRU/jacobians": ["jacobian"],
+            "MinimalRNN/jacobians": ["jacobian"],
+            "isan/contributions": ["contributions"],
+            "sr/automaton": ["automaton"],
+            "sr/transitions": ["transition_counts", "transition_probabilities"],
+        }
+
+    def test_no_logs_no_tags(self, tmp_path):
+        assert get(plugin_over(tmp_path), "/tags") == {}
+
+
+class TestSeries:
+    def test_an_automaton_at_every_step(self):
+        found = get(real(), "/series", run="sr/automaton", tag="interp_rnn/automaton")
+        assert found["kind"] == "automaton"
+        assert found["symbols"] == ["0", "1"]
+        assert found["steps"] == sorted(found["steps"])
+        assert len(found["steps"]) == len(found["automata"]) == 4
+        reference = automata.DFA(found["reference"]["transitions"], found["reference"]["accepting"], 0, "01")
+        assert reference == automata.tomita(4)
+        for table in found["automata"]:
+            assert {str(centroid) for centroid in table["centroids"]} <= set(found["positions"])
+            assert len(table["confidence"]) == len(table["transitions"])
+            assert 0 <= table["agreement"] <= 1
+
+    def test_percentiles_of_jacobians(self):
+        found = get(real(), "/series", run="GRU/jacobians", tag="interp_rnn/jacobian_percentiles")
+        assert found["lags"] == [0, 5]
+        values = np.array(found["percentiles"])
+        assert values.shape == (len(found["steps"]), 2, 101)
+        assert (np.diff(values, axis=-1) >= 0).all()
+
+    def test_large_tensors_come_in_slices(self):
+        found = get(real(), "/series", run="isan/contributions", tag="interp_rnn/contributions/text_0")
+        steps = len(logs.TEXT)
+        assert found["shapes"] == [[steps * (steps + 3) // 2 + 1, 27]] * len(found["steps"])
+        assert "".join(found["symbols"]) == logs.TEXT.replace(" ", "_")
+
+
+class TestSlices:
+    def test_contributions_of_a_target_sum_to_its_logits(self):
+        where = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
+        steps = get(real(), "/series", **where)["steps"]
+        size = len(logs.TEXT)
+        whole = cut(real(), **where, step=steps[-1])
+        assert whole.shape == (size + 1 + 27, size)
+        norms, logits = whole[: size + 1], whole[size + 1 :]
+        assert (np.tril(norms, -2) == 0).all()
+        for target in (1, 5, size):
+            terms = cut(real(), **where, step=steps[-1], index=target)
+            assert terms.shape == (target + 2, 27)
+            np.testing.assert_allclose(terms.sum(axis=0), logits[:, target - 1], rtol=1e-4, atol=1e-4)
+            lengths = np.linalg.norm(terms[:-1], axis=1)
+            np.testing.assert_allclose(lengths, norms[: target + 1, target - 1], rtol=1e-5)
+
+    def test_probabilities_of_a_sequence(self):
+        where = {"run": "sr/transitions", "tag": "interp_rnn/transition_probabilities"}
+        found = get(real(), "/series", **where)
+        alpha = cut(real(), **where, step=found["steps"][0], index=4)
+        assert alpha.shape == tuple(found["shapes"][0][1:])
+        there = ~np.isnan(alpha[:, 0])
+        np.testing.assert_allclose(alpha[there].sum(axis=1), 1, rtol=1e-5)
+        assert len(found["tokens"][4]) == len(alpha)
+
+    def test_counts_come_whole(self):
+        where = {"run": "sr/transitions", "tag": "interp_rnn/transition_counts"}
+        step = get(real(), "/series", **where)["steps"][-1]
+        assert cut(real(), **where, step=step).shape == (4, 6, 6)
+
+
+CONTRIBUTIONS = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
+
+
+class TestBadRequests:
+    @pytest.mark.parametrize(
+        ("path", "arguments", "status", "says"),
+        [
+            ("/series", {}, 400, "needs the argument run"),
+            ("/series", {"run": "isan/contributions"}, 400, "needs the argument tag"),
+            ("/series", {"run": "nowhere", "tag": "x"}, 404, "no tag 'x' of this plugin in the run 'nowhere'"),
+            ("/series", {"run": "../../etc", "tag": "passwd"}, 404, "no tag"),
+            ("/series", {"run": "isan/contributions", "tag": "keras"}, 404, "no tag"),
+            ("/slice", {**CONTRIBUTIONS, "step": "1.5"}, 400, "step must be an integer"),
+            ("/slice", {**CONTRIBUTIONS, "step": 1_000_000}, 404, "no step 1000000"),
+            ("/slice", {**CONTRIBUTIONS, "step": 0, "index": 25}, 400, r"index must lie in \[0, 24\]. Received: 25"),
+            ("/slice", {**CONTRIBUTIONS, "step": 0, "index": -1}, 400, "index must lie in"),
+            ("/slice", {"run": "GRU/jacobians", "tag": "interp_rnn/jacobian_percentiles", "step": 0}, 400, "no slices"),
+        ],
+    )
+    def test_each_is_told_what_is_wrong(self, path, arguments, status, says):
+        import re
+
+        from tensorboard import errors
+
+        kind = {400: errors.InvalidArgumentError, 404: errors.NotFoundError}[status]
+        with pytest.raises(kind) as caught:
+            ask(real(), path, **arguments)
+        assert caught.value.http_code == status
+        assert re.search(says, str(caught.value)), str(caught.value)
+
+    def test_only_files_of_the_list_are_served(self):
+        apps = real().get_plugin_apps()
+        assert {path for path in apps if "." in path} == {f"/{name}" for name in plugin.FILES}
+        for name, kind in plugin.FILES.items():
+            response = ask(real(), f"/{name}")
+            assert response.status_code == 200
+            assert response.headers["Content-Type"].startswith(kind)
+        assert sorted(path.name for path in plugin.STATIC.iterdir()) == sorted(plugin.FILES)
+
+
+def write(folder, tag, values, metadata, steps=(0,)):
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        for step in steps:
+            tf.summary.write(tag, values, step=step, metadata=metadata)
+
+
+class TestBrokenLogs:
+    def test_tags_of_another_version_or_kind_are_named_and_refused(self, tmp_path):
+        newer = schema.metadata("jacobian", lags=[0])
+        newer.plugin_data.content = json.dumps({"kind": "jacobian", "version": 99, "lags": [0]}).encode()
+        write(tmp_path / "a", "interp_rnn/newer", tf.zeros((1, 101)), newer)
+        foreign = schema.metadata("jacobian", lags=[0])
+        foreign.plugin_data.content = b"\x00 not JSON"
+        write(tmp_path / "b", "interp_rnn/foreign", tf.zeros((1, 101)), foreign)
+        served = plugin_over(tmp_path)
+        found = get(served, "/tags")
+        assert "Received: version 99" in found["a"][0]["error"]
+        assert "not described" in found["b"][0]["error"]
+        from tensorboard import errors
+
+        with pytest.raises(errors.InvalidArgumentError, match="version 99"):
+            ask(served, "/series", run="a", tag="interp_rnn/newer")
+
+    @pytest.mark.parametrize(
+        ("kind", "content", "values"),
+        [
+            ("jacobian", {"lags": [0, 5]}, np.zeros((3, 101), np.float32)),
+            ("jacobian", {"lags": [0]}, np.array("text")),
+            ("contributions", {"symbols": ["a"], "outputs": ["a"]}, np.zeros((4, 1), np.float32)),
+            ("transition_probabilities", {"tokens": []}, np.zeros((4, 1), np.float32)),
+            ("automaton", {"symbols": ["a"], "reference": None}, np.array("{not JSON")),
+            ("automaton", {"symbols": ["a"], "reference": None}, np.array("[]")),
+            (
+                "automaton",
+                {"symbols": ["a"], "reference": None},
+                np.array('{"transitions": [[7]], "accepting": [], "start": 0, "centroids": [0]}'),
+            ),
+            ("automaton", {"symbols": ["a"], "reference": None}, np.zeros((2, 2), np.float32)),
+        ],
+    )
+    def test_tensors_of_the_wrong_shape_are_left_out(self, tmp_path, kind, content, values):
+        write(tmp_path, "interp_rnn/x", tf.constant(values), schema.metadata(kind, **content))
+        found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/x")
+        assert found["steps"] == []
+
+    def test_numbers_that_are_none_become_null(self, tmp_path):
+        values = np.full((1, 101), np.nan, np.float32)
+        values[0, :50] = np.inf
+        write(tmp_path, "interp_rnn/jacobian_percentiles", values, schema.metadata("jacobian", lags=[0]))
+        found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/jacobian_percentiles")
+        assert found["percentiles"] == [[[None] * 101]]
+
+    def test_half_an_event_file_gives_what_is_whole(self, tmp_path):
+        write(tmp_path, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]), steps=range(3))
+        [file] = tmp_path.glob("events*")
+        file.write_bytes(file.read_bytes()[:-40])
+        assert get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"] == [0, 1]
+
+    def test_a_run_that_is_gone(self, tmp_path):
+        write(tmp_path / "a", "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
+        served = plugin_over(tmp_path)
+        get(served, "/series", run="a", tag="interp_rnn/j")
+        next((tmp_path / "a").glob("events*")).unlink()
+        assert get(served, "/series", run="a", tag="interp_rnn/j")["steps"] == [0]
+
+
+class TestMemory:
+    def test_what_is_kept_is_bounded_and_the_newest_stays(self, tmp_path, monkeypatch):
+        from tensorboard_plugins.interp_rnn import data
+
+        for run in "abc":
+            write(tmp_path / run, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
+        monkeypatch.setattr(data, "KEPT_BYTES", 101 * 4)
+        served = plugin_over(tmp_path)
+        for run in "abc":
+            get(served, "/series", run=run, tag="interp_rnn/j")
+        assert [key[1] for key in served._logs._kept] == ["c"]
+
+
+class TestLoader:
+    def test_more_steps_are_asked_for_unless_the_user_says(self):
+        class Flags:
+            samples_per_plugin = {}
+
+        plugin.Loader().fix_flags(Flags)
+        assert Flags.samples_per_plugin == {"interp_rnn": 200}
+        Flags.samples_per_plugin = {"interp_rnn": 7}
+        plugin.Loader().fix_flags(Flags)
+        assert Flags.samples_per_plugin == {"interp_rnn": 7}
+
+    def test_without_a_data_provider_there_is_no_plugin(self):
+        assert plugin.Loader().load(base_plugin.TBContext()) is None
+
+    def test_it_imports_neither_keras_nor_tensorflow(self):
+        import subprocess
+        import sys
+
+        code = (
+            "import sys, tensorboard_plugins.interp_rnn.plugin as p; "
+            "print([n for n in ('keras', 'tensorflow', 'keras_interp_rnn') if n in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"

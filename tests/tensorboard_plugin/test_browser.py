@@ -1,0 +1,295 @@
+"""The plugin in TensorBoard in Chromium: every view is opened, clicked and looked at."""
+
+import io
+import json
+import shutil
+import time
+import urllib.parse
+
+import numpy as np
+import pytest
+
+from tests.tensorboard_plugin import logs
+
+webdriver = pytest.importorskip("selenium.webdriver")
+PIL = pytest.importorskip("PIL.Image")
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromium-driver"),
+]
+
+
+class Tab:
+    """The plugin's tab in a browser of its own."""
+
+    def __init__(self, address, view="states"):
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1500,1200"):
+            options.add_argument(argument)
+        options.binary_location = CHROMIUM
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.address = address
+        self.open(view)
+
+    def open(self, view, **state):
+        query = urllib.parse.urlencode({"interp_rnn": json.dumps({"view": view, **state})})
+        self.driver.switch_to.default_content()
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.address}/?{query}#interp_rnn")
+        wait = WebDriverWait(self.driver, 60)
+        wait.until(lambda driver: self._enter())
+        wait.until(lambda driver: self.all(f"[data-view={view}][aria-selected=true]"))
+        self.settled()
+
+    def _enter(self):
+        self.driver.switch_to.default_content()
+        for frame in self.driver.find_elements(By.TAG_NAME, "iframe"):
+            if "interp_rnn" in (frame.get_attribute("src") or ""):
+                self.driver.switch_to.frame(frame)
+                return bool(self.all("nav button"))
+        return False
+
+    def settled(self):
+        WebDriverWait(self.driver, 30).until(lambda driver: not self.all(".loading, body[aria-busy=true]"))
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        return WebDriverWait(self.driver, 20).until(lambda driver: self.all(selector), selector)[0]
+
+    def view(self, name):
+        self.one(f"[data-view={name}]").click()
+        WebDriverWait(self.driver, 20).until(lambda driver: self.all(f"[data-view={name}][aria-selected=true]"))
+        WebDriverWait(self.driver, 20).until(lambda driver: self.all(".downloads, .empty, [role=alert]"))
+        self.settled()
+
+    def text(self):
+        return self.one("body").text
+
+    def pixels(self, selector):
+        """(height, width, 3) of an element, as it is drawn."""
+        image = PIL.open(io.BytesIO(self.one(selector).screenshot_as_png)).convert("RGB")
+        return np.asarray(image).astype(int)
+
+    def dark(self, on):
+        self.driver.execute_script("window.parent.document.body.classList.toggle('dark-mode', arguments[0])", on)
+        time.sleep(0.5)
+        self.settled()
+
+    def troubles(self):
+        """Errors, violations of the page's policy, and whatever our own files warn of."""
+        ours = ("Security Policy", "plugin/interp_rnn")
+        return [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE" or any(part in entry["message"] for part in ours)
+        ]
+
+    def close(self):
+        self.driver.quit()
+
+
+@pytest.fixture(scope="module")
+def tab():
+    opened = Tab(logs.served(logs.written()))
+    yield opened
+    opened.close()
+
+
+def drag(tab, slider, to):
+    tab.driver.execute_script(
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))", slider, to
+    )
+    time.sleep(0.3)
+
+
+def test_states(tab):
+    tab.open("states")
+    assert len(tab.all("figure svg g[data-state]")) >= 1
+    assert "Reference" in tab.text()
+    assert len(tab.all("svg .ring")) >= 3  # the reference has three accepting states
+    slider = tab.one("input.steps")
+    assert slider.get_attribute("max") == "3"
+    before = tab.one("output").text
+    drag(tab, slider, 0)
+    assert tab.one("output").text == "step 0" != before
+    tab.one("g[data-state]").click()
+    assert "Shortest word" in tab.text()
+    tab.one("svg .label").click()
+    assert " by " in tab.text().lower()
+    picture = tab.pixels("figure svg")
+    assert (picture.min(axis=2) < 100).sum() > 50  # ink
+    assert not tab.troubles()
+
+
+def test_states_keep_their_places_while_the_slider_moves(tab):
+    tab.open("states")
+    places = {}
+    for step in range(4):
+        drag(tab, tab.one("input.steps"), step)
+        for state in tab.one("figure").find_elements(By.CSS_SELECTOR, "g[data-state]"):
+            circle = state.find_element(By.TAG_NAME, "circle")
+            place = circle.get_attribute("cx"), circle.get_attribute("cy")
+            assert places.setdefault(state.get_attribute("data-state"), place) == place
+
+
+def test_arrow_keys_move_the_slider(tab):
+    tab.open("states")
+    drag(tab, tab.one("input.steps"), 2)
+    tab.one(".note").click()  # keys go where the reader has clicked
+    tab.one("body").send_keys(Keys.ARROW_LEFT)
+    assert tab.one("input.steps").get_attribute("value") == "1"
+    tab.one("body").send_keys(Keys.ARROW_RIGHT)
+    assert tab.one("input.steps").get_attribute("value") == "2"
+
+
+def test_transitions(tab):
+    tab.view("transitions")
+    cells = tab.all("rect.cell")
+    assert len(Select(tab.all("main select")[-1]).options) == 5
+    assert len(cells) == 6 * len(tab.all("p.text span"))
+    assert "after “" in cells[0].find_element(By.TAG_NAME, "title").get_attribute("textContent")
+    tab.all("svg .label")[3].click()
+    assert tab.all("svg .label")[3].text == "▸ 3"
+    assert not tab.troubles()
+
+
+def test_a_token_with_markup_is_text(tab):
+    tab.view("transitions")
+    assert "<b>start</b>" in tab.one("p.text").text
+    assert not tab.all("p.text b")
+
+
+def test_contributions(tab):
+    tab.view("contributions")
+    spans = tab.all("p.text span")
+    assert "".join(span.text for span in spans) == logs.TEXT.replace(" ", "_")
+    assert "After" in tab.text()
+    assert "%" in tab.text()
+    assert not tab.all(".now")
+    spans[-1].click()
+    assert "Without what is switched off" in tab.one(".now").text
+    assert tab.all("p.text span.off")
+    [button] = [button for button in tab.all("button") if button.text == "By words"]
+    button.click()
+    names = [text.text for text in tab.all("figure:last-of-type svg g text")]
+    assert any(name.endswith("return") for name in names), names
+    [everything] = [button for button in tab.all("button") if button.text == "All on"]
+    everything.click()
+    assert not tab.all(".now")
+    picture = tab.pixels("figure svg")
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 20  # shades
+    assert not tab.troubles()
+
+
+def test_switching_a_source_off_gives_what_the_backend_says(tab):
+    from tests.tensorboard_plugin.test_backend import cut, real
+
+    tab.open("contributions")
+    where = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
+    step = int(tab.one("output").text.split()[1])
+    terms = cut(real(), **where, step=step, index=len(logs.TEXT))
+    without = terms.sum(axis=0) - terms[3]
+    tab.all("p.text span")[2].click()
+    probabilities = np.exp(without - without.max())
+    probabilities /= probabilities.sum()
+    winner = int(probabilities.argmax())
+    name = "_" if winner == 0 else logs.ALPHABET[winner]
+    assert f"{name} {100 * probabilities[winner]:.1f} %" in tab.one(".now").text
+
+
+def test_jacobians(tab):
+    tab.view("jacobians")
+    assert len(tab.all("main figure figcaption")) >= 3
+    paths = tab.all(".side figure svg path")
+    assert len(paths) == 2 * 9
+    over = tab.all("fieldset input")
+    assert len(over) == 1
+    over[0].click()
+    WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all(".side figure svg path")) == 2 * 2 * 9)
+    colours = {path.get_attribute("stroke") for path in tab.all(".side figure svg path")}
+    assert len(colours) == 2
+    tab.all(".pick")[0].click()
+    assert "Distribution at step" in tab.text()
+    assert not tab.troubles()
+
+
+def test_dark_mode_turns_the_page_dark(tab):
+    for view in ("states", "transitions", "contributions", "jacobians"):
+        tab.view(view)
+        light = tab.pixels("body").mean()
+        tab.dark(True)
+        dark = tab.pixels("body").mean()
+        tab.dark(False)
+        assert light > 200 > 100 > dark
+    assert not tab.troubles()
+
+
+def test_the_address_keeps_what_is_looked_at(tab):
+    tab.open("contributions")
+    select = Select(tab.all(".controls select")[1])
+    select.select_by_index(1)
+    WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all("p.text span")) == len("an argument"))
+    tab.settled()
+    tab.driver.switch_to.default_content()
+    query = urllib.parse.urlparse(tab.driver.current_url).query
+    state = json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
+    tab.open(**state)
+    assert "".join(span.text for span in tab.all("p.text span")) == "an_argument"
+
+
+def test_numbers_and_drawings_are_saved(tab, tmp_path):
+    folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    for view in ("states", "transitions", "contributions", "jacobians"):
+        tab.open(view)
+        tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", folder)
+        for button in tab.all(".downloads button"):
+            button.click()
+            time.sleep(0.5)
+    found = {path.name: path for path in tmp_path.iterdir()}
+    names = ("automaton", "transitions", "contributions", "jacobians")
+    assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "csv")}
+    header, *rows = found["automaton.csv"].read_text().splitlines()
+    assert header == "step,from,symbol,to,confidence"
+    assert len(rows) >= 4
+    import xml.etree.ElementTree as ElementTree
+
+    for name in names:
+        root = ElementTree.fromstring(found[f"{name}.svg"].read_text())
+        assert root.tag.endswith("svg")
+
+
+def test_without_logs_the_page_says_how_to_write_them(tmp_path):
+    (tmp_path / "logs").mkdir()
+    opened = Tab(logs.served(tmp_path / "logs"))
+    try:
+        for view, callback in (
+            ("states", "Automaton"),
+            ("transitions", "TransitionProbabilities"),
+            ("contributions", "Contributions"),
+            ("jacobians", "JacobianHistograms"),
+        ):
+            opened.view(view)
+            assert f"callbacks.{callback}(" in opened.one("pre").text
+        assert not opened.troubles()
+    finally:
+        opened.close()
+
+
+def test_the_fast_loader_shows_the_same():
+    opened = Tab(logs.served(logs.written(), fast=True))
+    try:
+        for view in ("states", "transitions", "contributions", "jacobians"):
+            opened.view(view)
+            opened.one("figure svg")
+        assert not opened.troubles()
+    finally:
+        opened.close()
