@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import os
+import signal
+import subprocess
+import sys
 import tempfile
-import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import keras
@@ -77,26 +82,31 @@ def _jacobians(folder: Path, kind: str) -> None:
     model.fit(x, x[:, 0, :1], 8, 3, verbose=0, callbacks=[watch])
 
 
-def tensorboard(folder: Path, fast: bool = False) -> program.TensorBoard:
-    """TensorBoard over a folder, with this plugin whether the package is installed or not."""
+@contextlib.contextmanager
+def served(folder: Path, fast: bool = False) -> Iterator[str]:
+    """The address of a TensorBoard over a folder, in a process of its own."""
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "tests.tensorboard_plugin.logs", str(folder), "true" if fast else "false"]
+    process = subprocess.Popen(
+        command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        try:
+            yield next(line for line in process.stdout if line.startswith("http")).strip().rstrip("/")
+        finally:
+            process.terminate()
+
+
+def main(folder: str, fast: str) -> None:
+    """TensorBoard with this plugin, whether the package is installed or not, until it is terminated."""
     others = [plugin for plugin in default.get_plugins() if getattr(plugin, "__module__", "") != Loader.__module__]
     board = program.TensorBoard([*others, Loader])
-    board.configure(
-        argv=[None],
-        logdir=str(folder),
-        port=0,
-        host="localhost",
-        load_fast="true" if fast else "false",
-        reload_interval=0.0 if not fast else 1.0,
-        reload_task="blocking" if not fast else "auto",
-    )
-    return board
+    board.configure(argv=[None], logdir=folder, port=0, host="localhost", load_fast=fast, reload_interval=1.0)
+    print(board.launch(), flush=True)
+    signal.pause()
 
 
-@functools.cache
-def served(folder: Path, fast: bool = False) -> str:
-    """The address of a TensorBoard that runs until the tests end."""
-    board = tensorboard(folder, fast)
-    server = board._make_server()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server.get_url().rstrip("/")
+if __name__ == "__main__":
+    main(*sys.argv[1:])

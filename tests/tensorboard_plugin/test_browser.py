@@ -1,5 +1,6 @@
 """The plugin in TensorBoard in Chromium: every view is opened, clicked and looked at."""
 
+import contextlib
 import io
 import json
 import shutil
@@ -99,9 +100,8 @@ class Tab:
 
 @pytest.fixture(scope="module")
 def tab():
-    opened = Tab(logs.served(logs.written()))
-    yield opened
-    opened.close()
+    with logs.served(logs.written()) as address, contextlib.closing(Tab(address)) as opened:
+        yield opened
 
 
 def drag(tab, slider, to):
@@ -268,9 +268,7 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
 
 
 def test_without_logs_the_page_says_how_to_write_them(tmp_path):
-    (tmp_path / "logs").mkdir()
-    opened = Tab(logs.served(tmp_path / "logs"))
-    try:
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
         for view, callback in (
             ("states", "Automaton"),
             ("transitions", "TransitionProbabilities"),
@@ -280,16 +278,11 @@ def test_without_logs_the_page_says_how_to_write_them(tmp_path):
             opened.view(view)
             assert f"callbacks.{callback}(" in opened.one("pre").text
         assert not opened.troubles()
-    finally:
-        opened.close()
 
 
 def test_the_fast_loader_shows_the_same():
-    opened = Tab(logs.served(logs.written(), fast=True))
-    try:
+    with logs.served(logs.written(), fast=True) as address, contextlib.closing(Tab(address)) as opened:
         for view in ("states", "transitions", "contributions", "jacobians"):
             opened.view(view)
             opened.one("figure svg")
         assert not opened.troubles()
-    finally:
-        opened.close()
