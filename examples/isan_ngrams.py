@@ -25,7 +25,7 @@ ALPHABET = datasets.text.ALPHABET
 def main() -> None:
     parser = isan_text.arguments(__doc__.splitlines()[0], "isan_ngrams")
     parser.add_argument("--order", type=int, default=5, help="longest n-grams counted")
-    parser.add_argument("--symbols", type=int, default=100_000, help="of the test text")
+    parser.add_argument("--symbols", type=int, default=20_000, help="of the test text")
     args = parser.parse_args()
     try:
         model, (train, _, test) = isan_text.load(args)
@@ -43,7 +43,7 @@ def main() -> None:
     text, bits = test[: args.symbols], {}
     for order in range(1, args.order + 1):
         bits[f"{order}-gram"] = analysis.BackoffModel(train, order, len(ALPHABET)).bits(text)
-    bits["ISAN"] = analysis.timescales(model, text[:20_000], 0).whole
+    bits["ISAN"] = analysis.timescales(model, text, 0).whole
     print("Bits a character: " + ", ".join(f"{name} {value:.3f}" for name, value in bits.items()))
     record = {
         "experiment": "isan_ngrams",

@@ -48,7 +48,8 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records")),
     },
     "reproduce/isan_text.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses"))},
-    "reproduce": set(),
+    "reproduce/sections": {f"{OURS}.reproduce.sections"},
+    "reproduce": {f"{OURS}.reproduce.sections"},
 }
 
 

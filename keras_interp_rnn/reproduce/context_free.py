@@ -196,7 +196,7 @@ def train(
             }
             curve.append(point)
             say(f"length {limit}, step {point['step']}: loss {point['loss']:.4f}, validation error {wrong:.3f}")
-            if wrong < best:
+            if wrong < best and math.isfinite(point["loss"]):
                 best, kept = wrong, model.get_weights()
     model.set_weights(kept)
     return curve

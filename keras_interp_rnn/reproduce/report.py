@@ -7,390 +7,44 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import statistics
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-PAPER_TABLE_1 = {"8e4": 1.92, "3.2e5": 1.71, "1.28e6": 1.58}
-"""ISAN's row of table 1, text8 test bits per character by largest number of parameters (Foerster et al. 2017)."""
-
-LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
-
-TESTS = (
-    *("test_d1_10_l100", "test_d10_20_l100", "test_d10_20_l200", "test_d5_l200", "test_d10_l200", "test_d20_l1000"),
-    *("test_l100", "test_l200", "test_l500"),
-)
-"""In the order of the paper's tables 1 and 3."""
-
-PAPER_PARENTHESES = {
-    "large": {
-        "LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
-        "SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
-        "SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
-    },
-    "small": {
-        "LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
-        "SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
-        "SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
-    },
-}
-"""Table 1: error on each test set, in the order of the builder (Wang, Lawrence and Niepert 2022)."""
-
-PAPER_CENTROIDS = {
-    2: (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
-    5: (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
-    10: (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
-    50: (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
-}
-"""Table 2: SR-LSTM-P on the small data, by number of centroids."""
-
-PAPER_PALINDROMES = {
-    "LSTM": (0.312, 0.420, 0.477),
-    "LSTM-P": (0.284, 0.362, 0.415),
-    "SR-LSTM": (0.280, 0.360, 0.446),
-    "SR-LSTM-P": (0.105, 0.167, 0.298),
-}
-"""Table 3: error by largest length 100, 200, 500."""
+from keras_interp_rnn.reproduce.sections import isan, minimal_rnn, state_regularized
 
 HEAD = """# Results
 
 Generated from the records in this folder by `python -m keras_interp_rnn.reproduce.report`; not to be edited.
 """
 
-TEXT8 = """
-## ISAN on character text (Foerster et al. 2017, table 1)
-
-`examples/text8_isan.py`; test bits per character, lower is better. The paper's figures are for the whole text8
-(100 million characters) and ISAN's row of table 1. A figure from other data can be set beside them, not against them.
-
-| data | largest size | units | weights | test bits | validation bits | paper, text8 | characters read | minutes |
-|---|---|---|---|---|---|---|---|---|
-"""
-
-
-START = """
-## Jacobians at the initial point (Chen 2017, figure 4)
-
-`examples/jacobians_at_start.py`; singular values of dh_T/dx_{T-k}, all matrices orthogonal: median (10 % to 90 %).
-With inputs of standard deviation 1 they vanish fastest in the vanilla RNN and slowest in the MinimalRNN, the paper's
-order. It depends on the inputs: with a standard deviation of 0.3 the tanh of a vanilla RNN hardly saturates, its
-Jacobians stay nearly orthogonal, and at k = 25 its singular values are the largest.
-
-![histograms of singular values, inputs of standard deviation 1](figures/jacobians_at_start.png)
-
-| inputs' standard deviation | network | """
-
-RECOMMEND = """
-## Next-item recommendation (Chen 2017, section 3)
-
-`examples/recommend.py`; held-out last items, mean and standard deviation over the seeds; the least seconds of training
-of any seed, on a machine that others used too. The paper's own data, and its MAP@20 of 0.15, are not public. Most of
-the time goes into the embeddings and the sampled softmax, which all networks share, so that the MinimalRNN, whose own
-step takes half of the GRU's time (benchmarks/README.md), trains in some four fifths of its time, not in the paper's
-two thirds. A vanilla RNN does not fail here as in the paper, but stays behind.
-
-Singular values through training, figure 5 of the paper, on sasrec-Video (first seed). What the paper says of the GRU is
-seen here: the largest grow beyond 1 in some directions. What it says of the MinimalRNN is not: its largest singular
-values stay near 1, but at k = 10 its median vanishes within a thousand steps.
-
-![percentiles of singular values through training](figures/jacobians_in_training.png)
-
-| data | network | seeds | MAP@20 | recall@20 | NDCG@20 | least seconds |
-|---|---|---|---|---|---|---|
-"""
-
-TOMITA = """
-## Tomita's languages (Wang, Lawrence and Niepert 2022, section 5.1)
-
-`examples/tomita.py`: a state-regularized GRU is trained on all words of up to ten symbols, read as an automaton,
-compared with the true one ("exact" counts the seeds where both are the same), and certified: proved to judge every
-word, of any length, as the automaton does, at the temperature it is deployed with. Last but two: the highest
-temperature at which it is certified too, in units of the deployed one. The paper extracts the right automaton for the
-languages 1 to 4 and 7. Random long words have up to 1,000 symbols, half of them from the language.
-
-Extracted automata of the languages 2, 3 and 4, numbers are those of the centroids (figure 4 of the paper):
-
-![automaton of Tomita 2](figures/tomita-2.svg)
-![automaton of Tomita 3](figures/tomita-3.svg)
-![automaton of Tomita 4](figures/tomita-4.svg)
-
-| language | seeds | exact | certified | random long words right | temperature | attempts | median seconds |
-|---|---|---|---|---|---|---|---|
-"""
-
-TEMPERATURE = """
-## One network at several temperatures (Wang, Lawrence and Niepert 2022, figure 3)
-
-`examples/temperature.py`: a state-regularized GRU is trained on one of Tomita's languages at temperature 1, and run at
-others. "Least sure" is the least probability of a transition that its automaton takes; "words right" are 500 random
-words of up to twice the length trained on; "proved" is a certificate for all words. The automaton read off the network
-stays the right one far beyond the temperature at which the network stops to follow it.
-
-![probabilities of all centroids after each symbol, by temperature](figures/temperature.png)
-
-| language | seed | temperature | least sure | automaton exact | words right | proved |
-|---|---|---|---|---|---|---|
-"""
-
-COMPARE = """
-## Automata read off and automata learned by asking (Wang, Lawrence and Niepert 2022, section 5.1)
-
-`examples/compare_extraction.py`: a state-regularized GRU is read as an automaton, and AALpy's L* and KV, with three
-oracles that look for counterexamples, learn one by asking it, a plain GRU and a plain LSTM. Symbols: as many as the
-network had to read (for "exact", transitions asked for). Agreement: with the network, on 500 random words of up to
-100 symbols. Gave up: not done when the network had read as many symbols as was allowed, for a
-network that is no small automaton gives counterexamples without end.
-
-| language | network | method | states | seconds | symbols | agreement | true language |
-|---|---|---|---|---|---|---|---|
-"""
-
-PARENTHESES = """
-## Balanced parentheses (Wang, Lawrence and Niepert 2022, tables 1 and 2)
-
-`examples/balanced_parentheses.py`: networks of ten units are trained on strings of depth 1 to 5 and at most 100 symbols
-and stop where they do best on depth 6 to 10; errors on 1,000 strings of each depth d and length l, half of them
-balanced. Mean over the seeds, and least to greatest. A negative of `small` and `large` has half of its symbols drawn
-anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
-
-On `large` and `small` all networks extrapolate, LSTMs far better than in the paper: a string with half of its symbols
-drawn anew is hardly ever nearly balanced, and the longer it is the farther off, so that a rough count is enough. With
-negatives that are one symbol off, where the count must be exact, the paper's order appears.
-
-Hidden state and memory along one string (`examples/parentheses_states.py`, figure 5 of the paper). The LSTM counts in
-both. The hidden state of the SR-LSTM-P has two values, not yet closed and closed; one unit of its memory (red) is the
-count.
-
-![hidden state and memory of an LSTM](figures/parentheses-LSTM.png)
-![hidden state and memory of an SR-LSTM-P](figures/parentheses-SR-LSTM-P.png)
-
-"""
-
-PALINDROMES = """
-## Palindromes (Wang, Lawrence and Niepert 2022, table 3)
-
-`examples/palindromes.py`: w w^-1 over 26 letters; networks of ten units are trained on words of at most 100 letters.
-Errors on 1,000 words of at most so many letters, half of them palindromes, in the others half of the letters drawn
-anew. Mean over the seeds, and least to greatest.
-
-"""
-
-IMDB = """
-## IMDB reviews (Wang, Lawrence and Niepert 2022, table 4)
-
-`examples/imdb_sr_lstm.py`: a quick run of a small network, error on the 25,000 test reviews. The paper's SR-LSTM-P with
-k = 10 has 9.2 % (mixture), 11.1 % (soft_argmax) and 11.0 % (gumbel).
-
-| transition | k | units | epochs | seed | test error | centroids used |
-|---|---|---|---|---|---|---|
-"""
+SECTIONS = {
+    "isan_text8": isan.text8,
+    "isan_spectra": isan.spectra,
+    "isan_predictions": isan.predictions,
+    "isan_timescales": isan.timescales,
+    "isan_subspaces": isan.subspaces,
+    "isan_ngrams": isan.ngrams,
+    "isan_ablations": isan.ablations,
+    "jacobians_at_start": minimal_rnn.start,
+    "recommend": minimal_rnn.recommend,
+    "tomita": state_regularized.tomita,
+    "temperature": state_regularized.temperature,
+    "compare_extraction": state_regularized.compare,
+    "balanced_parentheses": state_regularized.parentheses,
+    "palindromes": state_regularized.palindromes,
+    "imdb": state_regularized.imdb,
+}
+"""Experiment of the records -> what is written of them, in the order of the report."""
 
 
 def results(records: list[dict[str, Any]]) -> str:
     """The whole report as Markdown."""
-    sections = {
-        "isan_text8": _text8,
-        "jacobians_at_start": _start,
-        "recommend": _recommend,
-        "tomita": _tomita,
-        "temperature": _temperature,
-        "compare_extraction": _compare,
-        "balanced_parentheses": _parentheses,
-        "palindromes": _palindromes,
-        "imdb": _imdb,
-    }
     parts = []
-    for experiment, section in sections.items():
+    for experiment, section in SECTIONS.items():
         of_this = [record for record in records if record["experiment"] == experiment]
         if of_this:
             parts.append(section(of_this))
     return HEAD + ("".join(parts) or "\nNo records yet.\n")
-
-
-def _text8(records: list[dict[str, Any]]) -> str:
-    records = sorted(records, key=lambda record: (record["data"]["name"], float(record["model"]["size"])))
-    heading = (
-        "\nRuns (Adam, the learning rate given here times the number of units, cosine decay, clipping by the global "
-        "norm, state carried across windows):\n\n"
-    )
-    return TEXT8 + "".join(map(_row, records)) + "\n" + _data(records) + heading + _runs(records, _text8_name)
-
-
-def _start(records: list[dict[str, Any]]) -> str:
-    records = sorted(records, key=lambda record: -record["protocol"]["scale"])
-    lags = records[0]["protocol"]["lags"]
-    lines = [" | ".join(f"k = {lag}" for lag in lags) + " |\n|" + "---|" * (len(lags) + 2) + "\n"]
-    for record in records:
-        for network, rows in record["result"].items():
-            cells = [f"{median:.2g} ({low:.1e} to {high:.1e})" for low, median, high in rows["p10_p50_p90"]]
-            lines.append(f"| {record['protocol']['scale']:g} | {network} | " + " | ".join(cells) + " |\n")
-    return (
-        START + "".join(lines) + "\nRuns:\n\n" + _runs(records, lambda record: f"scale {record['protocol']['scale']:g}")
-    )
-
-
-def _recommend(records: list[dict[str, Any]]) -> str:
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for record in records:
-        groups.setdefault((record["data"]["name"], record["model"]["layer"]), []).append(record)
-    lines = []
-    for (data, network), group in sorted(groups.items()):
-        cells = [_spread([record["result"][name] for record in group]) for name in ("map_20", "recall_20", "ndcg_20")]
-        seconds = min(record["result"]["seconds"] for record in group)
-        lines.append(f"| {data} | {network} | {len(group)} | " + " | ".join(cells) + f" | {seconds:.0f} |\n")
-    first = [group[0] for _, group in sorted(groups.items())]
-    return (
-        RECOMMEND
-        + "".join(lines)
-        + "\nRuns:\n\n"
-        + _runs(first, lambda record: f"{record['data']['name']}, {record['model']['layer']}")
-    )
-
-
-def _tomita(records: list[dict[str, Any]]) -> str:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(record["data"]["name"], []).append(record)
-    lines = []
-    for name, group in sorted(groups.items()):
-        found = [record["result"] for record in group]
-        ratios = [r["largest_temperature"] / r["temperature"] for r in found if r["certified"]]
-        lines.append(
-            f"| {name} | {len(found)} | {sum(r['exact'] for r in found)} | {sum(r['certified'] for r in found)} "
-            f"| {sum(r['long_agreeing'] for r in found)} of {sum(r['long_words'] for r in found)} "
-            f"| {f'{min(ratios):.2f} to {max(ratios):.2f}' if ratios else ''} "
-            f"| {max(r['attempts'] for r in found)} at most | {statistics.median(r['seconds'] for r in found):.0f} |\n"
-        )
-    first = [group[0] for _, group in sorted(groups.items())]
-    return TOMITA + "".join(lines) + "\nRuns:\n\n" + _runs(first, lambda record: record["data"]["name"])
-
-
-def _temperature(records: list[dict[str, Any]]) -> str:
-    lines = []
-    for record in records:
-        for row in record["result"]["temperatures"]:
-            yes = {True: "yes", False: "no"}
-            lines.append(
-                f"| {record['data']['name']} | {record['model']['seed']} | {row['temperature']:g} | {row['least']:.4f} "
-                f"| {yes[row['exact']]} | {row['right']:.1%} | {yes[row['certified']]} |\n"
-            )
-    return TEMPERATURE + "".join(lines) + "\nRuns:\n\n" + _runs(records, lambda record: record["data"]["name"])
-
-
-def _compare(records: list[dict[str, Any]]) -> str:
-    lines = []
-    for record in records:
-        for row in record["result"]["rows"]:
-            found = "gave up | | "
-            said = " | | |"
-            if row["states"] is not None:
-                found = f"{row['states']} | {row['seconds']:.2f} | "
-                said = f" | {row['agreement']:.1%} | {'yes' if row['true'] else 'no'} |"
-            lines.append(
-                f"| {record['data']['name']} | {row['network']} | {row['method']} | {found}{row['read']:,}{said}\n"
-            )
-    return COMPARE + "".join(lines) + "\nRuns:\n\n" + _runs(records, lambda record: record["data"]["name"])
-
-
-def _parentheses(records: list[dict[str, Any]]) -> str:
-    return PARENTHESES + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
-
-
-def _palindromes(records: list[dict[str, Any]]) -> str:
-    return PALINDROMES + _errors(records, {"large": PAPER_PALINDROMES}, {})
-
-
-def _errors(
-    records: list[dict[str, Any]],
-    paper: Mapping[str, Mapping[str, Sequence[float]]],
-    by_centroids: Mapping[int, Sequence[float]],
-) -> str:
-    """A table for each set of words: a row for each network and number of centroids, the paper's beside it."""
-    tests = sorted(records[0]["result"]["errors"], key=TESTS.index)
-    groups: dict[str, dict[tuple[int, str, int], list[dict[str, Any]]]] = {}
-    for record in records:
-        kind, k = record["model"]["layer"], record["protocol"]["centroids"]
-        of_words = groups.setdefault(record["data"]["config"], {})
-        of_words.setdefault((LSTMS.index(kind), kind, k), []).append(record)
-    parts = []
-    for config, networks in sorted(groups.items()):
-        names = [re.sub(r"^test_", "", test).replace("_", " ") for test in tests]
-        first = next(iter(networks.values()))[0]["data"]
-        parts.append(
-            f"`{config}`, {first['words']:,} words for training, {first['positives']:,} of them in the language:\n\n"
-            f"| network | k | seeds | median minutes | {' | '.join(names)} |\n|{'---|' * (len(tests) + 4)}\n"
-        )
-        for (_, kind, k), group in sorted(networks.items()):
-            minutes = statistics.median(record["result"]["seconds"] for record in group) / 60
-            cells = [_percent([record["result"]["errors"][test] for record in group]) for test in tests]
-            parts.append(f"| {kind} | {k or ''} | {len(group)} | {minutes:.1f} | {' | '.join(cells)} |\n")
-            said = paper.get(config, {}).get(kind) if k in (0, 5) else None
-            if config == "small" and kind == "SR-LSTM-P":
-                said = by_centroids.get(k, said)
-            if said is not None:
-                parts.append(f"| *the paper's* | {k or ''} | | | {' | '.join(f'*{error:.1%}*' for error in said)} |\n")
-        parts.append("\n")
-    runs = [group[0] for networks in groups.values() for group in networks.values()]
-    return "".join(parts) + "Runs:\n\n" + _runs(runs, lambda r: f"{r['data']['config']}, {r['model']['layer']}")
-
-
-def _percent(errors: list[float]) -> str:
-    spread = f" ({min(errors):.1%} to {max(errors):.1%})" if len(errors) > 1 else ""
-    return f"{statistics.mean(errors):.1%}{spread}"
-
-
-def _imdb(records: list[dict[str, Any]]) -> str:
-    lines = []
-    for record in records:
-        how, result = record["protocol"], record["result"]
-        lines.append(
-            f"| {how['transition']} | {how['centroids']} | {how['units']} | {how['epochs']} | {how['seed']} "
-            f"| {result['test_error']:.1%} | {result['centroids_used']} |\n"
-        )
-    return IMDB + "".join(lines) + "\nRuns:\n\n" + _runs(records, lambda record: record["protocol"]["transition"])
-
-
-def _spread(values: list[float]) -> str:
-    return f"{statistics.mean(values):.4f} ± {statistics.stdev(values) if len(values) > 1 else 0:.4f}"
-
-
-def _text8_name(record: dict[str, Any]) -> str:
-    return f"{record['data']['name']}, {record['model']['size']}"
-
-
-def _row(record: dict[str, Any]) -> str:
-    model, result = record["model"], record["result"]
-    return (
-        f"| {record['data']['name']} | {model['size']} | {model['units']} | {model['parameters']:,} "
-        f"| {result['test_bits']:.3f} | {result['validation_bits']:.3f} | {PAPER_TABLE_1.get(model['size'], '')} "
-        f"| {result['characters'] / 1e6:,.0f} M | {result['seconds'] / 60:.0f} |\n"
-    )
-
-
-def _data(records: list[dict[str, Any]]) -> str:
-    """One line per text, so that no figure is taken for one of another text."""
-    texts = {record["data"]["name"]: record["data"] for record in records}
-    lines = [
-        f"- **{name}**: {text['characters']:,} characters in all, split 90/5/5, sha256 of the text "
-        f"`{text['text_sha256'][:16]}…`. {'This is text8.' if text['whole_text8'] else 'Not the whole text8.'}\n"
-        for name, text in sorted(texts.items())
-    ]
-    return "Data:\n\n" + "".join(lines)
-
-
-def _runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str]) -> str:
-    lines = []
-    for record in records:
-        where, how = record["environment"], record["protocol"]
-        settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sorted(how.items()))
-        versions = ", ".join(f"{package} {version}" for package, version in sorted(where["versions"].items()))
-        lines.append(
-            f"- {name(record)}: {where['date']}, commit `{where['commit']}`, "
-            f"{where['hardware']}, Python {where['python']}, {versions}; {settings}.\n"
-        )
-    return "".join(lines)
 
 
 def read(folder: Path) -> list[dict[str, Any]]:

@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 
@@ -67,6 +68,207 @@ def test_recommenders_are_averaged_over_their_seeds():
 
     text = report.results([of_seed(0, 0.1), of_seed(1, 0.2)])
     assert "| video | GRU | 2 | 0.1500 ± 0.0707 | 0.3000 ± 0.1414 | 0.1500 ± 0.0707 | 100 |" in text
+
+
+def tables(text):
+    """The cells of every table, row by row, all rows as long as the first; the rule below it left out."""
+    found = []
+    for above, line in itertools.pairwise(["", *text.splitlines()]):
+        if not line.startswith("|"):
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not above.startswith("|"):
+            found.append([])
+        found[-1].append(cells)
+    for table in found:
+        assert {len(row) for row in table} == {len(table[0])}
+        assert set(table.pop(1)) == {"---"}
+    return found
+
+
+def test_temperatures_of_a_network_stand_one_below_the_other():
+    def row(temperature, least, exact, right, certified):
+        return {"temperature": temperature, "least": least, "exact": exact, "right": right, "certified": certified}
+
+    given = {
+        "experiment": "temperature",
+        "data": {"name": "Tomita 4"},
+        "model": {"seed": 3},
+        "protocol": {"centroids": 10, "longest": 7},
+        "result": {"temperatures": [row(0.5, 0.99996, True, 1.0, True), row(10.0, 0.13579, True, 0.874, False)]},
+        "environment": {**records.environment(), "commit": "c0ffee"},
+    }
+    last = {**given, "data": {"name": "Tomita 7"}, "result": {"temperatures": [row(2.0, 0.5, False, 0.25, False)]}}
+    text = report.results([given, last])
+    [[head, *rows]] = tables(text)
+    assert head == ["language", "seed", "temperature", "least sure", "automaton exact", "words right", "proved"]
+    assert rows == [
+        ["Tomita 4", "3", "0.5", "1.0000", "yes", "100.0%", "yes"],
+        ["Tomita 4", "3", "10", "0.1358", "yes", "87.4%", "no"],
+        ["Tomita 7", "3", "2", "0.5000", "no", "25.0%", "no"],
+    ]
+    runs = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [line.split(":")[0] for line in runs] == ["- Tomita 4", "- Tomita 7"]
+    assert all("commit `c0ffee`" in line and "; centroids 10, longest 7." in line for line in runs)
+
+
+def test_extractions_stand_by_network_and_method_and_those_that_gave_up_have_no_automaton():
+    names = ("network", "method", "states", "seconds", "read", "agreement", "true")
+    rows = [
+        ("SR-GRU", "exact", 4, 0.0316, 8, 1.0, True),
+        ("GRU", "L*, W-method", 1234, 56.789, 19_876, 0.876, False),
+        ("GRU", "KV, words", None, None, 20_000, None, None),
+    ]
+    given = {
+        "experiment": "compare_extraction",
+        "data": {"name": "Tomita 4"},
+        "protocol": {"most": 20_000},
+        "result": {"rows": [dict(zip(names, row, strict=True)) for row in rows]},
+        "environment": records.environment(),
+    }
+    text = report.results([given])
+    [[head, *found]] = tables(text)
+    assert head == "language network method states seconds symbols agreement".split() + ["true language"]
+    assert found == [
+        ["Tomita 4", "SR-GRU", "exact", "4", "0.03", "8", "100.0%", "yes"],
+        ["Tomita 4", "GRU", "L*, W-method", "1234", "56.79", "19,876", "87.6%", "no"],
+        ["Tomita 4", "GRU", "KV, words", "gave up", "", "20,000", "", ""],
+    ]
+    assert "- Tomita 4: " in text
+    assert "; most 20000." in text
+
+
+PARENTHESES = {
+    "test_d1_10_l100": 0.011,
+    "test_d10_20_l100": 0.022,
+    "test_d10_20_l200": 0.033,
+    "test_d5_l200": 0.044,
+    "test_d10_l200": 0.055,
+    "test_d20_l1000": 0.066,
+}
+PALINDROMES = {"test_l100": 0.011, "test_l200": 0.022, "test_l500": 0.033}
+
+
+def context_free(kind, k=0, config="small", seed=0, seconds=90, plus=0.0, errors=PARENTHESES):
+    """A record; the errors, `plus` so much, in an order that is not the report's."""
+    return {
+        "experiment": "palindromes" if errors is PALINDROMES else "balanced_parentheses",
+        "data": {"config": config, "words": 1286, "positives": 601},
+        "model": {"layer": kind, "seed": seed, "parameters": 99},
+        "protocol": {"units": 10, "centroids": k, "passes": 2},
+        "result": {
+            "errors": {name: errors[name] + plus for name in sorted(errors, reverse=True)},
+            "validation_error": 0.25,
+            "seconds": seconds,
+        },
+        "environment": records.environment(),
+    }
+
+
+def percents(values, how="{}"):
+    return [how.format(f"{value}%") for value in values.split()]
+
+
+@pytest.mark.parametrize("errors", [PARENTHESES, PALINDROMES], ids=["parentheses", "palindromes"])
+def test_errors_stand_in_the_order_of_the_papers_tables(errors):
+    [[head, row]] = tables(report.results([context_free("LSTM-P", config="small_near", errors=errors)]))
+    names = ["d1 10 l100", "d10 20 l100", "d10 20 l200", "d5 l200", "d10 l200", "d20 l1000"]
+    if errors is PALINDROMES:
+        names = ["l100", "l200", "l500"]
+    assert head == ["network", "k", "seeds", "median minutes", *names]
+    assert row == ["LSTM-P", "", "1", "1.5", *percents("1.1 2.2 3.3 4.4 5.5 6.6")[: len(names)]]
+
+
+def test_errors_have_their_mean_and_range_over_the_seeds():
+    seconds, plus = (60, 240, 90), (0.0, 0.03, 0.006)
+    given = [context_free("LSTM", seed=i, seconds=seconds[i], plus=plus[i], errors=PALINDROMES) for i in range(3)]
+    text = report.results(given)
+    [[_, row]] = tables(text)
+    assert row == ["LSTM", "", "3", "1.5", "2.3% (1.1% to 4.1%)", "3.4% (2.2% to 5.2%)", "4.5% (3.3% to 6.3%)"]
+    assert text.count("- small, LSTM: ") == 1
+
+
+def test_every_set_of_words_has_its_table_with_the_networks_in_order():
+    kinds = [("SR-LSTM-P", 50), ("SR-LSTM-P", 2), ("SR-LSTM", 10), ("LSTM-P", 0), ("LSTM", 0)]
+    given = [context_free(kind, k, config) for config in ("small_near", "large_near") for kind, k in kinds]
+    given[0]["data"].update(words=12_345, positives=6_789)
+    text = report.results(given)
+    for _, *rows in tables(text):
+        assert [row[:2] for row in rows] == [[kind, str(k or "")] for kind, k in reversed(kinds)]
+    titles = [line for line in text.splitlines() if line.startswith("`") and line.endswith(":")]
+    assert titles == [
+        "`large_near`, 1,286 words for training, 601 of them in the language:",
+        "`small_near`, 12,345 words for training, 6,789 of them in the language:",
+    ]
+    assert len([line for line in text.splitlines() if line.startswith("- ")]) == len(given)
+    assert "- large_near, SR-LSTM-P: " in text
+    assert "; centroids 50, passes 2, units 10." in text
+
+
+# Tables 1, 2 and 3 of Wang, Lawrence and Niepert, 2022.
+SAID = {
+    ("large", "LSTM", 0): "0.5 33.4 34.1 0.2 20.7 54.3",
+    ("large", "LSTM-P", 0): None,
+    ("large", "SR-LSTM", 5): "3.8 25.5 31.3 4.4 22.7 54.0",
+    ("large", "SR-LSTM", 10): None,
+    ("large", "SR-LSTM-P", 2): None,
+    ("large", "SR-LSTM-P", 5): "0.0 0.1 0.3 0.0 0.4 2.0",
+    ("large", "SR-LSTM-P", 50): None,
+    ("small", "LSTM", 0): "6.8 47.2 47.9 4.2 40.9 51.9",
+    ("small", "LSTM-P", 0): None,
+    ("small", "SR-LSTM", 2): None,
+    ("small", "SR-LSTM", 5): "3.7 34.7 35.2 2.8 27.9 50.8",
+    ("small", "SR-LSTM-P", 2): "1.9 9.6 9.7 1.4 3.8 39.9",
+    ("small", "SR-LSTM-P", 5): "1.7 18.9 19.6 1.5 13.8 38.0",
+    ("small", "SR-LSTM-P", 7): None,
+    ("small", "SR-LSTM-P", 10): "2.1 20.5 21.3 1.2 15.4 43.2",
+    ("small", "SR-LSTM-P", 50): "3.4 19.2 19.1 4.7 12.8 41.0",
+    **dict.fromkeys(itertools.product(["large_near"], ["LSTM", "SR-LSTM-P"], [0, 5])),
+    **dict.fromkeys(itertools.product(["small_near"], ["SR-LSTM-P"], [2, 5, 10, 50])),
+}
+SAID_OF_PALINDROMES = {
+    ("large", "LSTM", 0): "31.2 42.0 47.7",
+    ("large", "LSTM-P", 0): "28.4 36.2 41.5",
+    ("large", "SR-LSTM", 5): "28.0 36.0 44.6",
+    ("large", "SR-LSTM-P", 2): None,
+    ("large", "SR-LSTM-P", 5): "10.5 16.7 29.8",
+    ("small", "LSTM", 0): None,
+    ("small", "SR-LSTM-P", 2): None,
+    ("small", "SR-LSTM-P", 5): None,
+}
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [(PARENTHESES, SAID), (PALINDROMES, SAID_OF_PALINDROMES)],
+    ids=["parentheses", "palindromes"],
+)
+def test_the_papers_figures_stand_beside_what_they_belong_to_and_nothing_else(errors, said):
+    for (config, kind, k), figures in said.items():
+        [[_, row, *paper]] = tables(report.results([context_free(kind, k, config, errors=errors)]))
+        assert row[:3] == [kind, str(k or ""), "1"]
+        expected = [["*the paper's*", str(k or ""), "", "", *percents(figures, "*{}*")]] if figures else []
+        assert paper == expected, (config, kind, k)
+
+
+def test_the_papers_row_follows_its_network():
+    given = [context_free("SR-LSTM-P", k) for k in (50, 7, 5, 2, 10)] + [context_free("LSTM")]
+    [[_, *rows]] = tables(report.results(given))
+    beside = {"LSTM", "2", "5", "10", "50"}
+    expected = []
+    for kind, k in (("LSTM", ""), *(("SR-LSTM-P", str(k)) for k in (2, 5, 7, 10, 50))):
+        expected.append((kind, k))
+        expected += [("*the paper's*", k)] * bool({kind, k} & beside)
+    assert [(row[0], row[1]) for row in rows] == expected
+
+
+def test_sections_stand_in_one_order_whatever_the_order_of_the_records():
+    given = [context_free("LSTM", errors=PALINDROMES), context_free("LSTM"), record()]
+    for order in itertools.permutations(given):
+        text = report.results(list(order))
+        found = [text.index(title) for title in ("## ISAN on", "## Balanced parentheses", "## Palindromes")]
+        assert found == sorted(found)
+        assert text.count("\n## ") == 3
 
 
 def test_a_record_is_written_whole_or_not_at_all(tmp_path):

@@ -1,0 +1,197 @@
+"""The report's sections on input-switched affine networks (Foerster et al., ICML 2017)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_interp_rnn.reproduce.sections.common import runs
+
+PAPER_TABLE_1 = {"8e4": 1.92, "3.2e5": 1.71, "1.28e6": 1.58}
+"""ISAN's row of table 1, text8 test bits per character by largest number of parameters (Foerster et al. 2017)."""
+
+TEXT8 = """
+## ISAN on character text (Foerster et al. 2017, table 1)
+
+`examples/text8_isan.py`; test bits per character, lower is better. The paper's figures are for the whole text8
+(100 million characters) and ISAN's row of table 1. A figure from other data can be set beside them, not against them.
+
+| data | largest size | units | weights | test bits | validation bits | paper, text8 | characters read | minutes |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+READING = """
+## Reading an ISAN (Foerster et al. 2017, sections 3.1 and 3.3 to 3.6)
+
+Figures 1 to 8 of the paper, each by one script, from one model. What the paper says of its own model is beside the
+figures, in italics.
+
+"""
+
+ABLATIONS = """
+## What makes an ISAN work (Foerster et al. 2017, section 3.1)
+
+`examples/isan_ablations.py`: test bits per character of networks trained for as many steps on the same text. The
+paper's figures are for fully trained networks on text8.
+
+| text | network | units | weights | steps | test bits | paper, text8 |
+|---|---|---|---|---|---|---|
+"""
+
+PAPER_ABLATIONS = {
+    "naive Bayes": "3.3",
+    "linear, linear readout": "3.1",
+    "linear, nonlinear readout": "2.15",
+    "ISAN without biases": "about unigrams (version 1)",
+    "ISAN": "1.58 (216 units)",
+}
+
+
+def text8(records: list[dict[str, Any]]) -> str:
+    """Table 1, from `examples/text8_isan.py`."""
+    records = sorted(records, key=lambda record: (record["data"]["name"], float(record["model"]["size"])))
+    heading = (
+        "\nRuns (Adam, the learning rate given here times the number of units, cosine decay, clipping by the global "
+        "norm, state carried across windows):\n\n"
+    )
+    return TEXT8 + "".join(map(_row, records)) + "\n" + _data(records) + heading + runs(records, _text8_name)
+
+
+def _row(record: dict[str, Any]) -> str:
+    model, result = record["model"], record["result"]
+    return (
+        f"| {record['data']['name']} | {model['size']} | {model['units']} | {model['parameters']:,} "
+        f"| {result['test_bits']:.3f} | {result['validation_bits']:.3f} | {PAPER_TABLE_1.get(model['size'], '')} "
+        f"| {result['characters'] / 1e6:,.0f} M | {result['seconds'] / 60:.0f} |\n"
+    )
+
+
+def _text8_name(record: dict[str, Any]) -> str:
+    return f"{record['data']['name']}, {record['model']['size']}"
+
+
+def _data(records: list[dict[str, Any]]) -> str:
+    """One line per text, so that no figure is taken for one of another text."""
+    texts = {record["data"]["name"]: record["data"] for record in records}
+    lines = [
+        f"- **{name}**: {text['characters']:,} characters in all, split 90/5/5, sha256 of the text "
+        f"`{text['text_sha256'][:16]}…`. {'This is text8.' if text['whole_text8'] else 'Not the whole text8.'}\n"
+        for name, text in sorted(texts.items())
+    ]
+    return "Data:\n\n" + "".join(lines)
+
+
+def spectra(records: list[dict[str, Any]]) -> str:
+    """Figure 1."""
+    lines = []
+    for record in records:
+        for row in record["result"]["networks"]:
+            counts = " | ".join(f"{n} ({n / row['units']:.0%})" for n in row["directions"])
+            lines.append(f"| {row['network']} | {counts} |\n")
+    return (
+        READING
+        + "Variance of states along their principal directions, `examples/isan_spectra.py`: *the ISAN's spectrum is "
+        "flatter than those of vanilla RNNs and GRUs.* Directions that explain a share of the variance, of all:\n\n"
+        "![explained variance](figures/isan-1.png)\n\n| network | 50 % | 90 % | 99 % |\n|---|---|---|---|\n"
+        + "".join(lines)
+        + "\nRuns:\n\n"
+        + runs(records, lambda record: record["data"]["name"])
+    )
+
+
+def predictions(records: list[dict[str, Any]]) -> str:
+    """Figures 2, 3 and 5."""
+    parts = []
+    for record in records:
+        result, prompt = record["result"], record["protocol"]["prompt"]
+        without = "; ".join(f"without `{row['word']}` `{row['says']}`" for row in result["without"])
+        decided = ", ".join(
+            f"`{text.strip()}` → `{said}` (else `{'_' if other == ' ' else other}`)"
+            for text, said, other in result["decided"][:8]
+        )
+        parts.append(
+            f"\nPredictions taken apart, `examples/isan_predictions.py`. After `{prompt}` comes `{result['winner']}` "
+            f"before `{result['runner_up']}`; {without}. *In the paper, 'annual' turns 'reverse' into 'revenue'.* The "
+            f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the validation text "
+            f"where the first word decides, found by search: {decided}.\n\n"
+            "![the stack of contributions](figures/isan-2.png)\n![one prediction](figures/isan-3.png)\n"
+            "![contributions of words](figures/isan-5.png)\n\nRuns:\n\n"
+        )
+        parts.append(runs([record], lambda record: record["data"]["name"]))
+    return "".join(parts)
+
+
+def timescales(records: list[dict[str, Any]]) -> str:
+    """Figure 4."""
+    parts = []
+    for record in records:
+        result = record["result"]
+        fast, slow = result["scales"]
+        history = ", ".join(
+            f"{n}: {bits:.2f}" for n, bits in sorted(result["history"].items(), key=lambda x: int(x[0]))
+        )
+        only = ", ".join(f"{bits:.2f}" for bits in result["median_only"][:8])
+        parts.append(
+            "\nTimescales, `examples/isan_timescales.py`. *Contributions decay on two exponential scales, a faster one "
+            f"for the first ten or so characters.* Here: {fast:.1f} and {slow:.1f} characters; the fit is off by "
+            f"{result['error']:.1%}, a single exponential by {result['error_of_one']:.0%}. *Prediction improves "
+            "rapidly up to ten characters of history and then saturates.* Bits by characters of history: "
+            f"{history}, all: {result['whole']:.2f}. *With nothing but the last space, less than 1 bit from the fourth "
+            f"letter on.* Not so here: medians of {only} at positions 1 to 8. Without the last space alone, the "
+            f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}.\n\n![timescales](figures/isan-4.png)\n\nRuns:\n\n"
+        )
+        parts.append(runs([record], lambda record: record["data"]["name"]))
+    return "".join(parts)
+
+
+def subspaces(records: list[dict[str, Any]]) -> str:
+    """Figures 6 and 7."""
+    parts = []
+    for record in records:
+        rows = "".join(
+            f"| {row['part']} | {row['correlation']:+.2f} | {' | '.join(f'{c:+.2f}' for c in row['cosines'])} |\n"
+            for row in record["result"]["parts"]
+        )
+        parts.append(
+            "\nSubspaces, `examples/isan_subspaces.py`. *The norms of the biases follow the letters' log probability, "
+            "by their part in the computational subspace alone.* Here they follow it in both. *Vowels and consonants "
+            "form two blocks, in the readout subspace alone.* So it is here.\n\n"
+            "![norms of the biases](figures/isan-6.png)\n![cosines of the biases](figures/isan-7.png)\n\n"
+            "| | norm with log p | cosine within vowels | within consonants | across |\n|---|---|---|---|---|\n"
+            f"{rows}\nRuns:\n\n"
+        )
+        parts.append(runs([record], lambda record: record["data"]["name"]))
+    return "".join(parts)
+
+
+def ngrams(records: list[dict[str, Any]]) -> str:
+    """Figure 8."""
+    parts = []
+    for record in records:
+        result = record["result"]
+        bits = ", ".join(f"{name} {value:.3f}" for name, value in sorted(result["bits"].items()))
+        parts.append(
+            "\nn-grams, `examples/isan_ngrams.py`. *The readout's bias gives the unigrams, the biases' readout the "
+            f"bigrams.* Correlation with the counts: unigrams {result['unigram_correlation']:.2f}; bigrams "
+            f"{result['bigram_correlation']:.2f} on average, where unigrams have {result['unigram_baseline']:.2f}; "
+            f"better than those for {result['better']} of 27 letters. Bits a character, of back-off models too, on "
+            f"{record['protocol']['symbols']:,} characters of the test text: {bits}.\n\n"
+            "![n-grams](figures/isan-8.png)\n\nRuns:\n\n"
+        )
+        parts.append(runs([record], lambda record: record["data"]["name"]))
+    return "".join(parts)
+
+
+def ablations(records: list[dict[str, Any]]) -> str:
+    """What is left without biases, switching, or both."""
+    lines = []
+    for text in sorted({record["data"]["name"] for record in records}):
+        group = [record for record in records if record["data"]["name"] == text]
+        for name, bits in group[0]["result"]["counted"].items():
+            lines.append(f"| {text} | {name} | | | | {bits:.3f} | {PAPER_ABLATIONS.get(name, '')} |\n")
+        for record in sorted(group, key=lambda record: -record["result"]["test_bits"]):
+            name, how = record["model"]["layer"], record["protocol"]
+            lines.append(
+                f"| {text} | {name} | {how['units']} | {record['model']['parameters']:,} | {how['steps']:,} "
+                f"| {record['result']['test_bits']:.3f} | {PAPER_ABLATIONS.get(name, '')} |\n"
+            )
+    return ABLATIONS + "".join(lines) + "\nRuns:\n\n" + runs(records[:1], lambda record: record["data"]["name"])

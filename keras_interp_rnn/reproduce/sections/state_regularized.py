@@ -1,0 +1,243 @@
+"""The report's sections on state-regularized networks (Wang, Lawrence and Niepert, 2022)."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_interp_rnn.reproduce.sections.common import runs
+
+LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+
+TESTS = (
+    *("test_d1_10_l100", "test_d10_20_l100", "test_d10_20_l200", "test_d5_l200", "test_d10_l200", "test_d20_l1000"),
+    *("test_l100", "test_l200", "test_l500"),
+)
+"""In the order of the paper's tables 1 and 3."""
+
+PAPER_PARENTHESES = {
+    "large": {
+        "LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
+        "SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
+        "SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
+    },
+    "small": {
+        "LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
+        "SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
+        "SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+    },
+}
+"""Table 1: error on each test set, in the order of the builder (Wang, Lawrence and Niepert 2022)."""
+
+PAPER_CENTROIDS = {
+    2: (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
+    5: (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+    10: (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
+    50: (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
+}
+"""Table 2: SR-LSTM-P on the small data, by number of centroids."""
+
+PAPER_PALINDROMES = {
+    "LSTM": (0.312, 0.420, 0.477),
+    "LSTM-P": (0.284, 0.362, 0.415),
+    "SR-LSTM": (0.280, 0.360, 0.446),
+    "SR-LSTM-P": (0.105, 0.167, 0.298),
+}
+"""Table 3: error by largest length 100, 200, 500."""
+
+TOMITA = """
+## Tomita's languages (Wang, Lawrence and Niepert 2022, section 5.1)
+
+`examples/tomita.py`: a state-regularized GRU is trained on all words of up to ten symbols, read as an automaton,
+compared with the true one ("exact" counts the seeds where both are the same), and certified: proved to judge every
+word, of any length, as the automaton does, at the temperature it is deployed with. Last but two: the highest
+temperature at which it is certified too, in units of the deployed one. The paper extracts the right automaton for the
+languages 1 to 4 and 7. Random long words have up to 1,000 symbols, half of them from the language.
+
+Extracted automata of the languages 2, 3 and 4, numbers are those of the centroids (figure 4 of the paper):
+
+![automaton of Tomita 2](figures/tomita-2.svg)
+![automaton of Tomita 3](figures/tomita-3.svg)
+![automaton of Tomita 4](figures/tomita-4.svg)
+
+| language | seeds | exact | certified | random long words right | temperature | attempts | median seconds |
+|---|---|---|---|---|---|---|---|
+"""
+
+TEMPERATURE = """
+## One network at several temperatures (Wang, Lawrence and Niepert 2022, figure 3)
+
+`examples/temperature.py`: a state-regularized GRU is trained on one of Tomita's languages at temperature 1, and run at
+others. "Least sure" is the least probability of a transition that its automaton takes; "words right" are 500 random
+words of up to twice the length trained on; "proved" is a certificate for all words. The automaton read off the network
+stays the right one far beyond the temperature at which the network stops to follow it.
+
+![probabilities of all centroids after each symbol, by temperature](figures/temperature.png)
+
+| language | seed | temperature | least sure | automaton exact | words right | proved |
+|---|---|---|---|---|---|---|
+"""
+
+COMPARE = """
+## Automata read off and automata learned by asking (Wang, Lawrence and Niepert 2022, section 5.1)
+
+`examples/compare_extraction.py`: a state-regularized GRU is read as an automaton, and AALpy's L* and KV, with three
+oracles that look for counterexamples, learn one by asking it, a plain GRU and a plain LSTM. Symbols: as many as the
+network had to read (for "exact", transitions asked for). Agreement: with the network, on 500 random words of up to
+100 symbols. Gave up: not done when the network had read as many symbols as was allowed, for a
+network that is no small automaton gives counterexamples without end.
+
+| language | network | method | states | seconds | symbols | agreement | true language |
+|---|---|---|---|---|---|---|---|
+"""
+
+PARENTHESES = """
+## Balanced parentheses (Wang, Lawrence and Niepert 2022, tables 1 and 2)
+
+`examples/balanced_parentheses.py`: networks of ten units are trained on strings of depth 1 to 5 and at most 100 symbols
+and stop where they do best on depth 6 to 10; errors on 1,000 strings of each depth d and length l, half of them
+balanced. Mean over the seeds, and least to greatest. A negative of `small` and `large` has half of its symbols drawn
+anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
+
+On `large` and `small` all networks extrapolate, LSTMs far better than in the paper: a string with half of its symbols
+drawn anew is hardly ever nearly balanced, and the longer it is the farther off, so that a rough count is enough. With
+negatives that are one symbol off, where the count must be exact, the paper's order appears.
+
+Hidden state and memory along one string (`examples/parentheses_states.py`, figure 5 of the paper). The LSTM counts in
+both. The hidden state of the SR-LSTM-P has two values, not yet closed and closed; one unit of its memory (red) is the
+count.
+
+![hidden state and memory of an LSTM](figures/parentheses-LSTM.png)
+![hidden state and memory of an SR-LSTM-P](figures/parentheses-SR-LSTM-P.png)
+
+"""
+
+PALINDROMES = """
+## Palindromes (Wang, Lawrence and Niepert 2022, table 3)
+
+`examples/palindromes.py`: w w^-1 over 26 letters; networks of ten units are trained on words of at most 100 letters.
+Errors on 1,000 words of at most so many letters, half of them palindromes, in the others half of the letters drawn
+anew. Mean over the seeds, and least to greatest.
+
+"""
+
+IMDB = """
+## IMDB reviews (Wang, Lawrence and Niepert 2022, table 4)
+
+`examples/imdb_sr_lstm.py`: a quick run of a small network, error on the 25,000 test reviews. The paper's SR-LSTM-P with
+k = 10 has 9.2 % (mixture), 11.1 % (soft_argmax) and 11.0 % (gumbel).
+
+| transition | k | units | epochs | seed | test error | centroids used |
+|---|---|---|---|---|---|---|
+"""
+
+
+def tomita(records: list[dict[str, Any]]) -> str:
+    """Section 5.1 and figure 4."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        groups.setdefault(record["data"]["name"], []).append(record)
+    lines = []
+    for name, group in sorted(groups.items()):
+        found = [record["result"] for record in group]
+        ratios = [r["largest_temperature"] / r["temperature"] for r in found if r["certified"]]
+        lines.append(
+            f"| {name} | {len(found)} | {sum(r['exact'] for r in found)} | {sum(r['certified'] for r in found)} "
+            f"| {sum(r['long_agreeing'] for r in found)} of {sum(r['long_words'] for r in found)} "
+            f"| {f'{min(ratios):.2f} to {max(ratios):.2f}' if ratios else ''} "
+            f"| {max(r['attempts'] for r in found)} at most | {statistics.median(r['seconds'] for r in found):.0f} |\n"
+        )
+    first = [group[0] for _, group in sorted(groups.items())]
+    return TOMITA + "".join(lines) + "\nRuns:\n\n" + runs(first, lambda record: record["data"]["name"])
+
+
+def temperature(records: list[dict[str, Any]]) -> str:
+    """Figure 3."""
+    lines = []
+    for record in records:
+        for row in record["result"]["temperatures"]:
+            yes = {True: "yes", False: "no"}
+            lines.append(
+                f"| {record['data']['name']} | {record['model']['seed']} | {row['temperature']:g} | {row['least']:.4f} "
+                f"| {yes[row['exact']]} | {row['right']:.1%} | {yes[row['certified']]} |\n"
+            )
+    return TEMPERATURE + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["data"]["name"])
+
+
+def compare(records: list[dict[str, Any]]) -> str:
+    """Extraction beside learning by queries."""
+    lines = []
+    for record in records:
+        for row in record["result"]["rows"]:
+            found = "gave up | | "
+            said = " | | |"
+            if row["states"] is not None:
+                found = f"{row['states']} | {row['seconds']:.2f} | "
+                said = f" | {row['agreement']:.1%} | {'yes' if row['true'] else 'no'} |"
+            lines.append(
+                f"| {record['data']['name']} | {row['network']} | {row['method']} | {found}{row['read']:,}{said}\n"
+            )
+    return COMPARE + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["data"]["name"])
+
+
+def parentheses(records: list[dict[str, Any]]) -> str:
+    """Tables 1 and 2, and figure 5."""
+    return PARENTHESES + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
+
+
+def palindromes(records: list[dict[str, Any]]) -> str:
+    """Table 3."""
+    return PALINDROMES + _errors(records, {"large": PAPER_PALINDROMES}, {})
+
+
+def imdb(records: list[dict[str, Any]]) -> str:
+    """Table 4, as far as it was run."""
+    lines = []
+    for record in records:
+        how, result = record["protocol"], record["result"]
+        lines.append(
+            f"| {how['transition']} | {how['centroids']} | {how['units']} | {how['epochs']} | {how['seed']} "
+            f"| {result['test_error']:.1%} | {result['centroids_used']} |\n"
+        )
+    return IMDB + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["protocol"]["transition"])
+
+
+def _errors(
+    records: list[dict[str, Any]],
+    paper: Mapping[str, Mapping[str, Sequence[float]]],
+    by_centroids: Mapping[int, Sequence[float]],
+) -> str:
+    """A table for each set of words: a row for each network and number of centroids, the paper's beside it."""
+    tests = sorted(records[0]["result"]["errors"], key=TESTS.index)
+    groups: dict[str, dict[tuple[int, str, int], list[dict[str, Any]]]] = {}
+    for record in records:
+        kind, k = record["model"]["layer"], record["protocol"]["centroids"]
+        of_words = groups.setdefault(record["data"]["config"], {})
+        of_words.setdefault((LSTMS.index(kind), kind, k), []).append(record)
+    parts = []
+    for config, networks in sorted(groups.items()):
+        names = [re.sub(r"^test_", "", test).replace("_", " ") for test in tests]
+        first = next(iter(networks.values()))[0]["data"]
+        parts.append(
+            f"`{config}`, {first['words']:,} words for training, {first['positives']:,} of them in the language:\n\n"
+            f"| network | k | seeds | median minutes | {' | '.join(names)} |\n|{'---|' * (len(tests) + 4)}\n"
+        )
+        for (_, kind, k), group in sorted(networks.items()):
+            minutes = statistics.median(record["result"]["seconds"] for record in group) / 60
+            cells = [_percent([record["result"]["errors"][test] for record in group]) for test in tests]
+            parts.append(f"| {kind} | {k or ''} | {len(group)} | {minutes:.1f} | {' | '.join(cells)} |\n")
+            said = paper.get(config, {}).get(kind) if k in (0, 5) else None
+            if config == "small" and kind == "SR-LSTM-P":
+                said = by_centroids.get(k, said)
+            if said is not None:
+                parts.append(f"| *the paper's* | {k or ''} | | | {' | '.join(f'*{error:.1%}*' for error in said)} |\n")
+        parts.append("\n")
+    first_runs = [group[0] for networks in groups.values() for group in networks.values()]
+    return "".join(parts) + "Runs:\n\n" + runs(first_runs, lambda r: f"{r['data']['config']}, {r['model']['layer']}")
+
+
+def _percent(errors: list[float]) -> str:
+    spread = f" ({min(errors):.1%} to {max(errors):.1%})" if len(errors) > 1 else ""
+    return f"{statistics.mean(errors):.1%}{spread}"

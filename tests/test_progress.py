@@ -1,0 +1,63 @@
+"""Progress in a terminal, where a line is written over the one before it, and elsewhere."""
+
+from keras_interp_rnn._progress import say
+
+
+class Output:
+    """Shows what was flushed, as a terminal does: back to the margin, to a new line, the rest of the line wiped."""
+
+    def __init__(self, terminal):
+        self.terminal, self.pending, self.screen, self.column = terminal, "", [""], 0
+
+    def isatty(self):
+        return self.terminal
+
+    def write(self, text):
+        self.pending += text
+
+    def flush(self):
+        text, self.pending = self.pending, ""
+        while text:
+            if text.startswith("\x1b[K"):
+                self.screen[-1], text = self.screen[-1][: self.column], text[3:]
+                continue
+            letter, text = text[0], text[1:]
+            if letter == "\n":
+                self.screen.append("")
+            if letter in "\r\n":
+                self.column = 0
+                continue
+            line = self.screen[-1]
+            self.screen[-1] = line[: self.column] + letter + line[self.column + 1 :]
+            self.column += 1
+
+
+def test_in_a_terminal_every_line_is_written_over_the_one_before(monkeypatch):
+    terminal = Output(terminal=True)
+    monkeypatch.setattr("sys.stdout", terminal)
+    for line in ("", "length 10, step 100", "length 9", "length 11, and more"):
+        say(line)
+        assert terminal.screen == [line]
+
+
+def test_in_a_terminal_what_stays_stays(monkeypatch):
+    terminal = Output(terminal=True)
+    monkeypatch.setattr("sys.stdout", terminal)
+    say("a long line of progress")
+    say("result 1", stays=True)
+    assert terminal.screen == ["result 1", ""]
+    say("progress")
+    say("result 2", stays=True)
+    say("more")
+    assert terminal.screen == ["result 1", "result 2", "more"]
+
+
+def test_elsewhere_there_is_only_what_stays(monkeypatch):
+    file = Output(terminal=False)
+    monkeypatch.setattr("sys.stdout", file)
+    say("progress")
+    assert file.screen == [""]
+    say("result 1", stays=True)
+    say("progress")
+    say("result 2", stays=True)
+    assert file.screen == ["result 1", "result 2", ""]
