@@ -1,13 +1,22 @@
+import functools
+import html.parser
+import inspect
+import re
+import tracemalloc
+
 import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
 from tests.oracles import isan as oracle
+from tests.oracles import isan_reading as reading
+from tests.tolerances import assert_close
 
 SIZES = [(5, 3, 4), (7, 11, 2), (2, 6, 5)]
 
 
+@functools.cache
 def network(units, symbols, outputs, seed):
     """A model with random asymmetric weights, and the same weights as the paper writes them (columns)."""
     rng = np.random.default_rng(seed)
@@ -128,3 +137,333 @@ def test_the_map_of_a_word_is_reading_it(seed):
     two_words = analysis.affine_map(model, text[:3]).then(analysis.affine_map(model, text[3:]))
     np.testing.assert_allclose(two_words.apply(state), read, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(analysis.affine_map(model, []).apply(state), state)
+
+
+TEXT = np.array([3, 1, 0, 2, 2, 1, 0, 3, 1])
+
+
+@pytest.mark.parametrize(
+    ("targets", "steps"),
+    [
+        (None, range(1, 10)),
+        ([2, 5], [2, 5]),
+        ([7, 1, 4], [7, 1, 4]),
+        ([-1, -9], [9, 1]),
+        ((1, -2), [1, 8]),
+        (4, [4]),
+        (-3, [7]),
+        (np.array([9]), [9]),
+    ],
+)
+def test_targets_are_steps_from_either_end_in_the_order_given(targets, steps):
+    model, paper, _ = network(5, 4, 6, seed=7)
+    every, split = analysis.contributions(model, TEXT), analysis.contributions(model, TEXT, targets=targets)
+    columns = np.array(steps) - 1
+    assert split.targets.tolist() == list(steps)
+    np.testing.assert_allclose(split.values, oracle.contributions(*paper, TEXT)[:, columns], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(split.logits, every.logits[columns])
+    np.testing.assert_allclose(split.bias + split.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+    assert split.residual < 1e-12
+
+
+@pytest.mark.parametrize("targets", [0, 10, -10, [3, 12], [2, 5, 2], [3, -7]])
+def test_targets_outside_the_text_or_named_twice_are_refused(targets):
+    model, _, _ = network(5, 4, 6, seed=7)
+    sentence = f"Targets are different steps in [1, 9]. Received: targets={targets}."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        analysis.contributions(model, TEXT, targets=targets)
+
+
+@pytest.mark.parametrize("targets", [2.0, [1.5, 2], "3", [[1, 2]], [True, False], []])
+def test_targets_that_are_no_steps_are_refused(targets):
+    model, _, _ = network(5, 4, 6, seed=7)
+    with pytest.raises(ValueError, match="Targets are steps, integers. Received: targets="):
+        analysis.contributions(model, TEXT, targets=targets)
+
+
+def test_an_empty_text_has_no_targets():
+    model, _, _ = network(5, 4, 6, seed=7)
+    with pytest.raises(ValueError, match=re.escape("different steps in [1, 0]. Received: targets=1.")):
+        analysis.contributions(model, [], targets=1)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_without_is_the_network_whose_biases_at_those_places_are_zero(seed):
+    model, (kernel, bias, start, readout), readout_bias = network(5, 4, 6, seed)
+    split = analysis.contributions(model, TEXT)
+    # Symbol K + x moves the state as x does and adds nothing to it.
+    silent = layers.ISAN(5, 8, return_sequences=True, dtype="float64")
+    head = keras.layers.Dense(6, dtype="float64")
+    rerun = keras.Sequential([keras.Input((None,), dtype="int32"), silent, head])
+    for sources, initial_state in (([[2], [1, 5, 9], []], start), ([[0], [0, 3, 4]], 0 * start)):
+        texts = np.array([TEXT + 4 * np.isin(range(1, 10), taken_out) for taken_out in sources])
+        silent.set_weights([np.tile(kernel.transpose(0, 2, 1), (2, 1, 1)), np.vstack([bias, 0 * bias]), initial_state])
+        head.set_weights([readout.T, readout_bias])
+        assert_close(rerun(texts), [split.without(taken_out) for taken_out in sources], "float64")
+    np.testing.assert_array_equal(split.without((4, 2, 4)), split.without({2, 4}))
+
+
+@pytest.mark.parametrize("sources", [[-1], [10], [0, 3, 12], [-2, 4]])
+def test_without_refuses_numbers_that_are_no_sources(sources):
+    split = analysis.contributions(network(5, 4, 6, seed=7)[0], TEXT)
+    sentence = f"Sources are numbers in [0, 9], 0 the initial state. Received: {sources}."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        split.without(sources)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_norms_are_the_lengths_of_contributions(seed):
+    model, paper, _ = network(5, 4, 6, seed)
+    kappa = oracle.contributions(*paper, TEXT)
+    expected = np.array([reading.lengths(of_source) for of_source in kappa])
+    np.testing.assert_allclose(analysis.contributions(model, TEXT).norms(), expected, rtol=1e-12, atol=1e-12)
+    some = analysis.contributions(model, TEXT, targets=[6, 2]).norms()
+    np.testing.assert_allclose(some, expected[:, [5, 1]], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "starts", "names"),
+    [
+        (" ab b", [0, 1, 4], ("h_0", "_ab", "_b")),
+        ("ba  ab ", [0, 1, 3, 4, 7], ("h_0", "ba", "_", "_ab", "_")),
+        ("  a", [0, 1, 2], ("h_0", "_", "_a")),
+        ("abba", [0, 1], ("h_0", "abba")),
+        ("a b", [0, 1, 2], ("h_0", "a", "_b")),
+        (" ", [0, 1], ("h_0", "_")),
+    ],
+)
+@pytest.mark.parametrize("separator", [0, 2])
+def test_a_word_is_the_sum_of_its_symbols(text, starts, names, separator):
+    alphabet = " ab" if separator == 0 else "ab "
+    model, paper, _ = network(5, 3, 4, seed=8)
+    symbols = [alphabet.index(letter) for letter in text]
+    split = analysis.contributions(model, symbols, alphabet=alphabet)
+    words = split.by_word(separator)
+    assert words.starts.tolist() == starts
+    assert words.names == names
+    expected = reading.by_word(oracle.contributions(*paper, symbols), symbols, separator)
+    np.testing.assert_allclose(words.values, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(words.norms(), [reading.lengths(word) for word in expected], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(split.bias + words.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+
+
+def test_words_are_split_at_the_space_by_default_and_for_chosen_targets():
+    model, paper, _ = network(5, 4, 6, seed=8)
+    words = analysis.contributions(model, TEXT, targets=[4, 8]).by_word()
+    assert words.starts.tolist() == [0, 1, 3, 7]
+    assert words.values.shape == (4, 2, 6)
+    expected = reading.by_word(oracle.contributions(*paper, TEXT), TEXT, 0)[:, [3, 7]]
+    np.testing.assert_allclose(words.values, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_winner_and_the_runner_up_have_the_largest_logits(seed):
+    model, _, _ = network(5, 4, 6, seed)
+    split = analysis.contributions(model, TEXT)
+    for target in (0, 3, -1):
+        expected = sorted(range(6), key=lambda output: -split.logits[target, output])[:2]
+        assert split.winner(target) == tuple(expected)
+    assert split.winner() == split.winner(8)
+
+
+def test_of_equal_logits_the_first_wins_and_a_single_output_wins_over_itself():
+    model, _, _ = network(5, 4, 6, seed=0)
+    equal = (np.zeros((5, 3)), np.array([1.0, 2.0, 2.0]))
+    assert analysis.contributions(model.layers[0], TEXT, equal).winner() == (1, 2)
+    single = analysis.contributions(model.layers[0], TEXT, (np.ones((5, 1)), np.zeros(1)))
+    assert single.winner() == (0, 0)
+    np.testing.assert_array_equal(single.pull(), np.zeros(10))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_pulls_of_all_sources_add_up_to_the_lead_of_a_logit(seed):
+    model, paper, readout_bias = network(5, 4, 6, seed)
+    split, kappa = analysis.contributions(model, TEXT), oracle.contributions(*paper, TEXT)
+    for target, step in ((-1, 8), (2, 2)):
+        first, second = split.winner(target)
+        for given, (i, j) in (
+            ({}, (first, second)),
+            ({"towards": 4, "against": 1}, (4, 1)),
+            ({"towards": 0, "against": 0}, (0, 0)),
+            ({"towards": 5}, (5, second)),
+            ({"against": 0}, (first, 0)),
+        ):
+            pull = split.pull(target, **given)
+            np.testing.assert_allclose(pull, kappa[:, step, i] - kappa[:, step, j], rtol=1e-12, atol=1e-12)
+            lead = split.logits[step, i] - split.logits[step, j] - (readout_bias[i] - readout_bias[j])
+            np.testing.assert_allclose(pull.sum(), lead, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_top_sources_have_the_largest_terms_of_either_sign(seed):
+    model, paper, _ = network(5, 4, 6, seed)
+    split, kappa = analysis.contributions(model, TEXT), oracle.contributions(*paper, TEXT)
+    for target, step, output in ((-1, 8, None), (4, 4, None), (6, 6, 3), (-1, 8, 0)):
+        column = kappa[:, step, split.winner(target)[0] if output is None else output]
+        expected = sorted(enumerate(column), key=lambda pair: -abs(pair[1]))
+        for count in (1, 4):
+            found = split.top(count, target, output)
+            assert [source for source, _ in found] == [source for source, _ in expected[:count]]
+            np.testing.assert_allclose([term for _, term in found], [term for _, term in expected[:count]], rtol=1e-12)
+    assert len(split.top()) == 5
+    assert len(split.top(100)) == 10
+
+
+def test_symbols_have_their_names_and_a_space_shows():
+    model, _, _ = network(5, 4, 6, seed=0)
+    split = analysis.contributions(model, TEXT, alphabet=["x", " ", "yz", "$"])
+    assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "_", "yz", "$"]
+    # Outputs may be others than the symbols; those without a name have their number.
+    assert [split.name(symbol).strip() for symbol in (4, 11, -1)] == ["4", "11", "-1"]
+    assert [analysis.contributions(model, TEXT).name(symbol).strip() for symbol in (0, 3)] == ["0", "3"]
+
+
+@pytest.mark.parametrize(("target", "step"), [(-1, 9), (3, 4)])
+@pytest.mark.parametrize("width", [24, 7])
+def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width):
+    model, paper, readout_bias = network(5, 4, 3, seed=9)
+    split = analysis.contributions(model, TEXT, alphabet="a bc")
+    title, heading, *rows = split.shown(target, width).splitlines()
+    first, second = split.winner(target)
+    p = reading.softmax(split.logits[step - 1])
+    winner, runner = ("a_bc"[output] for output in (first, second))
+    read = "c_abb_ac_"[:step]
+    assert title == f"after '{read}': '{winner}' {p[first]:.1%}, '{runner}' {p[second]:.1%}"
+    assert heading.split() == f"source nats for '{winner}' over '{runner}'".split()
+    kappa = oracle.contributions(*paper, TEXT)[: step + 1, step - 1]
+    pulls = [readout_bias[first] - readout_bias[second], *(kappa[:, first] - kappa[:, second])]
+    assert [row.split()[0] for row in rows] == ["bias", "h_0", *read]
+    assert [row.split()[1] for row in rows] == [f"{pull:+.4f}" for pull in pulls]
+    longest = max(abs(pull) for pull in pulls[1:])
+    for row, pull in zip(rows, pulls, strict=True):
+        bar = row[18:]
+        assert bar == ("#" if pull > 0 else "-") * len(bar)
+        assert abs(len(bar) - width * min(abs(pull) / longest, 1)) <= 0.5 + 1e-9
+
+
+def test_contributions_print_as_the_view_of_their_last_target():
+    model, _, _ = network(5, 4, 6, seed=9)
+    split = analysis.contributions(model, TEXT, targets=[5, 2], alphabet="a bc")
+    assert str(split) == split.shown() == split.shown(1)
+    assert split.shown().startswith("after 'c_': ")
+    assert str(analysis.contributions(model, [])) == "Contributions of an empty text"
+
+
+class Spans(html.parser.HTMLParser):
+    """The tags of a page, the texts of its spans and of its bold parts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.spans, self.bold, self.inside = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.inside.append(tag)
+        if tag == "span":
+            self.spans.append({**dict(attrs), "text": ""})
+
+    def handle_endtag(self, tag):
+        assert self.inside.pop() == tag
+
+    def handle_data(self, data):
+        if self.inside[-1] == "span":
+            self.spans[-1]["text"] += data
+        elif self.inside[-1] == "b":
+            self.bold.append(data)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_view_for_a_notebook_shades_each_symbol_and_escapes_its_name(seed):
+    model, paper, readout_bias = network(5, 4, 4, seed)
+    split = analysis.contributions(model, TEXT, targets=[3, 8], alphabet=["<b>", " ", "&amp;", '"'])
+    page = Spans(split._repr_html_())
+    assert not page.inside
+    assert sorted(set(page.tags)) == ["b", "div", "p", "span"]
+    assert [span["text"] for span in page.spans] == ['"', "_", "<b>", "&amp;", "&amp;", "_", "<b>", '"']
+    first, second = split.winner()
+    assert page.bold == [["<b>", "_", "&amp;", '"'][output] for output in (first, second)]
+    kappa = oracle.contributions(*paper, TEXT)[:, 7]
+    pulls = (kappa[:, first] - kappa[:, second])[1:9]
+    assert [span["title"] for span in page.spans] == [f"{pull:+.4f} nats" for pull in pulls]
+    shades = [re.search(r"rgba\((\d+),(\d+),(\d+),(.*)\)", span["style"]).groups() for span in page.spans]
+    for (red, _, blue, opacity), pull in zip(shades, pulls, strict=True):
+        assert (int(blue) > int(red)) == (pull > 0)
+        assert float(opacity) == pytest.approx(0.75 * abs(pull) / np.abs(pulls).max(), abs=1e-3)
+    p = reading.softmax(split.logits[-1])
+    shown = split._repr_html_()
+    assert f"{p[first]:.1%} before" in shown
+    assert f"{p[second]:.1%}. " in shown
+    assert f"Initial state {kappa[0, first] - kappa[0, second]:+.3f}" in shown
+    assert f"readout bias {readout_bias[first] - readout_bias[second]:+.3f}" in shown
+
+
+def test_an_empty_text_has_a_view_for_a_notebook():
+    split = analysis.contributions(network(5, 4, 6, seed=9)[0], [])
+    assert Spans(split._repr_html_()).tags == ["p"]
+
+
+@pytest.mark.parametrize("window", [1, 3, 40])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_recent_contributions_are_the_last_ones_and_the_sum_of_the_others(window, seed):
+    model, paper, readout_bias = network(5, 4, 6, seed)
+    text = np.random.default_rng(seed).integers(0, 4, 11)
+    found = list(analysis.recent_contributions(model, text, window))
+    assert [recent.step for recent in found] == list(range(1, 12))
+    for recent, (values, earlier) in zip(
+        found, reading.recent(oracle.contributions(*paper, text), window), strict=True
+    ):
+        assert recent.values.shape == (min(recent.step, window), 6)
+        np.testing.assert_allclose(recent.values, values, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(recent.earlier, earlier, rtol=1e-12, atol=1e-12)
+        total = readout_bias + recent.values.sum(axis=0) + recent.earlier
+        np.testing.assert_allclose(recent.logits, total, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        [recent.logits for recent in found], analysis.contributions(model, text).logits, rtol=1e-12, atol=1e-12
+    )
+
+
+def test_recent_contributions_of_a_layer_read_its_state_or_a_given_readout():
+    model, _, readout_bias = network(5, 4, 6, seed=1)
+    isan, head = model.layers
+    of_model = list(analysis.recent_contributions(model, TEXT, 2))
+    of_layer = list(analysis.recent_contributions(isan, TEXT, 2, head))
+    of_state = list(analysis.recent_contributions(isan, TEXT, 2))
+    for one, other, state in zip(of_model, of_layer, of_state, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
+        np.testing.assert_allclose(one.values, state.values @ head.get_weights()[0], atol=1e-12)
+        np.testing.assert_allclose(one.logits, state.logits @ head.get_weights()[0] + readout_bias, atol=1e-12)
+
+
+def test_recent_contributions_come_one_by_one_in_memory_that_does_not_grow():
+    model = network.__wrapped__(7, 4, 6, seed=1)[0]
+    model.set_weights([0.3 * weight for weight in model.get_weights()])
+    text = np.random.default_rng(1).integers(0, 4, 1000)
+    steps = analysis.recent_contributions(model, text, 3)
+    assert inspect.isgenerator(steps)
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            next(steps)
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        assert sum(1 for _ in steps) == 980
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The terms of all symbols would be 1000 * 7 * 8 = 56,000 bytes.
+    assert peak - before < 20_000
+
+
+@pytest.mark.parametrize("window", [0, -2])
+def test_a_window_without_a_symbol_is_refused(window):
+    model, _, _ = network(5, 4, 6, seed=1)
+    with pytest.raises(ValueError, match=f"A window holds at least one symbol. Received: window={window}."):
+        analysis.recent_contributions(model, TEXT, window)
+
+
+def test_recent_contributions_refuse_what_is_no_text_before_the_first_step():
+    model, _, _ = network(5, 4, 6, seed=1)
+    with pytest.raises(ValueError, match=r"symbols must lie in \[0, 4\). Received: 0 to 4"):
+        analysis.recent_contributions(model, [0, 4], 2)
+    assert list(analysis.recent_contributions(model, [], 2)) == []

@@ -17,6 +17,37 @@ def test_the_transition_map_has_a_row_for_each_centroid():
         figures.transition_map(alpha, "abcd")
 
 
+def test_temperatures_have_a_row_each_and_a_column_for_every_token():
+    rng = np.random.default_rng(0)
+    alphas = {2.5: rng.dirichlet(np.ones(12), size=3), 0.5: rng.dirichlet(np.ones(12), size=3).tolist()}
+    figure = figures.temperatures(alphas, ["S", "1", "0"])
+    assert len(figure.axes) == 2 * 3
+    axes = np.reshape(figure.axes, (2, 3))
+    for row, alpha in zip(axes, alphas.values(), strict=True):
+        for axis, probabilities in zip(row, alpha, strict=True):
+            bars = sorted(axis.patches, key=lambda bar: bar.get_x())
+            np.testing.assert_array_equal([bar.get_height() for bar in bars], probabilities)
+            np.testing.assert_allclose([bar.get_x() + bar.get_width() / 2 for bar in bars], np.arange(12))
+            assert axis.get_ylim() == (0, 1.05)
+            assert axis.get_xticks().tolist() == [0, 2, 4, 6, 8, 10]
+    assert [[axis.get_title() for axis in row] for row in axes] == [["after S", "after 1", "after 0"], [""] * 3]
+    assert [[axis.get_ylabel() for axis in row] for row in axes] == [["τ = 2.5", "", ""], ["τ = 0.5", "", ""]]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("centroid", "probability")
+
+
+def test_a_single_temperature_and_token_make_a_single_panel():
+    [axis] = figures.temperatures({1: [[0.25, 0.75]]}, ["S"]).axes
+    assert [bar.get_height() for bar in axis.patches] == [0.25, 0.75]
+    assert (axis.get_title(), axis.get_ylabel()) == ("after S", "τ = 1")
+
+
+@pytest.mark.parametrize("tokens", [["S", "1"], ["S", "1", "0", "0"]])
+def test_temperatures_with_another_number_of_tokens_are_refused(tokens):
+    alpha = np.random.default_rng(0).dirichlet(np.ones(4), size=len(tokens))
+    with pytest.raises(ValueError, match=rf"a row for each of {len(tokens)} tokens. Received: shape \(3, 4\)"):
+        figures.temperatures({0.5: alpha, 1.0: np.full((3, 4), 0.25)}, tokens)
+
+
 def test_the_token_map_shades_every_token_by_its_weight():
     texts = [["skip", "it", "$5"], ["great"]]
     figure = figures.token_map(texts, [[0.0, 0.5, 1.0], [0.25]], ["Negative", "Positive"])

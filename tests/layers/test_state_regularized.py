@@ -759,6 +759,34 @@ class TestCompiled:
         for g in revealed_noise(SEED, (3, 5, 6), draws=2):
             assert_close(compiled(some.inputs), some.path(g=g).h, "float64")
 
+    @every_transition
+    def test_an_exported_model_computes_the_same_on_any_batch(self, transition: str, tmp_path: Path) -> None:
+        """With the settings it had last; what draws goes on drawing, another noise at every call."""
+        import tensorflow as tf
+
+        some = sample("PeepholeLSTM", **TRANSITIONS[transition])
+        layer = some.layer(return_sequences=True, regularize_last_step=False, seed=SEED)
+        inputs = keras.Input((None, 2), dtype="float64")
+        model = keras.Model(inputs, layer(inputs))
+        layer.cell.set_temperature(2.5)
+        layer.cell.set_strength(0.875)
+        model.export(tmp_path / "saved_model", verbose=False)
+        served = tf.saved_model.load(str(tmp_path / "saved_model"))
+        seen = []
+        for draws, size in enumerate(({}, {"batch": 5, "time": 1}, {"batch": 1, "time": 7}, {}), start=1):
+            batch = sample("PeepholeLSTM", 1, **size)
+            given = some.with_(tau=2.5, strength=0.875)._replace(
+                inputs=batch.inputs, start=batch.start, memory=batch.memory
+            )
+            shape = (*batch.inputs.shape[:2], 6)
+            # Gumbel's noise is of training alone.
+            g = revealed_noise(SEED, shape, draws)[-1] if transition == "sample" else np.zeros(shape)
+            seen.append(served.serve(batch.inputs))
+            assert_close(seen[-1], given.path(g=g, regularize_last_step=False).h, "float64")
+            if transition != "sample":
+                assert_close(seen[-1], model(batch.inputs), "float64")
+        assert (np.abs(seen[0] - seen[-1]).max() > 0.1) == (transition == "sample")
+
 
 class TestDropout:
     RATES = {"dropout": 0.4, "recurrent_dropout": 0.4}

@@ -111,8 +111,8 @@ def predictions(records: list[dict[str, Any]]) -> str:
         parts.append(
             f"\nPredictions taken apart, `examples/isan_predictions.py`. After `{prompt}` comes `{result['winner']}` "
             f"before `{result['runner_up']}`; {without}. *In the paper, 'annual' turns 'reverse' into 'revenue'.* The "
-            f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the validation text "
-            f"where the first word decides, found by search: {decided}.\n\n"
+            f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the validation "
+            f"text where the first word decides, found by search: {decided}.\n\n"
             "![the stack of contributions](figures/isan-2.png)\n![one prediction](figures/isan-3.png)\n"
             "![contributions of words](figures/isan-5.png)\n\nRuns:\n\n"
         )
@@ -137,7 +137,8 @@ def timescales(records: list[dict[str, Any]]) -> str:
             "rapidly up to ten characters of history and then saturates.* Bits by characters of history: "
             f"{history}, all: {result['whole']:.2f}. *With nothing but the last space, less than 1 bit from the fourth "
             f"letter on.* Not so here: medians of {only} at positions 1 to 8. Without the last space alone, the "
-            f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}.\n\n![timescales](figures/isan-4.png)\n\nRuns:\n\n"
+            f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}."
+            "\n\n![timescales](figures/isan-4.png)\n\nRuns:\n\n"
         )
         parts.append(runs([record], lambda record: record["data"]["name"]))
     return "".join(parts)
