@@ -111,8 +111,8 @@ def predictions(records: list[dict[str, Any]]) -> str:
         parts.append(
             f"\nPredictions taken apart, `examples/isan_predictions.py`. After `{prompt}` comes `{result['winner']}` "
             f"before `{result['runner_up']}`; {without}. *In the paper, 'annual' turns 'reverse' into 'revenue'.* The "
-            f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the validation "
-            f"text where the first word decides, found by search: {decided}.\n\n"
+            f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the "
+            f"validation text where the first word decides, found by search: {decided}.\n\n"
             "![the stack of contributions](figures/isan-2.png)\n![one prediction](figures/isan-3.png)\n"
             "![contributions of words](figures/isan-5.png)\n\nRuns:\n\n"
         )
