@@ -79,13 +79,13 @@ function picture(automaton, series, threshold, chosen, onpick) {
   const heights = Object.values(series.positions).map(([, row]) => row);
   const [lowest, highest] = [Math.min(...heights), Math.max(...heights)];
   const width = (Math.max(...columns) + 1) * COLUMN + 60;
-  const height = (highest - lowest + 1) * ROW + 60;
+  const height = (highest - lowest + 1) * ROW + 76;
   const x = (state) => 70 + at[state][0] * COLUMN;
   const y = (state) => 60 + (at[state][1] - lowest) * ROW;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
     'aria-label': `automaton of ${at.length} states`});
-  root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8,
-    markerHeight: 8, orient: 'auto-start-reverse'}, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'currentColor', opacity: 0.7}))));
+  root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9,
+    markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'currentColor', opacity: 0.7}))));
   const labels = [];
   for (const edge of edges(automaton, series.symbols)) {
     const {from, to, names, confidence} = edge;
@@ -137,8 +137,11 @@ function edges(automaton, symbols) {
 
 function curve(x1, y1, x2, y2, loop, automaton, from, to, at) {
   if (loop) {
-    const top = y1 - RADIUS;
-    return {d: `M${x1 - 8} ${top + 2}C${x1 - 24} ${top - 34} ${x1 + 24} ${top - 34} ${x1 + 8} ${top + 2}`, x: x1, y: top - 25};
+    // Below the state where another one stands right above it.
+    const up = at.some(([column, row]) => column === at[from][0] && row === at[from][1] - 1) ? -1 : 1;
+    const top = y1 - up * RADIUS;
+    const far = top - up * 34;
+    return {d: `M${x1 - 8} ${top + 2 * up}C${x1 - 24} ${far} ${x1 + 24} ${far} ${x1 + 8} ${top + 2 * up}`, x: x1, y: top - 25 * up};
   }
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
