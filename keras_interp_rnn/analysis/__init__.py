@@ -1,6 +1,20 @@
 """Exact analysis of trained layers: float64 NumPy, and every exact method reports its residual."""
 
 from keras_interp_rnn.analysis._weights import affine_map
+from keras_interp_rnn.analysis.bases import (
+    Basis,
+    Blocks,
+    augmented,
+    change_basis,
+    label_basis,
+    named_blocks,
+    near_zero,
+    readout_basis,
+    rebuilt,
+    rounding_error,
+    sparse_basis,
+)
+from keras_interp_rnn.analysis.composition import CompositionTable, FixedPoints, fixed_points
 from keras_interp_rnn.analysis.contributions import Contributions, Recent, Words, contributions, recent_contributions
 from keras_interp_rnn.analysis.explanations import Explanation, Prototypes, explain, phrases, prototypes
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
@@ -21,8 +35,12 @@ from keras_interp_rnn.analysis.traces import drift, trace, transition_probabilit
 
 __all__ = [
     "BackoffModel",
+    "Basis",
+    "Blocks",
+    "CompositionTable",
     "Contributions",
     "Explanation",
+    "FixedPoints",
     "NaiveBayes",
     "NgramAgreement",
     "Parts",
@@ -33,19 +51,29 @@ __all__ = [
     "TwoExponentials",
     "Words",
     "affine_map",
+    "augmented",
     "bias_cosines",
     "bias_norms",
     "bias_parts",
     "by_age",
+    "change_basis",
     "contributions",
     "drift",
     "explain",
+    "fixed_points",
     "input_output_jacobian",
     "jacobian_singular_values",
+    "label_basis",
+    "named_blocks",
+    "near_zero",
     "ngram_agreement",
     "phrases",
     "prototypes",
+    "readout_basis",
+    "rebuilt",
     "recent_contributions",
+    "rounding_error",
+    "sparse_basis",
     "state_spectrum",
     "timescales",
     "trace",

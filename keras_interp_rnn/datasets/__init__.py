@@ -9,6 +9,7 @@
 | `imdb` | reviews of films, positive and negative, from a folder |
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages, as a TFDS builder |
 | `balanced_parentheses`, `palindromes` | two languages that need a memory, as TFDS builders |
+| `counting` | brackets of several types and how deep each is nested, as a TFDS builder and as an endless stream |
 | `LabelledWords` | what these three load: words, labels, and their ids with start and end tokens |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for `stateful=True` layers |
 
@@ -17,6 +18,7 @@
 
 from keras_interp_rnn.datasets import (
     balanced_parentheses,
+    counting,
     imdb,
     interactions,
     palindromes,
@@ -32,6 +34,7 @@ __all__ = [
     "LabelledWords",
     "Windows",
     "balanced_parentheses",
+    "counting",
     "imdb",
     "interactions",
     "palindromes",

@@ -13,6 +13,7 @@ from keras_interp_rnn.figures.isan import (
     timescales,
     word_contributions,
 )
+from keras_interp_rnn.figures.isan_counting import change_of_basis
 from keras_interp_rnn.figures.minimal_rnn import (
     Progress,
     jacobian_histogram,
@@ -26,6 +27,7 @@ __all__ = [
     "Progress",
     "bias_cosines",
     "bias_norms",
+    "change_of_basis",
     "contribution_column",
     "feature_map",
     "jacobian_histogram",

@@ -7,6 +7,7 @@ The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly 
 """
 
 from keras_interp_rnn.layers.cfn import CFN, CFNCell
+from keras_interp_rnn.layers.factored_isan import FactoredISAN, FactoredISANCell
 from keras_interp_rnn.layers.isan import ISAN, ISANCell
 from keras_interp_rnn.layers.minimal_rnn import MinimalRNN, MinimalRNNCell
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTM, PeepholeLSTMCell
@@ -22,6 +23,8 @@ from keras_interp_rnn.layers.state_regularized import (
 __all__ = [
     "CFN",
     "CFNCell",
+    "FactoredISAN",
+    "FactoredISANCell",
     "ISAN",
     "ISANCell",
     "MinimalRNN",

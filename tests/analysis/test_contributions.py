@@ -319,10 +319,11 @@ def test_symbols_have_their_names_and_a_space_shows():
 
 
 @pytest.mark.parametrize(("target", "step"), [(-1, 9), (3, 4)])
-@pytest.mark.parametrize("width", [24, 7])
-def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width):
+@pytest.mark.parametrize(("width", "strength"), [(24, 1), (7, 1), (24, 100)])
+def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width, strength):
     model, paper, readout_bias = network(5, 4, 3, seed=9)
-    split = analysis.contributions(model, TEXT, alphabet="a bc")
+    readout_bias = strength * readout_bias
+    split = analysis.contributions(model.layers[0], TEXT, (paper[-1].T, readout_bias), alphabet="a bc")
     title, heading, *rows = split.shown(target, width).splitlines()
     first, second = split.winner(target)
     p = reading.softmax(split.logits[step - 1])

@@ -1,0 +1,100 @@
+"""Streams of parentheses and their TFDS builder, against counts by a literal loop."""
+
+import itertools
+import tempfile
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn.datasets import counting
+from tests.oracles import counting as oracle
+
+SMALL = {"types": 1, "maximum": 2, "delay": 2, "noise": 2, "length": 9}
+
+
+@pytest.fixture(scope="module")
+def folder():
+    return tempfile.mkdtemp(prefix="counting-")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("types", "maximum", "delay", "noise"), [(2, 5, 1, 1), (1, 1, 0, 0), (3, 2, 4, 2), (5, 9, 1, 1)]
+)
+def test_a_stream_counts_as_the_oracle(seed, types, maximum, delay, noise):
+    batches = counting.stream(np.random.default_rng(seed), 4, 60, types, maximum, delay, noise)
+    for symbols, counts in itertools.islice(batches, 2):
+        assert symbols.shape == (4, 60)
+        assert counts.shape == (4, 60, types)
+        assert set(np.unique(symbols)) <= set(range(2 * types + noise))
+        targets = counting.one_hot(counts, maximum)
+        for row, found, code in zip(symbols, counts, targets, strict=True):
+            wanted = oracle.counts(row, types, maximum, delay)
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(code, [oracle.target(step, maximum) for step in wanted])
+
+
+def test_the_papers_target_is_a_two_hot_vector_of_twelve():
+    _, counts = next(counting.stream(np.random.default_rng(0), 3, 50))
+    targets = counting.one_hot(counts, 5)
+    assert targets.shape == (3, 50, 12)
+    assert (targets.sum(axis=-1) == 2).all()
+    assert counting.symbol_names() == ("(", ")", "[", "]", "a")
+    assert counting.symbol_names(5, 2) == (*"()[]{}<>", "(5", ")5", "a", "b")
+
+
+def test_symbols_are_uniform_and_batches_fresh():
+    batches = counting.stream(np.random.default_rng(0), 100, 500)
+    first, second = next(batches), next(batches)
+    shares = np.bincount(np.ravel(first.symbols), minlength=5) / first.symbols.size
+    np.testing.assert_allclose(shares, 0.2, atol=6 * np.sqrt(0.16 / first.symbols.size))
+    assert not (first.symbols == second.symbols).all(axis=1).any()
+    again = next(counting.stream(np.random.default_rng(0), 100, 500))
+    np.testing.assert_array_equal(first.symbols, again.symbols)
+
+
+def test_the_builder_draws_distinct_sequences_with_the_right_counts(folder):
+    made = counting.builder(**SMALL, data_dir=folder)
+    assert made.info.metadata["symbols"] == ["(", ")", "a", "b"]
+    parts = {split: counting.load(split, **SMALL, data_dir=folder) for split in made.info.splits}
+    assert {split: len(part.symbols) for split, part in parts.items()} == {
+        split: size["sequences"] for split, size in made.info.metadata["splits"].items()
+    }
+    assert set(parts) == {"train", "validation", "test"}
+    rows = [tuple(row) for part in parts.values() for row in part.symbols.tolist()]
+    assert len(rows) == len(set(rows))
+    for part in parts.values():
+        for row, counts in zip(part.symbols[::50], part.counts[::50], strict=True):
+            np.testing.assert_array_equal(counts, oracle.counts(row, 1, 2, 2))
+
+
+def test_a_seed_repeats_and_another_draws_others(folder, tmp_path):
+    first, again = (counting.load("test", **SMALL, data_dir=place) for place in (folder, tmp_path))
+    np.testing.assert_array_equal(first.symbols, again.symbols)
+    other = counting.load("test[:10%]", **SMALL, seed=1, data_dir=tmp_path)
+    assert len(other.symbols) == len(first.symbols) // 10
+    assert not np.array_equal(other.symbols, first.symbols[: len(other.symbols)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"types": 0}, "types is an integer of at least 1. Received: types=0"),
+        ({"maximum": 2.5}, "maximum is an integer of at least 1. Received: maximum=2.5"),
+        ({"delay": -1}, "delay is an integer of at least 0. Received: delay=-1"),
+        ({"noise": True}, "noise is an integer of at least 0. Received: noise=True"),
+        ({"length": 0}, "length is an integer of at least 1"),
+        ({"seed": -3}, "seed is an integer of at least 0"),
+        ({"length": 5}, "3,000 different sequences .* length=5 over 5 symbols"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(arguments, says, folder):
+    with pytest.raises(ValueError, match=says):
+        counting.load("train", **arguments, data_dir=folder)
+
+
+def test_a_count_beyond_the_maximum_has_no_code():
+    with pytest.raises(ValueError, match=r"Counts lie in \[0, 2\]. Received: 0 to 3"):
+        counting.one_hot([[0, 3]], 2)
+    with pytest.raises(ValueError, match="batch is an integer of at least 1"):
+        counting.stream(np.random.default_rng(0), 0, 5)
