@@ -25,6 +25,7 @@ SECTIONS = {
     "isan_subspaces": isan.subspaces,
     "isan_ngrams": isan.ngrams,
     "isan_ablations": isan.ablations,
+    "counting": isan.counting,
     "jacobians_at_start": minimal_rnn.start,
     "recommend": minimal_rnn.recommend,
     "tomita": state_regularized.tomita,

@@ -37,6 +37,19 @@ paper's figures are for fully trained networks on text8.
 |---|---|---|---|---|---|---|
 """
 
+COUNTING = """
+## Counting, reverse-engineered (Foerster et al. 2017, section 4)
+
+`examples/counting.py`: an ISAN counts how deep brackets of several types are nested and puts the counts out one step
+later. Errors are counted over fresh steps. Then the basis is sought in which states and matrices are zeros and ones:
+from the counts, by regression as in the paper, and from the states alone, without any labels. "Off": the largest
+distance of an entry of the matrices, and of the states, from 0 or 1 in that basis. A network made of the rounded
+matrices is run on fresh steps too. "Hot" dimensions are 0 or 1 in every state. *The paper's ISAN of 35 units uses 24.*
+
+| types, to | seed | units | seconds | errors | basis | hot | matrices off | states off | near 0 | rounded: errors |
+|---|---|---|---|---|---|---|---|---|---|---|
+"""
+
 PAPER_ABLATIONS = {
     "naive Bayes": "3.3",
     "linear, linear readout": "3.1",
@@ -196,3 +209,28 @@ def ablations(records: list[dict[str, Any]]) -> str:
                 f"| {record['result']['test_bits']:.3f} | {PAPER_ABLATIONS.get(name, '')} |\n"
             )
     return ABLATIONS + "".join(lines) + "\nRuns:\n\n" + runs(records[:1], lambda record: record["data"]["name"])
+
+
+def counting(records: list[dict[str, Any]]) -> str:
+    """Section 4 and figure 9."""
+    lines = []
+    for record in records:
+        data, result = record["data"], record["result"]
+        for name, found in result["bases"].items():
+            if "hot" not in found:
+                continue
+            lines.append(
+                f"| {data['types']}, {data['maximum']} | {record['model']['seed']} | {record['model']['units']} "
+                f"| {result['seconds']:.0f} | {result['wrong']} of {result['tested']:,} | {name} | {found['hot']} "
+                f"| {found['matrices']:.4f} | {found['states']:.4f} | {found['near_zero']:.0%} "
+                f"| {found['rebuilt_wrong']} |\n"
+            )
+    figure = (
+        "\nMatrix of one bracket and states over time, as trained and in the basis found without labels (figure 9):\n\n"
+        "![a matrix and states in both bases](figures/isan-9.png)\n"
+    )
+    return COUNTING + "".join(lines) + figure + "\nRuns:\n\n" + runs(records, _counting_name)
+
+
+def _counting_name(record: dict[str, Any]) -> str:
+    return f"{record['data']['types']} types to {record['data']['maximum']}, seed {record['model']['seed']}"
