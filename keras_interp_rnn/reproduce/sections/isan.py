@@ -42,7 +42,8 @@ COUNTING = """
 
 `examples/counting.py`: an ISAN counts how deep brackets of several types are nested and puts the counts out one step
 later. Errors are counted over fresh steps. Then the basis is sought in which states and matrices are zeros and ones:
-from the counts, by regression as in the paper, and from the states alone, without any labels. "Off": the largest
+from the counts, by regression as in the paper, and without any labels, from what the network itself puts out now and
+later (`analysis.sparse_basis`). "Off": the largest
 distance of an entry of the matrices, and of the states, from 0 or 1 in that basis. A network made of the rounded
 matrices is run on fresh steps too. "Hot" dimensions are 0 or 1 in every state. *The paper's ISAN of 35 units uses 24.*
 
