@@ -111,7 +111,7 @@ class Contributions:
             separator: the symbol that a word begins with, as in "_annual_revenue".
         """
         first = np.flatnonzero(self.symbols == separator) + 1
-        starts = np.unique(np.concatenate([[0], [1][: len(self.symbols)], first]))
+        starts = np.unique(np.concatenate([[0], [1][: len(self.symbols)], first]).astype(np.int64))
         sums = np.add.reduceat(self.values, starts, axis=0)
         ends = [*starts[1:], len(self.symbols) + 1]
         pieces = (self.symbols[start - 1 : end - 1] for start, end in zip(starts[1:], ends[1:], strict=True))
@@ -143,7 +143,8 @@ class Contributions:
         Args:
             count: at most so many. target: index into `targets`. output: the winner where not given.
         """
-        column = self.values[:, target, self.winner(target)[0] if output is None else output]
+        read = int(self.targets[target]) + 1
+        column = self.values[:read, target, self.winner(target)[0] if output is None else output]
         order = np.argsort(-np.abs(column), kind="stable")[:count]
         return [(int(source), float(column[source])) for source in order]
 

@@ -16,6 +16,9 @@ from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, 
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""Beside something, a part of it that is no larger is taken for rounding."""
+
 
 class Parts(NamedTuple):
     """Something of the biases as they are, and of their parts in the two subspaces."""
@@ -67,6 +70,8 @@ class NgramAgreement(NamedTuple):
 def bias_parts(layer: Any, readout: Any = None) -> Parts:
     """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which add up to them.
 
+    A part that is rounding beside the whole is 0.
+
     Args:
         layer, readout: as `contributions`.
 
@@ -79,7 +84,12 @@ def bias_parts(layer: Any, readout: Any = None) -> Parts:
     directions, sizes, _ = np.linalg.svd(head.matrix, full_matrices=False)
     directions = directions[:, sizes > sizes.max(initial=0) * 1e-12]
     seen = bias @ directions @ directions.T
-    return Parts(bias, seen, bias - seen)
+    lengths = np.linalg.norm(bias, axis=1, keepdims=True)
+    parts = (
+        np.where(np.linalg.norm(part, axis=1, keepdims=True) > ROUNDING * lengths, part, 0.0)
+        for part in (seen, bias - seen)
+    )
+    return Parts(bias, *parts)
 
 
 def bias_norms(layer: Any, readout: Any = None) -> Parts:
@@ -88,11 +98,15 @@ def bias_norms(layer: Any, readout: Any = None) -> Parts:
 
 
 def bias_cosines(layer: Any, readout: Any = None) -> Parts:
-    """Cosines (K, K) between the biases, and between their parts (figure 7). Arguments and errors as `bias_parts`."""
+    """Cosines (K, K) between the biases, and between their parts (figure 7); 0 where one of them is 0.
+
+    Arguments and errors as `bias_parts`.
+    """
     found = []
     for part in bias_parts(layer, readout):
-        lengths = np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-300)
-        found.append((part / lengths) @ (part / lengths).T)
+        lengths = np.linalg.norm(part, axis=1, keepdims=True)
+        units = part / np.where(lengths > 0, lengths, 1.0)
+        found.append(units @ units.T)
     return Parts(*found)
 
 
@@ -112,7 +126,7 @@ def state_spectrum(states: ArrayLike) -> Array:
     if len(rows) < 2:
         raise ValueError(f"A spectrum needs at least two states. Received: shape {np.shape(states)}.")
     variances = np.linalg.eigvalsh(np.cov(rows.T).reshape(rows.shape[1], -1))[::-1].clip(min=0)
-    if not variances.sum() > 0:
+    if not variances.sum() > (ROUNDING * np.abs(rows).max()) ** 2:
         raise ValueError(f"States must vary. Received: {len(rows)} times the same.")
     return variances / variances.sum()
 
@@ -180,5 +194,7 @@ def _softmax(logits: Array) -> Array:
 
 
 def _correlation(p: Array, q: Array) -> float:
-    """Pearson's; NaN where one of them is not known."""
-    return float("nan") if np.isnan(p).any() or np.isnan(q).any() else float(np.corrcoef(p, q)[0, 1])
+    """Pearson's; NaN where one of them is not known or does not vary."""
+    known = not (np.isnan(p).any() or np.isnan(q).any())
+    varied = known and all(np.ptp(x) > ROUNDING * np.abs(x).max() for x in (p, q))
+    return float(np.corrcoef(p, q)[0, 1]) if varied else float("nan")

@@ -70,7 +70,13 @@ class Timescales:
     median_without: Array
 
     def fit(self) -> TwoExponentials:
-        """Two exponentials through the logarithm of the decay, by least squares."""
+        """Two exponentials through the logarithm of the decay, by least squares.
+
+        Raises:
+            ValueError: if the decay is 0 at every age, as that of a network without biases.
+        """
+        if not self.decay.any():
+            raise ValueError("Contributions decay where there are some. Received: none. Does the network have biases?")
         ages, wanted = self.ages.astype(float), np.log(np.maximum(self.decay, 1e-300))
 
         def model(parameters: Array) -> Array:
@@ -172,7 +178,7 @@ def timescales(
     medians = [
         np.array([np.median(bits[since == position]) for position in positions]) for bits in (full, only, without)
     ]
-    counts = np.array([(since == position).sum() for position in positions])
+    counts = np.array([(since == position).sum() for position in positions], np.int64)
     return Timescales(
         np.arange(len(decay)),
         np.array(decay),

@@ -25,7 +25,8 @@ def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
     axis = figure.subplots()
     for name, shares in spectra.items():
         values = np.asarray(shares)
-        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=name)
+        # Matplotlib leaves labels with a leading underscore out of the legend.
+        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=_plain(name).replace("_", " _", 1))
     axis.set(xlabel="principal direction", ylabel="share of variance", yscale="log", ylim=(1e-8, 1))
     axis.legend(frameon=False)
     return _grid(figure)
@@ -39,10 +40,14 @@ def prediction_stack(split: Contributions) -> Figure:
 
     Args:
         split: of all targets of a text of up to some thirty symbols.
+
+    Raises:
+        ValueError: if there is no target.
     """
+    _some(split)
     steps, outputs = split.logits.shape
     rows = np.concatenate([split.values, np.broadcast_to(split.bias, (1, steps, outputs)), split.logits[None]])
-    labels = ["$h_0$", *(split.name(int(symbol)) for symbol in split.symbols), "bias", "logits"]
+    labels = ["$h_0$", *(_name(split, int(symbol)) for symbol in split.symbols), "bias", "logits"]
     figure = Figure(figsize=(max(5.0, 0.5 * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 5])
     image = _signed(upper, rows.reshape(len(rows), steps * outputs))
@@ -52,7 +57,7 @@ def prediction_stack(split: Contributions) -> Figure:
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
     for t, winner in enumerate(probabilities.argmax(axis=1)):
-        name = split.name(int(winner))
+        name = _name(split, int(winner))
         lift = 0.12 if name == "_" else 0.04
         lower.text(t * outputs + winner, probabilities[t, winner] + lift, name, ha="center")
     for axis in (upper, lower):
@@ -60,7 +65,7 @@ def prediction_stack(split: Contributions) -> Figure:
             axis.axvline(t * outputs - 0.5, color=GREY, linewidth=0.4)
     lower.set(ylim=(0, 1.25), yticks=[0, 1], ylabel="probability", xlabel="after reading (each column: all outputs)")
     lower.set_xticks(
-        (np.arange(steps) + 0.5) * outputs - 0.5, [split.name(int(split.symbols[t - 1])) for t in split.targets]
+        (np.arange(steps) + 0.5) * outputs - 0.5, [_name(split, int(split.symbols[t - 1])) for t in split.targets]
     )
     figure.colorbar(image, ax=upper, label="nats", shrink=0.8)
     return figure
@@ -74,25 +79,32 @@ def contribution_column(split: Contributions, target: int = -1, separator: int =
 
     Args:
         split: of a short text. target: index into its targets. separator: the symbol that words begin with.
+
+    Raises:
+        ValueError: if there is no target.
     """
+    _some(split)
     first, second = split.winner(target)
     step = int(split.targets[target])
     values = split.values[: step + 1, target]
-    names = ["$h_0$", *(split.name(int(symbol)) for symbol in split.symbols[:step])]
+    names = ["$h_0$", *(_name(split, int(symbol)) for symbol in split.symbols[:step])]
     figure = Figure(figsize=(13, 0.26 * (step + 1) + 1.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=[3, 2, 2])
     image = _signed(left, values)
     left.set_yticks(range(step + 1), names)
-    outputs = [split.name(i) for i in range(values.shape[1])]
+    outputs = [_name(split, i) for i in range(values.shape[1])]
     left.set_xticks(range(len(outputs)), outputs, fontsize=8)
     left.set(ylabel="source", xlabel="output")
     figure.colorbar(image, ax=left, label="nats")
-    winner, runner = (split.name(i) for i in (first, second))
+    winner, runner = (_name(split, i) for i in (first, second))
     _pairs(middle, values[:, [first, second]], names, (winner, runner))
     words = split.by_word(separator)
     sums = np.concatenate([words.values[:, target], split.bias[None]])[:, [first, second]]
     used = [i for i, start in enumerate(words.starts) if start <= step] + [len(words.names)]
-    labels = ["$h_0$", *(_plain(name) for name in words.names[1:]), "bias"]
+    ends = [*words.starts[1:], step + 1]
+    spans = [range(start, min(end, step + 1)) for start, end in zip(words.starts[1:], ends[1:], strict=True)]
+    read = [_word("".join(split.name(int(split.symbols[s - 1])) for s in span)) for span in spans]
+    labels = ["$h_0$", *read, "bias"]
     _pairs(right, sums[used], [labels[i] for i in used], (winner, runner))
     middle.set_title("by symbol", fontsize=10)
     right.set_title("by word", fontsize=10)
@@ -138,7 +150,11 @@ def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1
         split: of all targets of a text of a few words.
         separator: the symbol that words begin with.
         fewest: words that the faintest line below has, the current one among them.
+
+    Raises:
+        ValueError: if there is no target.
     """
+    _some(split)
     words = split.by_word(separator)
     steps = len(split.targets)
     norms = words.norms()[1:]
@@ -146,7 +162,7 @@ def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1
     figure = Figure(figsize=(max(6.0, 0.3 * steps + 1.8), 0.3 * len(norms) + 3.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=[len(norms), 8], sharex=True)
     image = upper.imshow(norms, cmap="viridis", aspect="auto", interpolation="nearest")
-    upper.set_yticks(range(len(norms)), [_plain(name) for name in words.names[1:]])
+    upper.set_yticks(range(len(norms)), [_word(name) for name in words.names[1:]])
     upper.set_ylabel("contribution of")
     figure.colorbar(image, ax=upper, label="norm, nats")
     # The next symbol of the text; nothing is known after its end.
@@ -168,7 +184,7 @@ def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1
         shade = 0.2 + 0.8 * count / max(kept) if count != whole else 1.0
         lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
     lower.set(ylim=(-0.02, 1.05), ylabel="probability of\nwhat comes next", xlabel="after reading")
-    lower.set_xticks(range(steps), [split.name(int(split.symbols[t - 1])) for t in split.targets])
+    lower.set_xticks(range(steps), [_name(split, int(split.symbols[t - 1])) for t in split.targets])
     figure.legend(*lower.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower right", ncols=4)
     return figure
 
@@ -185,9 +201,11 @@ def bias_norms(norms: Parts, log_probability: ArrayLike, names: Sequence[str]) -
     for axis, y, title in zip(figure.subplots(1, 3), norms, titles, strict=True):
         axis.scatter(x, y, s=0)
         for name, at, height in zip(names, x, y, strict=True):
-            axis.text(at, height, "_" if name == " " else name, ha="center", va="center", color=BLUE)
+            axis.text(at, height, _plain(name), ha="center", va="center", color=BLUE)
         axis.set(xlabel="log probability, nats", ylabel="norm")
-        axis.set_title(f"{title}: correlation {np.corrcoef(x, y)[0, 1]:+.2f}", fontsize=10)
+        varied = np.ptp(x) > 0 and np.ptp(y) > 1e-12 * np.abs(y).max()
+        found = f"{np.corrcoef(x, y)[0, 1]:+.2f}" if varied else "none"
+        axis.set_title(f"{title}: correlation {found}", fontsize=10)
         axis.margins(0.08)
     return _grid(figure)
 
@@ -201,8 +219,8 @@ def bias_cosines(cosines: Parts, names: Sequence[str], first: str = " aeiou") ->
     """
     order = [names.index(name) for name in first if name in names]
     cut = len(order)
-    order += [i for i, name in enumerate(names) if name not in first]
-    labels = ["_" if names[i] == " " else names[i] for i in order]
+    order += [i for i in range(len(names)) if i not in order]
+    labels = [_plain(names[i]) for i in order]
     figure = Figure(figsize=(14, 4.6), layout="constrained")
     axes = figure.subplots(1, 3)
     for axis, cosine, title in zip(
@@ -224,7 +242,7 @@ def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0
     Args:
         found: as `analysis.ngram_agreement`. names: of the symbols. symbol: whose bigrams the middle panel shows.
     """
-    names = ["_" if name == " " else name for name in names]
+    names = [_plain(name) for name in names]
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     places = np.arange(len(names))
@@ -245,10 +263,16 @@ def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0
     for name, x, y in zip(names, found.unigram_baseline, found.bigram_correlations, strict=True):
         if not np.isnan(x + y):
             right.text(x, y, name, ha="center", va="center", color=BLUE)
-    low = np.nanmin([found.unigram_baseline, found.bigram_correlations]) - 0.08
+    known = np.concatenate([found.unigram_baseline, found.bigram_correlations])
+    low = min(known[~np.isnan(known)], default=0.0) - 0.08
     right.set(xlim=(low, 1.05), ylim=(low, 1.05))
     right.set(xlabel="correlation of unigrams with bigrams", ylabel="correlation of the network with bigrams")
     return figure
+
+
+def _some(split: Contributions) -> None:
+    if not len(split.targets):
+        raise ValueError("A figure shows at least one target. Received: an empty text, or no targets.")
 
 
 def _signed(axis: Axes, values: NDArray[np.float64]) -> AxesImage:
@@ -268,7 +292,17 @@ def _pairs(axis: Axes, values: NDArray[np.float64], names: Sequence[str], output
 
 
 def _plain(name: str) -> str:
+    """A name that Matplotlib draws as it is; a space as "_"."""
+    # Two dollars would be read as mathematics.
+    return "_" if name == " " else _word(name) if name.count("$") > 1 else name
+
+
+def _word(name: str) -> str:
     return name.replace("$", r"\$")
+
+
+def _name(split: Contributions, symbol: int) -> str:
+    return _plain(split.name(symbol))
 
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ import numpy as np
 from keras import constraints, initializers, ops, regularizers
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn import _recurrence
+from keras_interp_rnn import _backend, _recurrence
 from keras_interp_rnn.equations import factored_isan as equations
 from keras_interp_rnn.layers._whole_sequence import WholeSequenceRNN, independent, positive_int
 from keras_interp_rnn.layers.isan import _is_integer, _symbols_or_distribution
@@ -431,6 +431,8 @@ def _looked_up(table: Any, symbols: Tensor) -> Tensor:
     one, and Keras's optimizers (3.15) do not sum what they square: their second moments, and the norms they clip, would
     be those of the single readings (tests/layers/test_factored_isan.py, a symbol read several times).
     """
+    if _backend.name() != "tensorflow":  # dense there anyway
+        return ops.take(table, symbols, axis=0)
 
     @ops.custom_gradient
     def run(table: Tensor) -> Any:

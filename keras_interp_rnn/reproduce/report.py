@@ -26,6 +26,7 @@ SECTIONS = {
     "isan_ngrams": isan.ngrams,
     "isan_ablations": isan.ablations,
     "counting": isan.counting,
+    "factored_isan": isan.factored,
     "jacobians_at_start": minimal_rnn.start,
     "recommend": minimal_rnn.recommend,
     "tomita": state_regularized.tomita,

@@ -76,6 +76,9 @@ def test_the_prediction_stack_has_every_source_the_bias_and_their_sum(targets):
     assert names_of(upper.get_yticklabels()) == ["$h_0$", "_", "a", "$", "_", "<", "_", "a", "bias", "logits"]
     limit = np.abs(drawn).max()
     assert (image.norm.vmin, image.norm.vmax) == (-limit, limit)
+    for value, strongest in ((1.0, "blue"), (0.0, "red")):
+        red, _, blue, _ = image.cmap(value)
+        assert strongest == ("blue" if blue > red else "red")
     assert (upper.get_ylabel(), colors.get_ylabel()) == ("source", "nats")
     p = np.array([reading.softmax(logits) for logits in split.logits])
     np.testing.assert_allclose([bar.get_height() for bar in lower.patches], p.ravel(), rtol=1e-12)

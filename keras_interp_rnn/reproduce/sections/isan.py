@@ -51,6 +51,18 @@ matrices is run on fresh steps too. "Hot" dimensions are 0 or 1 in every state. 
 |---|---|---|---|---|---|---|---|---|---|---|
 """
 
+FACTORED = """
+## A factorised switch (after Foerster et al. 2017, section 5.2)
+
+`examples/factored_isan.py`: W(x) = W_0 + U diag(g(x)) V in place of one matrix for each symbol; FactoredISAN(n, f) has
+n units and f factors. About equal numbers of weights, as many steps, one seed, a small budget. Characters and pairs of
+characters (729 symbols, in bits for each character of a pair): lower is better. Oscillator: a signal whose frequency is
+an input, the share of its variance that the forecast leaves; a linear network cannot follow it.
+
+| data | network | weights | steps | bits per character | variance left |
+|---|---|---|---|---|---|
+"""
+
 PAPER_ABLATIONS = {
     "naive Bayes": "3.3",
     "linear, linear readout": "3.1",
@@ -235,3 +247,17 @@ def counting(records: list[dict[str, Any]]) -> str:
 
 def _counting_name(record: dict[str, Any]) -> str:
     return f"{record['data']['types']} types to {record['data']['maximum']}, seed {record['model']['seed']}"
+
+
+def factored(records: list[dict[str, Any]]) -> str:
+    """Section 5.2, its future work."""
+    lines = []
+    for record in sorted(records, key=lambda record: (record["data"]["name"], record["model"]["layer"])):
+        result = record["result"]
+        bits, left = result.get("bits_per_character"), result.get("of_the_variance_left")
+        lines.append(
+            f"| {record['data']['name']} | {record['model']['layer']} | {record['model']['parameters']:,} "
+            f"| {record['protocol']['steps']:,} | {'' if bits is None else f'{bits:.3f}'} "
+            f"| {'' if left is None else f'{left:.5f}'} |\n"
+        )
+    return FACTORED + "".join(lines) + "\nRuns:\n\n" + runs(records[:1], lambda record: record["data"]["text"])
