@@ -41,6 +41,8 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
     Raises:
         ValueError: if there are not as many tokens as steps.
     """
+    if not alphas:
+        raise ValueError("A figure shows at least one temperature. Received: none.")
     values = {temperature: _checked(alpha, len(tokens)) for temperature, alpha in alphas.items()}
     k = next(iter(values.values())).shape[1]
     figure = Figure(figsize=(0.9 + 1.9 * len(tokens), 0.8 + 0.75 * len(values)), layout="constrained")
@@ -52,7 +54,7 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
             axis.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel(f"τ = {temperature:g}")
     for axis, token in zip(axes[0], tokens, strict=True):
-        axis.set_title(f"after {token}", fontsize=10)
+        axis.set_title("after " + token.replace("$", r"\$"), fontsize=10)
     axes[0][0].set_xticks(range(0, k, max(1, k // 5)))
     figure.supxlabel("centroid", fontsize=10)
     figure.supylabel("probability", fontsize=10)

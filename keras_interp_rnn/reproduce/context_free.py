@@ -121,8 +121,15 @@ def run(
     Returns:
         The record, and the model if it was trained.
     """
+    protocol = {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes}
     if path.exists():
-        return json.loads(path.read_text()), None
+        found = json.loads(path.read_text())
+        if found.get("protocol", protocol) != protocol:
+            raise ValueError(
+                f"A record is read again if it was made with the same settings. Received: {protocol}, and {path} with "
+                f"{found['protocol']}. Give another folder for the records."
+            )
+        return found, None
     train_words, validation = load("train"), load("validation")
     model = network(kind, len(train_words.alphabet), units, centroids, seed)
     curve = train(model, train_words, validation, passes, seed=seed)
@@ -130,10 +137,12 @@ def run(
         "experiment": language,
         "data": {"config": config, "words": len(train_words), "positives": train_words.positives},
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
-        "protocol": {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes},
+        "protocol": protocol,
         "result": {
             "errors": errors(model, {name: load(name) for name in tests}),
-            "validation_error": min(point["validation_error"] for point in curve),
+            "validation_error": min(
+                (point["validation_error"] for point in curve if point["loss"] is not None), default=None
+            ),
             "seconds": curve[-1]["seconds"],
         },
         "curve": curve,
@@ -159,8 +168,17 @@ def train(
         passes: over the words of a length.
 
     Returns:
-        The curve: after each pass the steps and seconds so far, the loss, and the validation error.
+        The curve: after each pass the steps and seconds so far, the loss (None if it was not finite: training ends
+        there), and the validation error.
+
+    Raises:
+        ValueError: if all words have one label.
     """
+    if len(set(words.labels.tolist())) < 2:
+        raise ValueError(
+            f"A language is learned from words in it and words outside. Received: {len(words)} words, {words.positives} "
+            "of them in it."
+        )
     model.compile(
         keras.optimizers.RMSprop(2e-3, rho=0.95, momentum=0.9, global_clipnorm=1.0),
         keras.losses.BinaryCrossentropy(from_logits=True),
@@ -180,23 +198,24 @@ def train(
             continue
         width = next(w for w in (math.ceil(longest / 3), math.ceil(2 * longest / 3), longest) if w > limit)
         for _ in range(passes * (3 if tenth == 10 else 1)):
-            if curve and not math.isfinite(curve[-1]["loss"]):
+            if curve and curve[-1]["loss"] is None:
                 break
             # Whole executions, so that nothing is compiled for a remainder.
             count = max(1, len(among) // (batch * STEPS)) * batch * STEPS
             order = np.concatenate([rng.permutation(among) for _ in range(math.ceil(count / len(among)))])[:count]
             history = model.fit(rows[order, :width], labels[order], batch, shuffle=False, verbose=0)
             wrong = error(model, validation)
+            loss = history.history["loss"][-1]
             point = {
                 "step": int(model.optimizer.iterations),
                 "seconds": time.monotonic() - started,
                 "length": limit,
-                "loss": history.history["loss"][-1],
+                "loss": loss if math.isfinite(loss) else None,
                 "validation_error": wrong,
             }
             curve.append(point)
-            say(f"length {limit}, step {point['step']}: loss {point['loss']:.4f}, validation error {wrong:.3f}")
-            if wrong < best and math.isfinite(point["loss"]):
+            say(f"length {limit}, step {point['step']}: loss {loss:.4f}, validation error {wrong:.3f}")
+            if wrong < best and math.isfinite(loss):
                 best, kept = wrong, model.get_weights()
     model.set_weights(kept)
     return curve

@@ -90,3 +90,10 @@ def test_the_feature_map_has_a_colour_for_each_label():
     assert list(drawn) == ["a", "b"]
     with pytest.raises(ValueError, match=r"for each of 2 labels. Received: \(5, 2\)"):
         figures.feature_map(points, ["a", "b"])
+
+
+def test_temperatures_of_nothing_and_tokens_that_look_like_formulas():
+    with pytest.raises(ValueError, match="at least one temperature"):
+        figures.temperatures({}, [])
+    figure = figures.temperatures({1.0: np.full((1, 2), 0.5)}, ["$a$"])
+    figure.canvas.draw()

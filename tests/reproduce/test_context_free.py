@@ -387,3 +387,16 @@ class TestRun:
         assert record["result"]["validation_error"] == context_free.error(model, self.load("validation"))
         assert record["result"]["errors"] == {name: context_free.error(model, self.load(name)) for name in tests}
         assert record["result"]["seconds"] == record["curve"][-1]["seconds"]
+
+
+def test_a_record_of_other_settings_is_not_taken_for_this_run(tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text('{"protocol": {"units": 3, "centroids": 0, "passes": 1}}')
+    with pytest.raises(ValueError, match="made with the same settings. Received: .*'units': 4"):
+        context_free.run(path, "x", "small", "LSTM", None, (), 4, 5, 1, 0)
+
+
+def test_words_of_one_label_teach_nothing():
+    words = LabelledWords(("a", "b"), np.array([True, True]), "ab")
+    with pytest.raises(ValueError, match="Received: 2 words, 2 of them in it"):
+        context_free.train(context_free.network("LSTM", 2, 2, 2, 0), words, words, 1)
