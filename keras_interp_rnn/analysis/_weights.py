@@ -24,6 +24,8 @@ class ISANWeights(NamedTuple):
 def isan_weights(layer: Any) -> ISANWeights:
     """Weights of an `ISAN`, of an `ISANCell`, of `keras.layers.RNN` around one, or of a model with one of these.
 
+    Those of a `FactoredISAN` with a vocabulary are the matrices that it applies, K of them.
+
     Raises:
         ValueError: if there is none, if there is more than one, or if it has no weights yet.
     """
@@ -36,7 +38,8 @@ def isan_weights(layer: Any) -> ISANWeights:
     [cell] = cells
     if not cell.built:
         raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
-    return ISANWeights(*(_array(w) for w in (cell.recurrent_kernel, cell.bias, cell.initial_state)))
+    kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
+    return ISANWeights(*(_array(w) for w in (kernel, bias, cell.initial_state)))
 
 
 def affine_readout(model_or_layer: Any, readout: Any = None) -> AffineMap:
@@ -109,7 +112,7 @@ def checked_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int6
 
 
 def _switched_affine_cells(layer: Any) -> list[Any]:
-    if hasattr(layer, "recurrent_kernel") or type(layer).__name__ == "ISANCell":
+    if hasattr(layer, "recurrent_kernel") or type(layer).__name__ in ("ISANCell", "FactoredISANCell"):
         return [layer] if getattr(layer, "vocabulary_size", None) else []
     parts = [layer.cell] if hasattr(layer, "cell") else getattr(layer, "layers", None) or getattr(layer, "cells", [])
     return [cell for part in parts for cell in _switched_affine_cells(part)]

@@ -322,11 +322,11 @@ class FactoredISAN(WholeSequenceRNN):
     Cost: O(T n (n + f)) time, O(T (n + f)) memory a sequence; K (f + n) + 2 n f + n^2 + n weights with a vocabulary,
         where an ISAN has K n (n + 1) + n. g and b are made for the whole sequence before the loop.
     Rare symbols: the gradients of both tables are dense, zero in the rows of symbols that a batch does not read. SGD
-        leaves these rows as they are; Adam moves them on by their momentum, and passes over all K (f + n) numbers. So
-        do Keras's optimizers (3.15) whatever the gradient: none of them updates only the rows that were read. With
-        K = 10,000, n = 128, f = 64, batches of 32 times 50 symbols and one core (TensorFlow 2.21, AMD EPYC), a step took
-        10.3 ms with SGD, 15.5 ms with Adam and 10.4 ms with Adam under XLA where one number is predicted; where the
-        next of the 10,000 symbols is, 278, 306 and 246 ms: the readout costs far more than the tables.
+        leaves these rows as they are. Adam moves them on by their momentum, and passes over all K (f + n) numbers, as
+        it does in Keras 3.15 whatever the gradient. With K = 10,000, n = 128, f = 64, batches of 32 times 50 symbols
+        and one core of an AMD EPYC (TensorFlow 2.21), a step took 10.3 ms with SGD, 15.5 ms with Adam and 10.4 ms with
+        Adam under XLA where one number is predicted; where the next of the 10,000 symbols is, 278, 306 and 246 ms: the
+        readout costs far more than the tables.
     Raises: ValueError, as `FactoredISANCell`; if the mask has another shape.
     Example:
 

@@ -176,7 +176,7 @@ def train(
     """
     if len(set(words.labels.tolist())) < 2:
         raise ValueError(
-            f"A language is learned from words in it and words outside. Received: {len(words)} words, {words.positives} "
+            f"A language is learned from words in it and words outside. Received: {len(words)}, {words.positives} "
             "of them in it."
         )
     model.compile(

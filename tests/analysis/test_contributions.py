@@ -468,3 +468,19 @@ def test_recent_contributions_refuse_what_is_no_text_before_the_first_step():
     with pytest.raises(ValueError, match=r"symbols must lie in \[0, 4\). Received: 0 to 4"):
         analysis.recent_contributions(model, [0, 4], 2)
     assert list(analysis.recent_contributions(model, [], 2)) == []
+
+
+def test_a_factored_switch_with_a_vocabulary_splits_like_the_isan_it_is():
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.FactoredISAN(5, 3, vocabulary_size=4, return_sequences=True, dtype="float64"),
+            keras.layers.Dense(2, dtype="float64"),
+        ]
+    )
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape) * 0.5 for w in model.get_weights()])
+    text = np.array([3, 0, 1, 1, 2])
+    split = analysis.contributions(model, text)
+    assert split.residual < 1e-13
+    np.testing.assert_allclose(split.logits, keras.ops.convert_to_numpy(model(text[None]))[0], rtol=1e-9)

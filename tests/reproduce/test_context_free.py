@@ -398,5 +398,5 @@ def test_a_record_of_other_settings_is_not_taken_for_this_run(tmp_path):
 
 def test_words_of_one_label_teach_nothing():
     words = LabelledWords(("a", "b"), np.array([True, True]), "ab")
-    with pytest.raises(ValueError, match="Received: 2 words, 2 of them in it"):
+    with pytest.raises(ValueError, match="Received: 2, 2 of them in it"):
         context_free.train(context_free.network("LSTM", 2, 2, 2, 0), words, words, 1)

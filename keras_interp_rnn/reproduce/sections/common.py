@@ -13,8 +13,9 @@ def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str]) -
         where, how = record["environment"], record["protocol"]
         settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sorted(how.items()))
         versions = ", ".join(f"{package} {version}" for package, version in sorted(where["versions"].items()))
+        commit = f"commit `{where['commit']}`" if where["commit"] else "outside a checkout"
         lines.append(
-            f"- {name(record)}: {where['date']}, commit `{where['commit']}`, "
+            f"- {name(record)}: {where['date']}, {commit}, "
             f"{where['hardware']}, Python {where['python']}, {versions}; {settings}.\n"
         )
     return "".join(lines)
