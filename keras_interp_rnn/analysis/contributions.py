@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn.analysis._logits import softmax
 from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
 from keras_interp_rnn.equations import isan as equations
 
@@ -162,7 +163,7 @@ class Contributions:
         """
         first, second = self.winner(target)
         step, pull = int(self.targets[target]), self.pull(target)
-        p = _softmax(self.logits[target])
+        p = softmax(self.logits[target])
         winner, runner = self.name(first), self.name(second)
         lines = [
             f"after {''.join(map(self.name, self.symbols[:step]))!r}: {winner!r} {p[first]:.1%}, "
@@ -185,7 +186,7 @@ class Contributions:
             return "<p>Contributions of an empty text</p>"
         first, second = self.winner()
         step, pull = int(self.targets[-1]), self.pull()
-        p = _softmax(self.logits[-1])
+        p = softmax(self.logits[-1])
         scale = max(float(np.abs(pull[1 : step + 1]).max(initial=0)), 1e-300)
         spans = []
         for source in range(1, step + 1):
@@ -245,7 +246,8 @@ def contributions(
     columns = {int(target): column for column, target in enumerate(wanted)}
     values = np.zeros((steps + 1, len(wanted), outputs))
     logits = np.zeros((len(wanted), outputs))
-    both = zip(equations.sources(np, *weights, text), equations.states(np, *weights, text), strict=True)
+    read = text[: wanted.max(initial=0)]
+    both = zip(equations.sources(np, *weights, read), equations.states(np, *weights, read), strict=True)
     for step, (terms, state) in enumerate(both, start=1):
         if step in columns:
             values[: step + 1, columns[step]] = terms @ head.matrix
@@ -303,8 +305,3 @@ def _checked_targets(targets: int | Sequence[int] | None, steps: int) -> NDArray
     if ((wanted < 1) | (wanted > steps)).any() or len(set(wanted.tolist())) < len(wanted):
         raise ValueError(f"Targets are different steps in [1, {steps}]. Received: targets={targets!r}.")
     return wanted.astype(np.int64)
-
-
-def _softmax(logits: Array) -> Array:
-    scaled = np.exp(logits - logits.max())
-    return scaled / scaled.sum()

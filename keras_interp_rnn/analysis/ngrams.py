@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.analysis._logits import bits
+
 LARGEST_TABLE = 2**26
 """Entries of the largest table: K^order, 512 MiB in float64."""
 
@@ -124,6 +126,4 @@ class NaiveBayes:
         logits = np.tile(self.prior, (len(text), 1))
         for age, table in enumerate(self.likelihood):
             logits[age + 1 :] += table[text[: -age - 1]]
-        largest = logits.max(axis=1)
-        total = np.log(np.exp(logits - largest[:, None]).sum(axis=1)) + largest
-        return float(np.mean(total - logits[np.arange(len(text)), text]) / np.log(2))
+        return float(np.mean(bits(logits, text)))

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn.analysis._logits import softmax
 from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+from keras_interp_rnn.analysis.bases import readout_basis
 
 Array = NDArray[np.float64]
 
@@ -80,9 +82,8 @@ def bias_parts(layer: Any, readout: Any = None) -> Parts:
 
     Reference: Foerster et al., ICML 2017, section 3.5.
     """
-    bias, head = isan_weights(layer).bias, affine_readout(layer, readout)
-    directions, sizes, _ = np.linalg.svd(head.matrix, full_matrices=False)
-    directions = directions[:, sizes > sizes.max(initial=0) * 1e-12]
+    bias, basis = isan_weights(layer).bias, readout_basis(layer, readout, rank_tolerance=ROUNDING)
+    directions = basis.to.matrix[:, : basis.readout]
     seen = bias @ directions @ directions.T
     lengths = np.linalg.norm(bias, axis=1, keepdims=True)
     parts = (
@@ -176,7 +177,7 @@ def ngram_agreement(layer: Any, symbols: ArrayLike, readout: Any = None) -> Ngra
     pairs = np.bincount(text[:-1] * size + text[1:], minlength=size**2).reshape(size, size).astype(float)
     with np.errstate(invalid="ignore"):
         counted = pairs / pairs.sum(axis=1, keepdims=True)
-    unigram, bigram = _softmax(head.offset), _softmax(bias @ head.matrix + head.offset)
+    unigram, bigram = softmax(head.offset), softmax(bias @ head.matrix + head.offset)
     return NgramAgreement(
         unigram,
         counts,
@@ -186,11 +187,6 @@ def ngram_agreement(layer: Any, symbols: ArrayLike, readout: Any = None) -> Ngra
         np.array([_correlation(p, q) for p, q in zip(bigram, counted, strict=True)]),
         np.array([_correlation(counts, q) for q in counted]),
     )
-
-
-def _softmax(logits: Array) -> Array:
-    scaled = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return scaled / scaled.sum(axis=-1, keepdims=True)
 
 
 def _correlation(p: Array, q: Array) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
+from keras_interp_rnn.analysis._logits import bits
 from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
 from keras_interp_rnn.equations import isan as equations
 
@@ -159,25 +160,23 @@ def timescales(
     read, wanted = text[:-1], text[1:]
     states = np.array(list(equations.states(np, *weights, read)))
     logits = equations.logits(np, head.matrix, head.offset, states)
-    full = _bits(logits, wanted)
+    full = bits(logits, wanted)
     steps = np.arange(len(read))
     last = np.maximum.accumulate(np.where(read == separator, steps, -1))
     since = np.where(last >= 0, steps - last, -1)
     of_separator = np.zeros_like(logits)
     decay, recent = [], np.tile(head.offset, (len(read) - oldest, 1))
-    history = [np.mean(_bits(recent, wanted[oldest:]))]
+    history = [np.mean(bits(recent, wanted[oldest:]))]
     for age, terms in by_age(layer, read, oldest, readout):
         decay.append(np.linalg.norm(terms, axis=1).mean())
         recent += terms[oldest - age :]
-        history.append(np.mean(_bits(recent, wanted[oldest:])))
+        history.append(np.mean(bits(recent, wanted[oldest:])))
         of_separator[age:][since[age:] == age] = terms[since[age:] == age]
     known = (since >= 0) & (since <= oldest)
-    only = _bits(of_separator + head.offset, wanted)
-    without = _bits(logits - of_separator, wanted)
+    only = bits(of_separator + head.offset, wanted)
+    without = bits(logits - of_separator, wanted)
     positions = np.unique(since[known])
-    medians = [
-        np.array([np.median(bits[since == position]) for position in positions]) for bits in (full, only, without)
-    ]
+    medians = [np.array([np.median(of[since == position]) for position in positions]) for of in (full, only, without)]
     counts = np.array([(since == position).sum() for position in positions], np.int64)
     return Timescales(
         np.arange(len(decay)),
@@ -188,10 +187,3 @@ def timescales(
         counts,
         *medians,
     )
-
-
-def _bits(logits: Array, wanted: NDArray[np.int64]) -> Array:
-    """-log2 softmax(logits) at the symbols that came."""
-    largest = logits.max(axis=1)
-    total = np.log(np.exp(logits - largest[:, None]).sum(axis=1)) + largest
-    return (total - logits[np.arange(len(wanted)), wanted]) / np.log(2)

@@ -27,7 +27,7 @@ class LanguageConfig(tfds.core.BuilderConfig):
     seed: int = 0
 
 
-class LanguageBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
+class LanguageBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS declares no types
     """Words of a language and words outside it; a subclass says which, in `drawn`."""
 
     VERSION = tfds.core.Version("1.0.0")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
+import importlib
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from keras_interp_rnn.datasets import _tfds
 
 __all__ = ["LabelledWords"]
 
@@ -73,17 +73,12 @@ class LabelledWords:
         return rows
 
 
-def built(name: str, builder_class: Callable[[], Any], config: str, seed: int, data_dir: PathLike | None) -> Any:
-    """The TFDS builder of a language, its data prepared."""
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise ImportError(
-            f"`datasets.{name}` needs tensorflow_datasets ({error}): pip install keras_interp_rnn[datasets]"
-        ) from error
+def built(name: str, config: str, seed: int, data_dir: PathLike | None) -> Any:
+    """The TFDS builder of the language `datasets.<name>`, its data prepared."""
+    _tfds.imported(name)
     from keras_interp_rnn.datasets._language_builder import LanguageConfig
 
-    builder = builder_class()
+    builder = importlib.import_module(f"keras_interp_rnn.datasets.{name}.{name}_dataset_builder").Builder
     if config not in builder.builder_configs:
         raise ValueError(
             f"`config` is one of {sorted(builder.builder_configs)}. Received: {config!r}. Choose one of them."
@@ -94,17 +89,11 @@ def built(name: str, builder_class: Callable[[], Any], config: str, seed: int, d
     if seed:
         description = builder.builder_configs[config].description
         chosen = LanguageConfig(name=f"{config}-seed{seed}", description=description, language=config, seed=int(seed))
-    made = builder(config=chosen, data_dir=data_dir)
-    with contextlib.redirect_stderr(io.StringIO()):  # eight progress bars for a few seconds' work
-        made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
-    return made
+    return _tfds.prepare(builder(config=chosen, data_dir=data_dir))
 
 
 def loaded(made: Any, split: str) -> LabelledWords:
     """A split of a prepared builder."""
-    import tensorflow_datasets as tfds
-
-    in_order = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
-    examples = list(tfds.as_numpy(made.as_dataset(split=split, shuffle_files=False, read_config=in_order)))
+    examples = list(_tfds.in_order(made, split))
     words = tuple(example["word"].decode("ascii") for example in examples)
     return LabelledWords(words, np.array([example["label"] for example in examples], bool), made.ALPHABET)

@@ -11,6 +11,7 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.analysis import Contributions, NgramAgreement, Parts, Timescales, TwoExponentials
+from keras_interp_rnn.analysis._logits import softmax
 
 BLUE, RED, ORANGE, GREY = "#2166ac", "#b2182b", "#e08214", "#888888"
 
@@ -53,8 +54,7 @@ def prediction_stack(split: Contributions) -> Figure:
     image = _signed(upper, rows.reshape(len(rows), steps * outputs))
     upper.set_yticks(range(len(rows)), labels)
     upper.set_ylabel("source")
-    probabilities = np.exp(split.logits - split.logits.max(axis=1, keepdims=True))
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    probabilities = softmax(split.logits)
     lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
     for t, winner in enumerate(probabilities.argmax(axis=1)):
         name = _name(split, int(winner))
@@ -179,7 +179,7 @@ def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1
                 for t, word in enumerate(of_word)
             ]
         )
-        probabilities = _softmax(logits)[np.arange(len(wanted)), wanted]
+        probabilities = softmax(logits)[np.arange(len(wanted)), wanted]
         label = "all words" if count == whole else f"the last {count}" if count > 1 else "this word alone"
         shade = 0.2 + 0.8 * count / max(kept) if count != whole else 1.0
         lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
@@ -303,11 +303,6 @@ def _word(name: str) -> str:
 
 def _name(split: Contributions, symbol: int) -> str:
     return _plain(split.name(symbol))
-
-
-def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    scaled = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return scaled / scaled.sum(axis=-1, keepdims=True)
 
 
 def _grid(figure: Figure) -> Figure:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import _backend, _recurrence
 from keras_interp_rnn.equations import factored_isan as equations
+from keras_interp_rnn.layers._symbols import is_integer, symbols_or_distribution
 from keras_interp_rnn.layers._whole_sequence import WholeSequenceRNN, independent, positive_int
-from keras_interp_rnn.layers.isan import _is_integer, _symbols_or_distribution
 
 Tensor = Any
 
@@ -190,7 +190,7 @@ class FactoredISANCell(keras.layers.Layer):
             inputs: sequences (batch, time, ...) if time_axes is 1, one step (batch, ...) if it is 0.
         """
         if self.vocabulary_size is not None:
-            return _symbols_or_distribution(inputs, self.vocabulary_size, time_axes)
+            return symbols_or_distribution(inputs, self.vocabulary_size, time_axes)
         inputs = inputs if hasattr(inputs, "shape") else ops.convert_to_tensor(inputs)
         self.check_shape(tuple(inputs.shape), time_axes)
         return inputs
@@ -211,7 +211,7 @@ class FactoredISANCell(keras.layers.Layer):
         if self.vocabulary_size is None:
             inputs = ops.cast(inputs, self.variable_dtype)
             return equations.projections(ops, inputs, self.switch_kernel, self.kernel, self.bias)
-        if _is_integer(inputs):
+        if is_integer(inputs):
             return _looked_up(self.switch_kernel, inputs), _looked_up(self.bias, inputs)
         return equations.projections(ops, ops.cast(inputs, self.variable_dtype), self.switch_kernel, self.bias)
 
@@ -410,7 +410,7 @@ class FactoredISAN(WholeSequenceRNN):
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if self.vocabulary_size is not None and _is_integer(sequences):
+        if self.vocabulary_size is not None and is_integer(sequences):
             sequences = sequences[:, :, 0]
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)

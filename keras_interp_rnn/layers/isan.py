@@ -13,6 +13,7 @@ from keras import constraints, initializers, ops, regularizers
 
 from keras_interp_rnn import _backend, _recurrence
 from keras_interp_rnn.equations import isan as equations
+from keras_interp_rnn.layers._symbols import is_integer, symbols_or_distribution
 from keras_interp_rnn.layers._whole_sequence import WholeSequenceRNN, independent, positive_int
 
 Tensor = Any
@@ -120,8 +121,8 @@ class ISANCell(keras.layers.Layer):
     def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, list[Tensor]]:
         given = states[0] if isinstance(states, (list, tuple)) else states
         state = ops.cast(given, self.variable_dtype)
-        inputs = _symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0)
-        if _is_integer(inputs):
+        inputs = symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0)
+        if is_integer(inputs):
             new = equations.step(ops, self.recurrent_kernel, self.bias, state, inputs[:, 0])
         else:
             distribution = ops.cast(inputs, self.variable_dtype)
@@ -271,7 +272,7 @@ class ISAN(WholeSequenceRNN):
         super().build((*sequences_shape[:2], 1), initial_state_shape)
 
     def checked(self, sequences: Tensor) -> Tensor:
-        return _symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
+        return symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
 
     @property
     def units(self) -> int:
@@ -289,7 +290,7 @@ class ISAN(WholeSequenceRNN):
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         self.chosen_path = _recurrence.choose_path(
-            self.fused, self.units, self.vocabulary_size, _is_integer(sequences), self.unroll
+            self.fused, self.units, self.vocabulary_size, is_integer(sequences), self.unroll
         )
         in_reading_order = ops.flip(mask, axis=1) if mask is not None and self.go_backwards else mask
         if self.chosen_path.name == "stepwise":
@@ -313,10 +314,6 @@ class ISAN(WholeSequenceRNN):
         return {**super().get_config(), "fused": self.fused}
 
 
-def _is_integer(x: Tensor) -> bool:
-    return "int" in keras.backend.standardize_dtype(x.dtype)
-
-
 def _each_symbol(initializer: Any) -> Any:
     """An initializer of (K, n, n) that draws each symbol's (n, n) matrix by itself.
 
@@ -327,34 +324,3 @@ def _each_symbol(initializer: Any) -> Any:
         return ops.stack([independent(initializer, symbol)(shape[1:], dtype=dtype) for symbol in range(shape[0])])
 
     return draw
-
-
-def _symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) -> Tensor:
-    """Ids as int32 with a trailing axis of 1, or the distribution as it is.
-
-    Args:
-        time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell.
-    """
-    axes = "(batch, time" if time_axes else "(batch"
-    ids_shape = axes + ")" if time_axes else "(batch, 1)"
-    x = x if hasattr(x, "dtype") and hasattr(x, "shape") else ops.convert_to_tensor(x)
-    shape = tuple(x.shape)
-    integer = _is_integer(x)
-    is_ids = integer and (len(shape) == time_axes + 1 or (len(shape) == time_axes + 2 and shape[-1] == 1))
-    if not is_ids and (len(shape) != time_axes + 2 or shape[-1] != vocabulary_size):
-        raise ValueError(
-            f"ISAN reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size}). "
-            f"Received: shape={shape}, dtype={keras.backend.standardize_dtype(x.dtype)}. "
-            "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
-        )
-    if not is_ids:
-        return ops.cast(x, keras.config.floatx()) if integer else x
-    values = _backend.known_values(x)
-    if values is not None and values.size and (values.min() < 0 or values.max() >= vocabulary_size):
-        raise ValueError(
-            f"ids must lie in [0, vocabulary_size) = [0, {vocabulary_size}). Received: ids from {values.min()} to "
-            f"{values.max()}. Map the text to ids below {vocabulary_size}, or build the layer with a larger "
-            "vocabulary_size."
-        )
-    x = _backend.guard_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
-    return ops.expand_dims(x, -1) if len(shape) == time_axes + 1 else x

@@ -35,13 +35,7 @@ def builder(config: str = "small", seed: int = 0, data_dir: PathLike | None = No
         ImportError: if `tensorflow_datasets` is missing.
         ValueError: if `config` is unknown or `seed` is none.
     """
-
-    def builder_class() -> Any:
-        from keras_interp_rnn.datasets.balanced_parentheses.balanced_parentheses_dataset_builder import Builder
-
-        return Builder
-
-    return built("balanced_parentheses", builder_class, config, seed, data_dir)
+    return built("balanced_parentheses", config, seed, data_dir)
 
 
 def load(split: str, config: str = "small", seed: int = 0, data_dir: PathLike | None = None) -> LabelledWords:

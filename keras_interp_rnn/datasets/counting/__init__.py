@@ -17,14 +17,14 @@ Collins, Sohl-Dickstein and Sussillo, "Capacity and Trainability in Recurrent Ne
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn.datasets import _tfds
 
 __all__ = ["Counts", "builder", "load", "one_hot", "stream", "symbol_names"]
 
@@ -130,19 +130,11 @@ def builder(
         ValueError: if a number is no integer or too small, or if there are too few sequences of this length.
     """
     _checked(types=types, maximum=maximum, delay=delay, noise=noise, length=length, seed=seed)
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise ImportError(
-            f"`datasets.counting` needs tensorflow_datasets ({error}): pip install keras_interp_rnn[datasets]"
-        ) from error
+    _tfds.imported("counting")
     from keras_interp_rnn.datasets.counting.counting_dataset_builder import Builder, CountingConfig
 
     numbers = (int(n) for n in (types, maximum, delay, noise, length, seed))
-    made = Builder(config=CountingConfig.of(*numbers), data_dir=data_dir)
-    with contextlib.redirect_stderr(io.StringIO()):  # progress bars for a second's work
-        made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
-    return made
+    return _tfds.prepare(Builder(config=CountingConfig.of(*numbers), data_dir=data_dir))
 
 
 def load(
@@ -165,10 +157,7 @@ def load(
         ImportError, ValueError: as `builder`.
     """
     made = builder(types, maximum, delay, noise, length, seed, data_dir)
-    import tensorflow_datasets as tfds
-
-    in_order = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
-    examples = list(tfds.as_numpy(made.as_dataset(split=split, shuffle_files=False, read_config=in_order)))
+    examples = list(_tfds.in_order(made, split))
     return Counts(*(np.stack([example[key] for example in examples]) for key in ("symbols", "counts")))
 
 

@@ -43,7 +43,7 @@ class CountingConfig(tfds.core.BuilderConfig):
         )
 
 
-class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
+class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS declares no types
     """Symbols drawn uniformly, and the clipped counts that are to be put out."""
 
     VERSION = tfds.core.Version("1.0.0")

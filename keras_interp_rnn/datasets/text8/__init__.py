@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.datasets import _tfds
+
 if TYPE_CHECKING:
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder
 
@@ -42,12 +44,7 @@ def builder(config: str = "chars", source: PathLike | None = None, data_dir: Pat
         ValueError: if `config` is unknown.
         datasets.text.TextError: if the text is missing, damaged or too short.
     """
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise ImportError(
-            f"`datasets.text8` needs tensorflow_datasets ({error}): pip install keras_interp_rnn[datasets]"
-        ) from error
+    tfds = _tfds.imported("text8")
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder, data_root, manual_file
 
     if config not in Builder.builder_configs:
@@ -83,13 +80,11 @@ def load(
 
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import CHUNK
 
-    in_order = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
     raw = {"symbols": tfds.decode.SkipDecoding()}  # TFDS's own decoding logs a deprecation of TFDS
-    examples = made.as_dataset(split=split, decoders=raw, shuffle_files=False, read_config=in_order)
     dtype = np.dtype(made.info.features["symbols"].np_dtype)
     symbols = np.empty(made.info.splits[split].num_examples * CHUNK // dtype.itemsize, dtype)
     filled = 0
-    for example in tfds.as_numpy(examples):
+    for example in _tfds.in_order(made, split, raw):
         chunk = np.frombuffer(example["symbols"], dtype)
         symbols[filled : filled + len(chunk)] = chunk
         filled += len(chunk)

@@ -30,13 +30,7 @@ def builder(config: str, seed: int = 0, data_dir: PathLike | None = None) -> Any
         ImportError: if `tensorflow_datasets` is missing.
         ValueError: if `config` is unknown or `seed` is none.
     """
-
-    def builder_class() -> Any:
-        from keras_interp_rnn.datasets.tomita.tomita_dataset_builder import Builder
-
-        return Builder
-
-    return built("tomita", builder_class, config, seed, data_dir)
+    return built("tomita", config, seed, data_dir)
 
 
 def load(split: str, config: str, seed: int = 0, data_dir: PathLike | None = None) -> LabelledWords:

@@ -1,0 +1,48 @@
+"""What layers over a vocabulary read: ids, one-hot vectors or distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_interp_rnn import _backend
+
+Tensor = Any
+
+
+def is_integer(x: Tensor) -> bool:
+    """Whether a tensor holds integers."""
+    return "int" in keras.backend.standardize_dtype(x.dtype)
+
+
+def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) -> Tensor:
+    """Ids as int32 with a trailing axis of 1, or the distribution as it is.
+
+    Args:
+        time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell.
+    """
+    axes = "(batch, time" if time_axes else "(batch"
+    ids_shape = axes + ")" if time_axes else "(batch, 1)"
+    x = x if hasattr(x, "dtype") and hasattr(x, "shape") else ops.convert_to_tensor(x)
+    shape = tuple(x.shape)
+    integer = is_integer(x)
+    is_ids = integer and (len(shape) == time_axes + 1 or (len(shape) == time_axes + 2 and shape[-1] == 1))
+    if not is_ids and (len(shape) != time_axes + 2 or shape[-1] != vocabulary_size):
+        raise ValueError(
+            f"ISAN reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size}). "
+            f"Received: shape={shape}, dtype={keras.backend.standardize_dtype(x.dtype)}. "
+            "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
+        )
+    if not is_ids:
+        return ops.cast(x, keras.config.floatx()) if integer else x
+    values = _backend.known_values(x)
+    if values is not None and values.size and (values.min() < 0 or values.max() >= vocabulary_size):
+        raise ValueError(
+            f"ids must lie in [0, vocabulary_size) = [0, {vocabulary_size}). Received: ids from {values.min()} to "
+            f"{values.max()}. Map the text to ids below {vocabulary_size}, or build the layer with a larger "
+            "vocabulary_size."
+        )
+    x = _backend.guard_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
+    return ops.expand_dims(x, -1) if len(shape) == time_axes + 1 else x
