@@ -18,6 +18,7 @@ with quiet.standard_error():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
+    from keras_interp_rnn.analysis.structure import correlation
     from keras_interp_rnn.reproduce import isan_text, records
 
 ALPHABET = datasets.text.ALPHABET
@@ -47,7 +48,7 @@ def main() -> None:
             float(cosine[np.ix_(a, b)][off[np.ix_(a, b)]].mean())
             for a, b in ((vowels, vowels), (consonants, consonants), (vowels, consonants))
         ]
-        rows.append({"part": name, "correlation": float(np.corrcoef(norm, log_p)[0, 1]), "cosines": means})
+        rows.append({"part": name, "correlation": correlation(norm, log_p), "cosines": means})
         print(f"{name:24}{rows[-1]['correlation']:+14.2f}{means[0]:+15.2f}{means[1]:+12.2f}{means[2]:+8.2f}")
     spectra = analysis.transition_spectra(model)
     print("\nletter: largest singular values; spectral radius; |cosine| of what is stretched with what the space reads")

@@ -183,13 +183,13 @@ def ngram_agreement(layer: Any, symbols: ArrayLike, readout: Any = None) -> Ngra
         counts,
         bigram,
         counted,
-        _correlation(unigram, counts),
-        np.array([_correlation(p, q) for p, q in zip(bigram, counted, strict=True)]),
-        np.array([_correlation(counts, q) for q in counted]),
+        correlation(unigram, counts),
+        np.array([correlation(p, q) for p, q in zip(bigram, counted, strict=True)]),
+        np.array([correlation(counts, q) for q in counted]),
     )
 
 
-def _correlation(p: Array, q: Array) -> float:
+def correlation(p: Array, q: Array) -> float:
     """Pearson's; NaN where one of them is not known or does not vary."""
     known = not (np.isnan(p).any() or np.isnan(q).any())
     varied = known and all(np.ptp(x) > ROUNDING * np.abs(x).max() for x in (p, q))

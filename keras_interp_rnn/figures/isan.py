@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.analysis import Contributions, NgramAgreement, Parts, Timescales, TwoExponentials
 from keras_interp_rnn.analysis._logits import softmax
+from keras_interp_rnn.analysis.structure import correlation
 
 BLUE, RED, ORANGE, GREY = "#2166ac", "#b2182b", "#e08214", "#888888"
 
@@ -203,9 +204,8 @@ def bias_norms(norms: Parts, log_probability: ArrayLike, names: Sequence[str]) -
         for name, at, height in zip(names, x, y, strict=True):
             axis.text(at, height, _plain(name), ha="center", va="center", color=BLUE)
         axis.set(xlabel="log probability, nats", ylabel="norm")
-        varied = np.ptp(x) > 0 and np.ptp(y) > 1e-12 * np.abs(y).max()
-        found = f"{np.corrcoef(x, y)[0, 1]:+.2f}" if varied else "none"
-        axis.set_title(f"{title}: correlation {found}", fontsize=10)
+        found = correlation(x, y)
+        axis.set_title(f"{title}: correlation {'none' if np.isnan(found) else f'{found:+.2f}'}", fontsize=10)
         axis.margins(0.08)
     return _grid(figure)
 
