@@ -47,6 +47,10 @@ MAY_IMPORT = {
         "keras",
         *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records")),
     },
+    "reproduce/characters.py": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("callbacks", "datasets", "layers", "losses", "reproduce.records")),
+    },
     "reproduce/isan_text.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses"))},
     "reproduce/sections": {f"{OURS}.reproduce.sections"},
     "reproduce": {f"{OURS}.reproduce.sections"},

@@ -27,10 +27,14 @@ def environment() -> dict[str, Any]:
 
 def write(path: Path, record: dict[str, Any]) -> None:
     """Writes the record as readable JSON, with the environment unless it has one, whole or not at all."""
-    record = {"environment": environment(), **record}
+    write_json(path, {"environment": environment(), **record})
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Writes readable JSON, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     os.replace(partial, path)
 
 
