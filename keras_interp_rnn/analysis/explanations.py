@@ -142,14 +142,14 @@ def prototypes(
     assert outputs is not None
     k = len(outputs)
     share = np.bincount(centroid.astype(np.int64), minlength=k) / len(centroid)
-    ranked = tuple(
+    best_tokens = tuple(
         tuple(
             (_name(tokens, t), p, n)
-            for t, p, n in _ranked(token[centroid == i], probability[centroid == i], by, least)[:top]
+            for t, p, n in ranked(token[centroid == i], probability[centroid == i], by, least)[:top]
         )
         for i in range(k)
     )
-    return Prototypes(ranked, share, outputs, _classes(model, outputs))
+    return Prototypes(best_tokens, share, outputs, _classes(model, outputs))
 
 
 def explain(
@@ -228,8 +228,8 @@ def phrases(
     best = {}
     for label, (texts, scores) in gathered.items():
         distinct, which = np.unique(np.concatenate(texts), axis=0, return_inverse=True)
-        ranked = _ranked(which.ravel(), np.concatenate(scores), "mean", least)[:top]
-        best[label] = tuple((" ".join(_name(tokens, t) for t in distinct[int(w)]), p, n) for w, p, n in ranked)
+        ranked_phrases = ranked(which.ravel(), np.concatenate(scores), "mean", least)[:top]
+        best[label] = tuple((" ".join(_name(tokens, t) for t in distinct[int(w)]), p, n) for w, p, n in ranked_phrases)
     return best
 
 
@@ -254,7 +254,7 @@ def _classes(model: Any, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
     return (outputs[:, 0] > middle(model)).astype(np.int64)
 
 
-def _ranked(what: NDArray[Any], values: NDArray[Any], by: str, least: int) -> list[tuple[int, float, int]]:
+def ranked(what: NDArray[Any], values: NDArray[Any], by: str, least: int) -> list[tuple[int, float, int]]:
     """(thing, highest or mean value, occurrences), best first; of equals the commoner first."""
     distinct, which, counts = np.unique(what, return_inverse=True, return_counts=True)
     if by == "mean":

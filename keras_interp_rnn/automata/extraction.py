@@ -77,6 +77,8 @@ class Extraction:
         support: (states, symbols): how often the transition was seen; 1 for `exact`, which sees each once.
         confidence: (states, symbols): share of the times at which the network took it (`counts`), its mean
             probability (`mean_probability`), or its probability alpha (`exact`). NaN where it was never seen.
+        entropy: (states, symbols), nats: of alpha over the next centroids (`exact`), or of the shares of the times at
+            which each followed. 0 where the network is the automaton. NaN where nothing was seen.
         unseen: (state, symbol) of which nothing was seen: missing in the automaton.
         start_confidence: alpha of the first state, after the start token.
         margins: (states,), what the head puts out for the state, less its middle: > 0 accepts. With `counts` and
@@ -88,6 +90,7 @@ class Extraction:
     centroids: tuple[int, ...]
     support: NDArray[np.int64]
     confidence: Array
+    entropy: Array
     unseen: tuple[tuple[int, Hashable], ...]
     start_confidence: float
     margins: Array
@@ -232,6 +235,7 @@ def _exact(opened: Network) -> Extraction:
         tuple(order),
         np.ones(confidence.shape, np.int64),
         confidence,
+        _entropy(alphas[order]),
         (),
         float(first.max()),
         margins[order],
@@ -285,18 +289,25 @@ def _from_data(opened: Network, words: list[Word], method: str) -> Extraction:
     best = scores[rows, columns, np.maximum(table, 0)]
     confidence = best / np.maximum(seen, 1) if method == "counts" else best
     confidence = np.where(seen > 0, confidence, np.nan)[order]
+    shares = np.divide(taken, seen[..., None], out=np.full_like(taken, np.nan), where=seen[..., None] > 0)
     unseen = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
     return Extraction(
         whole.reachable(),
         tuple(order),
         seen[order].astype(np.int64),
         confidence,
+        _entropy(shares[order]),
         unseen,
         start_alpha,
         margins[order],
         method,
         opened,
     )
+
+
+def _entropy(shares: Array) -> Array:
+    """Nats, of distributions in the last axis."""
+    return -(shares * np.log(np.maximum(shares, np.finfo(np.float64).tiny))).sum(axis=-1)
 
 
 def interval(agreeing: int, words: int, level: float = 0.95) -> tuple[float, float]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.analysis._reading import check_finite
@@ -19,12 +20,13 @@ from tensorboard_plugins.interp_rnn import schema
 
 
 class Found(NamedTuple):
-    """What there is at one time."""
+    """What there is at one time; agreement, distance and visits (states,) are shares, over short words."""
 
     extraction: Extraction
     minimal: automata.DFA
     agreement: float
     distance: float | None
+    visits: NDArray[np.float64]
 
 
 class Automaton(Probe):
@@ -33,7 +35,8 @@ class Automaton(Probe):
     - `interp_rnn/automaton`, the automaton of the centroids, for the plugin;
     - `interp_rnn/automaton_states`, of the minimal automaton, and `interp_rnn/automaton_centroids`, those reached;
     - `interp_rnn/automaton_agreement`, the share of short words that network and automaton judge alike;
-    - `interp_rnn/automaton_confidence`, the least confidence of a transition;
+    - `interp_rnn/automaton_confidence`, the least confidence of a transition; `interp_rnn/automaton_entropy`, the mean
+      entropy of the transitions in nats, 0 for a hard automaton;
     - `interp_rnn/automaton_distance`, with a reference: the share of short words that the automaton judges otherwise.
 
     Steps are the optimizer's, so they go on where they were when a saved model is trained further. While the network's
@@ -86,11 +89,12 @@ class Automaton(Probe):
         distance = None
         if self.reference is not None:
             distance = float(np.mean([found.dfa.accepts(word) != self.reference.accepts(word) for word in words]))
-        return Found(found, found.dfa.minimize(), found.agreement(words).share, distance)
+        return Found(found, found.dfa.minimize(), found.agreement(words).share, distance, _visits(found.dfa, words))
 
     def write(self, found: Found, step: int) -> None:
         extraction = found.extraction
         confidence = extraction.confidence
+        entropy = _mean(extraction.entropy)
         described = schema.metadata(
             "automaton",
             symbols=[str(symbol) for symbol in extraction.dfa.alphabet],
@@ -103,7 +107,9 @@ class Automaton(Probe):
                 "minimal": len(found.minimal),
                 "agreement": found.agreement,
                 "distance": found.distance,
-                "confidence": [[None if np.isnan(x) else round(float(x), 6) for x in row] for row in confidence],
+                "entropy": entropy,
+                "visits": [round(float(x), 6) for x in found.visits],
+                "confidence": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in confidence],
             }
         )
         tf.summary.write("interp_rnn/automaton", tf.constant(text), step=step, metadata=described)
@@ -113,10 +119,30 @@ class Automaton(Probe):
             "agreement": found.agreement,
             "confidence": 0.0 if np.isnan(confidence).all() else float(np.nanmin(confidence)),
         }
-        if found.distance is not None:
-            scalars["distance"] = found.distance
+        optional = {"distance": found.distance, "entropy": entropy}
+        scalars.update({name: value for name, value in optional.items() if value is not None})
         for name, value in scalars.items():
             tf.summary.scalar(f"interp_rnn/automaton_{name}", value, step=step)
+
+
+def _visits(dfa: automata.DFA, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
+    """Share of all steps of the words that arrive at each state; 0 everywhere without steps."""
+    counts = np.zeros(len(dfa))
+    column = {symbol: i for i, symbol in enumerate(dfa.alphabet)}
+    for word in words:
+        state = dfa.start
+        for symbol in word:
+            state = dfa.transitions[state][column[symbol]]
+            if state < 0:
+                break
+            counts[state] += 1
+    return counts / max(counts.sum(), 1)
+
+
+def _mean(values: NDArray[np.floating[Any]]) -> float | None:
+    """Of those that are known; None where none is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None
 
 
 def _table(dfa: automata.DFA) -> dict[str, Any]:

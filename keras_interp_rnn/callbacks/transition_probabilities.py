@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -12,11 +13,23 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_interp_rnn.analysis import trace
+from keras_interp_rnn.analysis._reading import centroids_of, head, middle
+from keras_interp_rnn.analysis.explanations import ranked
+from keras_interp_rnn.callbacks import carried_state
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
 
 CELL = 14
 """Side of a probability in the image, in pixels."""
+
+TOP = 5
+"""Prototypes of a centroid."""
+
+CONTEXT = 8
+"""Tokens of a text that ends with a move."""
+
+MOVES = 1000
+"""Moves that get a text, the commonest."""
 
 MANY = 64
 """Up to so many ids transitions are counted symbol by symbol; beyond, all together."""
@@ -31,6 +44,8 @@ class Found(NamedTuple):
     entropy: float  # mean over the steps, nats
     shares: NDArray[np.float64]  # (k,) of the steps, those that arrived there
     counts: NDArray[np.float32]  # (symbols or 1, k, k)
+    texts: dict[str, Any] | None  # as the plugin's schema says
+    outputs: NDArray[np.float32] | None  # (k + sequences, classes)
 
 
 class TransitionProbabilities(InputProbe):
@@ -47,7 +62,9 @@ class TransitionProbabilities(InputProbe):
     - `interp_rnn/alpha_entropy`, the mean entropy of $\alpha$ in nats: 0 for a hard automaton, $\ln k$ for none;
     - `interp_rnn/centroids_used`, to how many centroids at least one step moves; `interp_rnn/centroids_effective`,
       $e^{H}$ of the shares of steps that arrive at each;
-    - `interp_rnn/transition_counts`, for the plugin: how often each symbol moved the network from centroid to centroid.
+    - `interp_rnn/transition_counts` and `interp_rnn/transition_texts`, for the plugin: how often each symbol moved the
+      network from centroid to centroid, by what texts, and the tokens that each centroid stands for;
+    - `interp_rnn/outputs`, for the plugin: what the model's head makes of each centroid, where it reads states alone.
 
     Steps are the optimizer's, so they go on where they were when a saved model is trained further.
 
@@ -96,13 +113,16 @@ class TransitionProbabilities(InputProbe):
         alpha, centroid = everything["alpha"], everything["centroid"]
         read = centroid >= 0
         probabilities = np.clip(alpha[read], 1e-30, 1)
-        shares = np.bincount(centroid[read], minlength=alpha.shape[-1]) / max(read.sum(), 1)
+        k = alpha.shape[-1]
+        shares = np.bincount(centroid[read], minlength=k) / max(read.sum(), 1)
         ids = _ids(self.inputs if self.validation is None else self.validation)
         return Found(
             fixed["alpha"].astype(np.float32),
             float(-(probabilities * np.log(probabilities)).sum(axis=-1).mean()),
             shares,
-            transition_counts(centroid, alpha.shape[-1], ids),
+            transition_counts(centroid, k, ids),
+            None if ids is None else transition_texts(alpha, centroid, ids, self._name),
+            self._outputs(),
         )
 
     def write(self, found: Found, step: int) -> None:
@@ -121,6 +141,14 @@ class TransitionProbabilities(InputProbe):
         symbols = [self._name(i) for i in range(len(found.counts))] if len(found.counts) > 1 else []
         described = schema.metadata("transition_counts", symbols=symbols)
         tf.summary.write("interp_rnn/transition_counts", found.counts, step=step, metadata=described)
+        if found.texts is not None:
+            described = schema.metadata("transition_texts")
+            tf.summary.write(
+                "interp_rnn/transition_texts", tf.constant(json.dumps(found.texts)), step=step, metadata=described
+            )
+        if found.outputs is not None:
+            described = schema.metadata("outputs", middle=middle(self.model))
+            tf.summary.write("interp_rnn/outputs", found.outputs, step=step, metadata=described)
         arrived = found.shares[found.shares > 0]
         tf.summary.scalar("interp_rnn/alpha_entropy", found.entropy, step=step)
         tf.summary.scalar("interp_rnn/centroids_used", len(arrived), step=step)
@@ -137,6 +165,23 @@ class TransitionProbabilities(InputProbe):
         # Back in the order of the tokens.
         return {name: x[:, ::-1] for name, x in found.items()} if layer.go_backwards else found
 
+    def _outputs(self) -> NDArray[np.float32] | None:
+        """What the model's head makes of the centroids, and the model of the fixed sequences; None if not known."""
+        if isinstance(self.layer, keras.layers.Layer):
+            return None
+        layer, _, _ = self.layer_and_reads(self.inputs)
+        try:
+            of_centroids = head(self.model, layer, centroids_of(layer))
+        except ValueError:
+            return None
+        with carried_state.from_the_start(self.model):
+            of_sequences = keras.tree.flatten(self.model(self.inputs, training=False))
+        if len(of_sequences) != 1:
+            return None
+        found = np.asarray(keras.ops.convert_to_numpy(of_sequences[0]), np.float32)
+        found = found[:, -1] if found.ndim == 3 else found
+        return np.concatenate([of_centroids.astype(np.float32), found]) if found.ndim == 2 else None
+
     def _names(self) -> list[list[str]]:
         ids = _ids(self.inputs)
         return [] if ids is None else [[self._name(token) for token in row] for row in ids.tolist()]
@@ -147,6 +192,36 @@ class TransitionProbabilities(InputProbe):
         if isinstance(self.tokens, Mapping):
             return self.tokens.get(token, str(token))
         return self.tokens[token] if 0 <= token < len(self.tokens) else str(token)
+
+
+def transition_texts(
+    alpha: NDArray[np.floating[Any]],
+    centroid: NDArray[np.integer[Any]],
+    ids: NDArray[np.integer[Any]],
+    name: Callable[[int], str],
+) -> dict[str, Any]:
+    """What tokens the centroids stand for, and by what texts the network moves among them; as the schema says.
+
+    Args:
+        alpha: (batch, time, k). centroid: (batch, time), -1 where there is none. ids: (batch, time). name: of an id.
+    """
+    read = centroid >= 0
+    sure = np.nan_to_num(alpha).max(axis=-1)
+    prototypes = []
+    for i in range(alpha.shape[-1]):
+        there = read & (centroid == i)
+        prototypes.append([[name(t), round(p, 4)] for t, p, _ in ranked(ids[there], sure[there], "highest", 1)[:TOP]])
+    before, after = centroid[:, :-1], centroid[:, 1:]
+    rows, times = np.nonzero((before >= 0) & (after >= 0))
+    symbol = ids[:, 1:] if _by_symbol(ids) else np.zeros_like(after)
+    keys = np.stack([values[rows, times] for values in (symbol, before, after)], axis=1)
+    distinct, first, count = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    moves = []
+    for at in np.argsort(-count, kind="stable")[:MOVES]:
+        row, time = rows[first[at]], times[first[at]] + 1
+        inside = [name(t) for t in ids[row, max(0, time - CONTEXT + 1) : time + 1].tolist()]
+        moves.append([*map(int, distinct[at]), " ".join(token for token in inside if token)])
+    return {"prototypes": prototypes, "moves": moves}
 
 
 def transition_counts(
@@ -160,7 +235,7 @@ def transition_counts(
     """
     before, after = centroid[:, :-1], centroid[:, 1:]
     counted = (before >= 0) & (after >= 0)
-    symbols = 1 if ids is None or ids.max(initial=0) >= MANY else int(ids.max(initial=0)) + 1
+    symbols = int(ids.max(initial=0)) + 1 if ids is not None and _by_symbol(ids) else 1
     symbol = np.zeros_like(after) if ids is None or symbols == 1 else ids[:, 1:]
     counts = np.zeros((symbols, num_centroids, num_centroids), np.float32)
     np.add.at(counts, (symbol[counted], before[counted], after[counted]), 1)
@@ -171,6 +246,10 @@ def picture(alpha: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
     """Probabilities (time, k) as an image (k * CELL, time * CELL, 3), white for 0 and dark blue for 1."""
     shade = np.kron(alpha.T, np.ones((CELL, CELL)))[..., None]
     return np.round(PAPER + shade * (INK - PAPER)).astype(np.uint8)
+
+
+def _by_symbol(ids: NDArray[np.integer[Any]]) -> bool:
+    return int(ids.max(initial=0)) < MANY
 
 
 def _ids(inputs: Any) -> NDArray[np.integer[Any]] | None:

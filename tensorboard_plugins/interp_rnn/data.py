@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,21 +13,25 @@ from numpy.typing import NDArray
 from tensorboard import errors
 from tensorboard.data import provider as provider_types
 
-from tensorboard_plugins.interp_rnn import layout, schema
+from tensorboard_plugins.interp_rnn import graphs, schema
 
 MOST_STEPS = 200
 """Steps of a tag that are shown; `plugin.Loader` asks TensorBoard to keep so many."""
 
-KEPT_BYTES = 256 * 2**20
+TAG_BYTES = 64 * 2**20
+"""Of a tag whose tensors are larger in all, fewer steps are read."""
+
+KEPT_BYTES = 4 * TAG_BYTES
 """Decoded tensors kept between requests, the latest used."""
 
 
 class Point(NamedTuple):
-    """A tensor at a step."""
+    """What a tag holds at a step: an array, or what a JSON text said."""
 
     step: int
     wall_time: float
-    value: NDArray[Any]
+    value: Any
+    size: int
 
 
 class Series(NamedTuple):
@@ -62,45 +66,67 @@ class Logs:
         return found
 
     def series(self, context: Any, experiment: str, run: str, tag: str) -> dict[str, Any]:
-        """What a view shows first: description and steps, and the values themselves where they are small."""
+        """What a view shows first: description and steps, and what is small of the values themselves.
+
+        automaton, transition_counts: positions of the centroids, and history, numbers for each step. jacobian: all
+        percentiles. The others: shapes.
+        """
         read = self._read(context, experiment, run, tag)
-        content = dict(read.content)
+        values = [point.value for point in read.points]
         found: dict[str, Any] = {
-            **content,
+            **read.content,
             "steps": [point.step for point in read.points],
             "wall_times": [point.wall_time for point in read.points],
         }
-        if content["kind"] == "automaton":
-            tables = [_table(point.value) for point in read.points]
-            return {**found, "automata": tables, "positions": _positions(tables)}
-        if content["kind"] == "jacobian":
-            return {**found, "percentiles": [_finite(point.value.tolist()) for point in read.points]}
-        return {**found, "shapes": [list(point.value.shape) for point in read.points]}
+        if read.content["kind"] in graphs.KINDS:
+            return {**found, **graphs.overview(read.content["kind"], values)}
+        if read.content["kind"] == "jacobian":
+            return {**found, "percentiles": [_finite(value.tolist()) for value in values]}
+        return {**found, "shapes": [list(np.shape(value)) for value in values]}
+
+    def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
+        """The states and edges of an automaton, or of counted transitions, at a step (`graphs.graph`)."""
+        content, value = self._at(context, experiment, run, tag, step)
+        if content["kind"] not in graphs.KINDS:
+            raise errors.InvalidArgumentError(f"{tag} is no automaton and counts no transitions.")
+        return graphs.graph(content, value)
+
+    def texts(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
+        """What `transition_texts` hold at a step, as they were written."""
+        content, value = self._at(context, experiment, run, tag, step)
+        if content["kind"] != "transition_texts":
+            raise errors.InvalidArgumentError(f"{tag} holds no texts.")
+        return dict(value)
 
     def slice(self, context: Any, experiment: str, run: str, tag: str, step: int, index: int) -> NDArray[np.float32]:
         """One part of the tensor of one step.
 
         transition_probabilities: the sequence `index`, (time, k). transition_counts: all of it. contributions: the
         target `index` from 1, (index + 2, outputs), the readout's bias last; or for 0 the norms of all terms
-        (T + 1, T) followed by the logits (outputs, T), one below the other.
+        (T + 1, T) followed by the logits (outputs, T), one below the other. outputs: all of it.
         """
-        read = self._read(context, experiment, run, tag)
-        value = next((point.value for point in read.points if point.step == step), None)
-        if value is None:
-            raise errors.NotFoundError(f"There is no step {step} of {tag} in {run}.")
-        kind = read.content["kind"]
-        if kind == "transition_counts":
+        content, value = self._at(context, experiment, run, tag, step)
+        kind = content["kind"]
+        if kind in ("transition_counts", "outputs"):
             return np.asarray(value, np.float32)
         if kind == "transition_probabilities":
             _within(index, 0, len(value) - 1)
             return np.asarray(value[index], np.float32)
         if kind == "contributions":
-            steps = len(read.content["symbols"])
+            steps = len(content["symbols"])
             _within(index, 0, steps)
             if index:
                 return np.concatenate([value[schema.target_rows(index)], value[-1:]]).astype(np.float32)
             return _overview(value, steps)
         raise errors.InvalidArgumentError(f"{tag} has no slices: it comes as a whole.")
+
+    def _at(self, context: Any, experiment: str, run: str, tag: str, step: int) -> tuple[Mapping[str, Any], Any]:
+        """Description of a tag, and its value at a step."""
+        read = self._read(context, experiment, run, tag)
+        for point in read.points:
+            if point.step == step:
+                return read.content, point.value
+        raise errors.NotFoundError(f"There is no step {step} of {tag} in {run}.")
 
     def _listed(self, context: Any, experiment: str) -> Mapping[str, Mapping[str, Any]]:
         listed = self._provider.list_tensors(context, experiment_id=experiment, plugin_name=schema.PLUGIN)
@@ -118,17 +144,24 @@ class Logs:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        some = self._provider.read_tensors(
-            context,
-            experiment_id=experiment,
-            plugin_name=schema.PLUGIN,
-            run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
-            downsample=MOST_STEPS,
-        )
-        data = (some or {}).get(run, {}).get(tag, [])
-        read = Series(
-            content, [Point(d.step, d.wall_time, np.asarray(d.numpy)) for d in data if _sound(content, d.numpy)]
-        )
+
+        def points(most: int) -> list[Point]:
+            some = self._provider.read_tensors(
+                context,
+                experiment_id=experiment,
+                plugin_name=schema.PLUGIN,
+                run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
+                downsample=most,
+            )
+            return [
+                Point(d.step, d.wall_time, value, _bytes(d.numpy))
+                for d in (some or {}).get(run, {}).get(tag, [])
+                if (value := _decoded(content, d.numpy)) is not None
+            ]
+
+        latest = points(1)
+        most = TAG_BYTES // max((point.size for point in latest), default=1)
+        read = Series(content, latest if most <= 1 else points(min(most, MOST_STEPS)))
         self._keep(key, read)
         return read
 
@@ -140,44 +173,33 @@ class Logs:
             self._kept.popitem(last=False)
 
 
-def _sound(content: Mapping[str, Any], value: NDArray[Any]) -> bool:
-    """Whether a tensor has the shape that its kind says; one that has not is left out."""
+def _decoded(content: Mapping[str, Any], value: Any) -> Any:
+    """An array, or what a JSON text says; None, and it is left out, if it is not what its kind should be."""
     kind, shape = content["kind"], np.shape(value)
-    if kind == "automaton":
-        return shape == () and _table(value) is not None
-    if not np.issubdtype(np.asarray(value).dtype, np.number):
-        return False
+    if kind in ("automaton", "transition_texts"):
+        said = _parsed(value) if shape == () else None
+        return said if said and graphs.sound(kind, said) else None
+    array = np.asarray(value)
+    if not np.issubdtype(array.dtype, np.number):
+        return None
     if kind == "jacobian":
-        return shape == (len(content.get("lags", ())), 101)
-    if kind == "contributions":
+        fits = shape == (len(content.get("lags", ())), 101)
+    elif kind == "contributions":
         steps = len(content.get("symbols", ()))
-        return shape == (steps * (steps + 3) // 2 + 1, len(content.get("outputs", ())))
-    return len(shape) == 3
+        fits = shape == (steps * (steps + 3) // 2 + 1, len(content.get("outputs", ())))
+    elif kind == "transition_counts":
+        fits = len(shape) == 3 and shape[1] == shape[2] and len(content.get("symbols", ())) in (0, shape[0])
+    else:
+        fits = len(shape) == (2 if kind == "outputs" else 3)
+    return array if fits else None
 
 
-def _table(value: NDArray[Any]) -> dict[str, Any] | None:
-    """The automaton a string tensor holds; None for anything else."""
+def _parsed(value: Any) -> dict[str, Any] | None:
     try:
         found = json.loads(np.asarray(value).item())
-        rows = [[int(target) for target in row] for row in found["transitions"]]
-        sound = all(-1 <= target < len(rows) for row in rows for target in row) and 0 <= found["start"] < len(rows)
-        return found if sound and len(found["centroids"]) == len(rows) else None
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError):
         return None
-
-
-def _positions(tables: list[Any]) -> dict[str, list[float]]:
-    """Centroid -> column and row, the same at every step."""
-    edges = {
-        (table["centroids"][state], table["centroids"][target])
-        for table in tables
-        for state, row in enumerate(table["transitions"])
-        for target in row
-        if target >= 0
-    }
-    starts = Counter(table["centroids"][table["start"]] for table in tables)
-    placed = layout.positions(edges, [centroid for centroid, _ in starts.most_common()])
-    return {str(centroid): list(place) for centroid, place in placed.items()}
+    return found if isinstance(found, dict) else None
 
 
 def _overview(value: NDArray[Any], steps: int) -> NDArray[np.float32]:
@@ -202,5 +224,11 @@ def _within(index: int, low: int, high: int) -> None:
         raise errors.InvalidArgumentError(f"index must lie in [{low}, {high}]. Received: {index}.")
 
 
+def _bytes(value: Any) -> int:
+    """Of a tensor; of a text, its length."""
+    array = np.asarray(value)
+    return len(array.item()) if array.dtype == object and array.ndim == 0 else array.nbytes
+
+
 def _size(read: Series) -> int:
-    return sum(point.value.nbytes for point in read.points)
+    return sum(point.size for point in read.points)

@@ -45,7 +45,14 @@ class Plugin(base_plugin.TBPlugin):
 
     def get_plugin_apps(self) -> dict[str, Any]:
         served = {f"/{name}": _static(name) for name in FILES}
-        return {**served, "/tags": self.serve_tags, "/series": self.serve_series, "/slice": self.serve_slice}
+        asked = {
+            "/tags": self.serve_tags,
+            "/series": self.serve_series,
+            "/graph": self.serve_graph,
+            "/texts": self.serve_texts,
+            "/slice": self.serve_slice,
+        }
+        return {**served, **asked}
 
     def is_active(self) -> bool:
         return False  # TensorBoard finds out from the data provider
@@ -62,6 +69,18 @@ class Plugin(base_plugin.TBPlugin):
     def serve_series(self, request: wrappers.Request) -> wrappers.Response:
         """JSON: a tag as a whole; arguments run, tag."""
         return _json(request, self._logs.series(*_where(request), _text(request, "run"), _text(request, "tag")))
+
+    @wrappers.Request.application
+    def serve_graph(self, request: wrappers.Request) -> wrappers.Response:
+        """JSON: states and edges at a step; arguments run, tag, step."""
+        run, tag, step = _text(request, "run"), _text(request, "tag"), _number(request, "step")
+        return _json(request, self._logs.graph(*_where(request), run, tag, step))
+
+    @wrappers.Request.application
+    def serve_texts(self, request: wrappers.Request) -> wrappers.Response:
+        """JSON: texts that belong to states and edges at a step; arguments run, tag, step."""
+        run, tag, step = _text(request, "run"), _text(request, "tag"), _number(request, "step")
+        return _json(request, self._logs.texts(*_where(request), run, tag, step))
 
     @wrappers.Request.application
     def serve_slice(self, request: wrappers.Request) -> wrappers.Response:

@@ -4,9 +4,16 @@ transition_probabilities: float32 (sequences, time, k), NaN where there is none.
     content: tokens, a list of names for each sequence, or [].
 transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the network from centroid (row) to centroid.
     content: symbols, their names, or [].
+transition_texts: string scalar, JSON, of the steps that transition_counts counts: prototypes, of each centroid the
+    tokens that moved the network there with the highest probability, [token, probability]; moves, [symbol, from, to,
+    text], of each move a text that ends with it, its last tokens.
+outputs: float32 (k + sequences, outputs): what the model's head puts out for each centroid, and the model for each
+    sequence of transition_probabilities.
+    content: middle, above which a single output means class 1.
 automaton: string scalar, JSON: transitions (states x symbols, -1 where there is none), accepting, start, and of each
     state its centroid; confidence of each transition, null where it was never seen; minimal, the number of states after
-    minimization; agreement with the network and distance from the reference (or null), shares of short words.
+    minimization; agreement with the network and distance from the reference (or null), shares of short words; visits,
+    the share of their steps that arrive at each state; entropy, the mean of the transitions', nats or null.
     content: symbols, their names; reference, the automaton it is compared with, or null.
 contributions: float32 (T (T + 3) / 2 + 1, outputs), nats: for each target t = 1, ..., T the terms of the sources
     0, ..., t, source 0 the initial state; last the readout's own bias (`target_rows` says where which is).
@@ -26,7 +33,15 @@ from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetad
 
 PLUGIN = "interp_rnn"
 VERSION = 1
-KINDS = ("transition_probabilities", "transition_counts", "automaton", "contributions", "jacobian")
+KINDS = (
+    "transition_probabilities",
+    "transition_counts",
+    "transition_texts",
+    "outputs",
+    "automaton",
+    "contributions",
+    "jacobian",
+)
 
 
 class UnknownContent(ValueError):

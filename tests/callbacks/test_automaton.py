@@ -48,6 +48,9 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
     assert found.minimize() == tomita(4)
     assert len(table["centroids"]) == len(found)
     assert np.min(table["confidence"]) > 0.99
+    assert sum(table["visits"]) == pytest.approx(1, abs=1e-5)
+    assert 0 <= table["entropy"] < 0.05
+    assert points(tmp_path, "automaton_entropy")[0][1].item() == pytest.approx(table["entropy"])
     expected = {"states": 4, "centroids": 4, "agreement": 1, "distance": 0}
     assert {name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in expected} == expected
     events = EventAccumulator(str(tmp_path / "automaton")).Reload()

@@ -172,3 +172,43 @@ def test_what_it_refuses(tmp_path):
         train(plain, TransitionProbabilities(tmp_path, X[:2]))
     with pytest.raises(ValueError, match="mask that is False all along for sequence 0"):
         train(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))
+
+
+def test_outputs_are_the_heads_of_centroids_and_sequences(tmp_path):
+    model = network()
+    train(model, TransitionProbabilities(tmp_path, X[:3]), epochs=1)
+    _, values = points(tmp_path, "outputs")[-1]
+    assert values.shape == (K + 3, 1)
+    centroids = model.get_layer("watched").cell.centroids.numpy()
+    kernel, bias = model.layers[-1].get_weights()
+    np.testing.assert_allclose(values[:K], centroids @ kernel + bias, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(values[K:], model.predict(X[:3], verbose=0), rtol=1e-5, atol=1e-6)
+    assert content(tmp_path, "outputs")["middle"] == 0
+
+
+def test_texts_name_what_moved_the_network(tmp_path):
+    train(network(), TransitionProbabilities(tmp_path, X[:2], validation=X, tokens=WORDS), epochs=1)
+    _, written_texts = points(tmp_path, "transition_texts")[-1]
+    texts = json.loads(written_texts.item())
+    _, counts = points(tmp_path, "transition_counts")[-1]
+    assert {tuple(move[:3]) for move in texts["moves"]} == {tuple(move) for move in np.argwhere(counts).tolist()}
+    sentences = {" ".join(WORDS[token] for token in row if token) for row in X}
+    for symbol, _, _, text in texts["moves"]:
+        assert text.split()[-1] == WORDS[symbol]
+        assert any(sentence.startswith(text) for sentence in sentences)
+    for tokens in texts["prototypes"]:
+        assert [p for _, p in tokens] == sorted((p for _, p in tokens), reverse=True)
+        assert {token for token, _ in tokens} <= set(WORDS[1:])
+
+
+def test_texts_are_the_commonest_moves_first_and_no_more_than_asked(monkeypatch):
+    from keras_interp_rnn.callbacks import transition_probabilities as module
+
+    monkeypatch.setattr(module, "MOVES", 2)
+    centroid = np.array([[0, 1, 0, 1, 0, 2]])
+    alpha = np.eye(3)[centroid]
+    ids = np.array([[1, 1, 2, 1, 2, 3]])
+    texts = module.transition_texts(alpha, centroid, ids, "_abc".__getitem__)
+    assert [move[:3] for move in texts["moves"]] == [[1, 0, 1], [2, 1, 0]]
+    assert texts["moves"][0][3] == "a a"
+    assert texts["prototypes"] == [[["b", 1.0], ["a", 1.0]], [["a", 1.0]], [["c", 1.0]]]

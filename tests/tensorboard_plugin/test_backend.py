@@ -56,7 +56,7 @@ class TestTags:
             "MinimalRNN/jacobians": ["jacobian"],
             "isan/contributions": ["contributions"],
             "sr/automaton": ["automaton"],
-            "sr/transitions": ["transition_counts", "transition_probabilities"],
+            "sr/transitions": ["outputs", "transition_counts", "transition_probabilities", "transition_texts"],
         }
 
     def test_no_logs_no_tags(self, tmp_path):
@@ -69,13 +69,16 @@ class TestSeries:
         assert found["kind"] == "automaton"
         assert found["symbols"] == ["0", "1"]
         assert found["steps"] == sorted(found["steps"])
-        assert len(found["steps"]) == len(found["automata"]) == 4
+        assert len(found["steps"]) == 4
         reference = automata.DFA(found["reference"]["transitions"], found["reference"]["accepting"], 0, "01")
         assert reference == automata.tomita(4)
-        for table in found["automata"]:
-            assert {str(centroid) for centroid in table["centroids"]} <= set(found["positions"])
-            assert len(table["confidence"]) == len(table["transitions"])
-            assert 0 <= table["agreement"] <= 1
+        assert set(found["history"]) == {"states", "minimal", "entropy", "agreement", "distance"}
+        assert {len(numbers) for numbers in found["history"].values()} == {4}
+        assert all(0 <= agreement <= 1 for agreement in found["history"]["agreement"])
+        for i, step in enumerate(found["steps"]):
+            graph = get(real(), "/graph", run="sr/automaton", tag="interp_rnn/automaton", step=step)
+            assert {str(state["id"]) for state in graph["states"]} <= set(found["positions"])
+            assert len(graph["states"]) == found["history"]["states"][i]
 
     def test_percentiles_of_jacobians(self):
         found = get(real(), "/series", run="GRU/jacobians", tag="interp_rnn/jacobian_percentiles")
@@ -122,6 +125,72 @@ class TestSlices:
         assert cut(real(), **where, step=step).shape == (4, 6, 6)
 
 
+class TestGraphs:
+    def test_an_automaton_is_what_was_logged(self, tmp_path):
+        said = {
+            "transitions": [[1, -1], [1, 0]],
+            "accepting": [1],
+            "start": 0,
+            "centroids": [7, 3],
+            "visits": [0.25, 0.75],
+            "confidence": [[0.9, None], [0.5, 0.8]],
+        }
+        described = schema.metadata("automaton", symbols=["a", "b"], reference=None)
+        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
+        graph = get(plugin_over(tmp_path), "/graph", run=".", tag="interp_rnn/automaton", step=0)
+        assert graph["start"] == 7
+        assert graph["states"] == [
+            {"id": 7, "accepting": False, "use": 0.25},
+            {"id": 3, "accepting": True, "use": 0.75},
+        ]
+        edges = {(edge["from"], edge["to"]): edge["symbols"] for edge in graph["edges"]}
+        assert edges == {(7, 3): [["a", 0.9]], (3, 3): [["a", 0.5]], (3, 7): [["b", 0.8]]}
+
+    def test_a_log_without_visits_and_confidence_is_read(self, tmp_path):
+        said = {"transitions": [[0]], "accepting": [], "start": 0, "centroids": [2]}
+        described = schema.metadata("automaton", symbols=["a"], reference=None)
+        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
+        served = plugin_over(tmp_path)
+        graph = get(served, "/graph", run=".", tag="interp_rnn/automaton", step=0)
+        assert graph["states"] == [{"id": 2, "accepting": False, "use": None}]
+        assert graph["edges"] == [{"from": 2, "to": 2, "symbols": [["a", None]]}]
+        history = get(served, "/series", run=".", tag="interp_rnn/automaton")["history"]
+        assert history == {"states": [1], "minimal": [None], "entropy": [None], "agreement": [None], "distance": [None]}
+
+    def test_counts_become_shares_of_each_symbol(self, tmp_path):
+        counts = np.zeros((2, 3, 3), np.float32)
+        counts[0, 0] = [0, 3, 1]
+        counts[1, 1] = [500, 0, 1]  # one in 501 is too rare
+        write(
+            tmp_path, "interp_rnn/transition_counts", counts, schema.metadata("transition_counts", symbols=["a", "b"])
+        )
+        where = {"run": ".", "tag": "interp_rnn/transition_counts"}
+        graph = get(plugin_over(tmp_path), "/graph", **where, step=0)
+        edges = {(edge["from"], edge["to"]): edge["symbols"] for edge in graph["edges"]}
+        assert edges == {(0, 1): [["a", 0.75]], (0, 2): [["a", 0.25]], (1, 0): [["b", 0.998]]}
+        assert [(state["id"], state["accepting"]) for state in graph["states"]] == [(0, None), (1, None), (2, None)]
+        assert sum(state["use"] for state in graph["states"]) == pytest.approx(1, abs=1e-5)
+        a = -(3 * np.log(3 / 4) + np.log(1 / 4))
+        b = -(500 * np.log(500 / 501) + np.log(1 / 501))
+        assert graph["entropy"] == pytest.approx((a + b) / 505)
+        series = get(plugin_over(tmp_path), "/series", **where)
+        assert set(series["positions"]) == {"0", "1", "2"}
+        assert series["history"] == {"states": [3], "entropy": [graph["entropy"]]}
+
+    def test_texts_end_with_the_move_they_belong_to(self):
+        where = {"run": "sr/transitions", "tag": "interp_rnn/transition_texts"}
+        step = get(real(), "/series", **where)["steps"][-1]
+        texts = get(real(), "/texts", **where, step=step)
+        counts = {"run": "sr/transitions", "tag": "interp_rnn/transition_counts"}
+        moved = {tuple(move) for move in np.argwhere(cut(real(), **counts, step=step)).tolist()}
+        names = ("", "<b>start</b>", "0", "1")
+        assert {tuple(move[:3]) for move in texts["moves"]} == moved
+        for symbol, _, _, text in texts["moves"]:
+            assert text.split()[-1] == names[symbol]
+        assert len(texts["prototypes"]) == 6
+        assert all(0 < probability <= 1 for tokens in texts["prototypes"] for _, probability in tokens)
+
+
 CONTRIBUTIONS = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
 
 
@@ -138,6 +207,8 @@ class TestBadRequests:
             ("/slice", {**CONTRIBUTIONS, "step": 1_000_000}, 404, "no step 1000000"),
             ("/slice", {**CONTRIBUTIONS, "step": 0, "index": 25}, 400, r"index must lie in \[0, 24\]. Received: 25"),
             ("/slice", {**CONTRIBUTIONS, "step": 0, "index": -1}, 400, "index must lie in"),
+            ("/graph", {**CONTRIBUTIONS, "step": 0}, 400, "is no automaton"),
+            ("/texts", {**CONTRIBUTIONS, "step": 0}, 400, "holds no texts"),
             ("/slice", {"run": "GRU/jacobians", "tag": "interp_rnn/jacobian_percentiles", "step": 0}, 400, "no slices"),
         ],
     )
@@ -200,6 +271,9 @@ class TestBrokenLogs:
                 np.array('{"transitions": [[7]], "accepting": [], "start": 0, "centroids": [0]}'),
             ),
             ("automaton", {"symbols": ["a"], "reference": None}, np.zeros((2, 2), np.float32)),
+            ("transition_counts", {"symbols": []}, np.zeros((1, 3, 2), np.float32)),
+            ("transition_texts", {}, np.array('{"prototypes": [[]], "moves": [[0, 1]]}')),
+            ("outputs", {"middle": 0.0}, np.zeros(3, np.float32)),
         ],
     )
     def test_tensors_of_the_wrong_shape_are_left_out(self, tmp_path, kind, content, values):
@@ -239,6 +313,17 @@ class TestMemory:
         for run in "abc":
             get(served, "/series", run=run, tag="interp_rnn/j")
         assert [key[1] for key in served._logs._kept] == ["c"]
+
+    def test_of_a_tag_as_many_steps_are_read_as_there_is_room_for(self, tmp_path, monkeypatch):
+        from tensorboard_plugins.interp_rnn import data
+
+        write(tmp_path, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]), steps=range(9))
+        monkeypatch.setattr(data, "TAG_BYTES", 4 * 101 * 4)
+        steps = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"]
+        assert len(steps) == 4
+        assert steps[-1] == 8
+        monkeypatch.setattr(data, "TAG_BYTES", 1)
+        assert get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"] == [8]
 
 
 class TestLoader:

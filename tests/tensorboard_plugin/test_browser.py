@@ -122,11 +122,28 @@ def test_states(tab):
     drag(tab, slider, 0)
     assert tab.one("output").text == "step 0" != before
     tab.one("g[data-state]").click()
-    assert "Shortest word" in tab.text()
+    WebDriverWait(tab.driver, 10).until(lambda driver: "Shortest word" in tab.text())
+    assert "Prototypes" in tab.text()
     tab.one("svg .label").click()
-    assert " by " in tab.text().lower()
+    WebDriverWait(tab.driver, 10).until(lambda driver: "Shortest words" in tab.text())
+    assert "entropy of the transitions" in tab.text()
+    charts = [picture.get_attribute("aria-label") for picture in tab.all("svg[aria-label$='through training']")]
+    assert [label.split(" through")[0] for label in charts] == ["states", "entropy, nats", "% of short words"]
     picture = tab.pixels("figure svg")
     assert (picture.min(axis=2) < 100).sum() > 50  # ink
+    assert not tab.troubles()
+
+
+def test_counted_transitions_are_an_automaton_too(tab):
+    tab.open("states", run="sr/transitions", threshold=0)
+    states = tab.all("figure svg g[data-state]")
+    assert 1 <= len(states) <= 6
+    radii = {float(state.find_element(By.TAG_NAME, "circle").get_attribute("r")) for state in states}
+    assert len(radii) == len(states) or max(radii) > min(radii)
+    states[0].click()
+    WebDriverWait(tab.driver, 10).until(lambda driver: "Prototypes" in tab.text())
+    tab.one("svg .label").click()
+    WebDriverWait(tab.driver, 10).until(lambda driver: "Texts: “… " in tab.text())
     assert not tab.troubles()
 
 
@@ -157,8 +174,13 @@ def test_transitions(tab):
     assert len(Select(tab.all("main select")[-1]).options) == 5
     assert len(cells) == 6 * len(tab.all("p.text span"))
     assert "after “" in cells[0].find_element(By.TAG_NAME, "title").get_attribute("textContent")
+    assert "Predicted: class" in tab.text()
+    assert {word.get_attribute("title").split()[0] for word in tab.all("p.text span")} == {"pull"}
     tab.all("svg .label")[3].click()
     assert tab.all("svg .label")[3].text == "▸ 3"
+    assert {word.get_attribute("title").split(":")[0] for word in tab.all("p.text span")} == {"centroid 3"}
+    tab.all("svg .label")[3].click()
+    assert "Predicted: class" in tab.text()
     assert not tab.troubles()
 
 
@@ -256,15 +278,38 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
             time.sleep(0.5)
     found = {path.name: path for path in tmp_path.iterdir()}
     names = ("automaton", "transitions", "contributions", "jacobians")
-    assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "csv")}
+    assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
     header, *rows = found["automaton.csv"].read_text().splitlines()
-    assert header == "step,from,symbol,to,confidence"
-    assert len(rows) >= 4
+    assert header == "step,from,symbol,to,probability"
+    assert len(rows) >= 2
     import xml.etree.ElementTree as ElementTree
 
     for name in names:
         root = ElementTree.fromstring(found[f"{name}.svg"].read_text())
         assert root.tag.endswith("svg")
+        image = np.asarray(PIL.open(found[f"{name}.png"]).convert("RGB")).astype(int)
+        assert image.shape[1] == 2 * float(root.get("viewBox").split()[2])
+        assert (image.min(axis=2) < 150).sum() > 100  # ink
+        assert image[0, 0].min() > 240  # on paper
+
+
+def test_a_run_deleted_while_it_is_looked_at(tmp_path):
+    folder = tmp_path / "logs"
+    shutil.copytree(logs.written(), folder)
+    with logs.served(folder) as address, contextlib.closing(Tab(address)) as opened:
+        opened.open("jacobians", run="GRU/jacobians")
+        shutil.rmtree(folder / "GRU")
+        # What was read stays; the page goes on with it, or with the runs that are left.
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            opened.driver.execute_script("window.postMessage('experimental.DataReloaded', '*')")
+            opened.view("jacobians")
+            assert opened.all("figure svg")
+            assert not opened.all("[role=alert]")
+            if "GRU/jacobians" not in opened.text():
+                break
+            time.sleep(2)
+        assert not opened.troubles()
 
 
 def test_without_logs_the_page_says_how_to_write_them(tmp_path):

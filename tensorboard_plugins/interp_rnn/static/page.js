@@ -1,6 +1,6 @@
 // The tab's frame: which view, run, tag and step; loading, empty and error states; dark mode; reload.
 
-import {html, saveCsv, saveSvg} from './charts.js';
+import {html, saveCsv, savePng, saveSvg} from './charts.js';
 import * as contributions from './contributions.js';
 import * as jacobians from './jacobians.js';
 import * as states from './states.js';
@@ -70,6 +70,11 @@ async function draw() {
     await view.draw(body, {
       series, state, runs: runs.map(([name, list]) => ({run: name, tags: list})), go, json, query, remember,
       slice: (step, index) => slice(run, entry.tag, step, index),
+      seriesOf: (tag) => json(`./series?${query({run, tag})}`),
+      sliceOf: (tag, step) => slice(run, tag, step, 0),
+      graph: (step) => json(`./graph?${query({run, tag: entry.tag, step})}`),
+      texts: (tag, step) => json(`./texts?${query({run, tag, step})}`),
+      related: (kind) => tags[run].find((one) => one.kind === kind)?.tag ?? null,
       slider: (onstep) => slider(steps, onstep),
       downloads: (drawing, rows, name) => downloads(drawing, rows, name),
       dark: () => document.documentElement.classList.contains('dark'),
@@ -146,6 +151,7 @@ function onKey(event) {
 function downloads(drawing, rows, name) {
   return html('div', {class: 'downloads'},
     html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Drawing (SVG)'),
+    html('button', {type: 'button', onclick: () => savePng(drawing(), name)}, 'Drawing (PNG)'),
     html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Numbers (CSV)'),
   );
 }
