@@ -22,7 +22,7 @@ LONGEST = 500
 class Contributions(Probe):
     r"""Logs the contributions $\kappa_s^t$ of every source to every target of fixed texts during `fit`.
 
-    - `interp_rnn/contributions/text_i`, all of them, for the plugin: 2 T (T + 3) outputs bytes a text and step;
+    - `interp_rnn/contributions/text_i/step_n`, all of them, for the plugin: 2 T (T + 3) outputs bytes a text and step;
     - `interp_rnn/contributions_residual`, by how much their sum misses the logits, the largest of all texts.
 
     Steps are the optimizer's, so they go on where they were when a saved model is trained further.
@@ -71,12 +71,14 @@ class Contributions(Probe):
 
     def write(self, found: list[analysis.Contributions], step: int) -> None:
         for i, split in enumerate(found):
+            series = f"interp_rnn/contributions/text_{i}"
             described = schema.metadata(
                 "contributions",
+                part_of=series,
                 symbols=[split.name(int(symbol)).strip() for symbol in split.symbols],
                 outputs=[split.name(output).strip() for output in range(len(split.bias))],
             )
             rows = [split.values[: t + 1, column] for column, t in enumerate(split.targets)]
             triangle = np.concatenate([*rows, split.bias[None]]).astype(np.float32)
-            tf.summary.write(f"interp_rnn/contributions/text_{i}", triangle, step=step, metadata=described)
+            tf.summary.write(f"{series}/step_{step}", triangle, step=step, metadata=described)
         tf.summary.scalar("interp_rnn/contributions_residual", max(split.residual for split in found), step=step)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 import math
 from collections import OrderedDict
@@ -18,11 +20,11 @@ from tensorboard_plugins.interp_rnn import graphs, schema
 MOST_STEPS = 200
 """Steps of a tag that are shown; `plugin.Loader` asks TensorBoard to keep so many."""
 
-TAG_BYTES = 64 * 2**20
-"""Of a tag whose tensors are larger in all, fewer steps are read."""
-
-KEPT_BYTES = 4 * TAG_BYTES
+KEPT_BYTES = 256 * 2**20
 """Decoded tensors kept between requests, the latest used."""
+
+LINES = (0, 7, 16, 31, 50, 69, 84, 93, 100)
+"""Percentiles of Jacobians that are lines over the steps."""
 
 
 class Point(NamedTuple):
@@ -34,11 +36,37 @@ class Point(NamedTuple):
     size: int
 
 
-class Series(NamedTuple):
+class Part(NamedTuple):
+    """A tag that holds one step of a series."""
+
+    tag: str
+    max_wall_time: float
+    plugin_content: bytes
+
+
+@dataclasses.dataclass
+class Series:
     """All that a tag holds: the description its writer gave, and its points by step."""
 
     content: Mapping[str, Any]
     points: list[Point]
+
+    @functools.cached_property
+    def overview(self) -> dict[str, Any]:
+        """What a view shows first: description and steps, and what is small of the values themselves."""
+        values = [point.value for point in self.points]
+        found: dict[str, Any] = {
+            **self.content,
+            "steps": [point.step for point in self.points],
+            "wall_times": [point.wall_time for point in self.points],
+        }
+        kind = self.content["kind"]
+        if kind in graphs.KINDS:
+            return {**found, **graphs.overview(kind, values)}
+        if kind == "jacobian":
+            lines = [_finite(value[:, LINES].tolist()) for value in values]
+            return {**found, "lines": LINES, "percentiles": lines}
+        return {**found, "shapes": [list(np.shape(value)) for value in values]}
 
 
 class Logs:
@@ -53,36 +81,38 @@ class Logs:
         self._kept: OrderedDict[tuple[Any, ...], Series] = OrderedDict()
 
     def tags(self, context: Any, experiment: str) -> dict[str, list[dict[str, Any]]]:
-        """Run -> its tags: name, kind, last step, and an error in place of the kind where it cannot be read."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        """Run -> its tags, or the series that they are parts of: name, kind, last step.
+
+        What cannot be read has an error in place of the kind.
+        """
+        found: dict[str, dict[str, dict[str, Any]]] = {}
         for run, tags in sorted(self._listed(context, experiment).items()):
             for tag, series in sorted(tags.items()):
                 entry = {"tag": tag, "last_step": series.max_step, "last_time": series.max_wall_time}
                 try:
-                    entry["kind"] = schema.described(series.plugin_content)["kind"]
+                    content = schema.described(series.plugin_content)
+                    entry["kind"] = content["kind"]
+                    entry["tag"] = content.get("part_of", tag)
                 except schema.UnknownContent as error:
                     entry["error"] = str(error)
-                found.setdefault(run, []).append(entry)
-        return found
+                there = found.setdefault(run, {})
+                earlier = there.get(entry["tag"])
+                if earlier is None or earlier["last_step"] <= entry["last_step"]:
+                    there[entry["tag"]] = entry
+        return {run: list(entries.values()) for run, entries in found.items()}
 
     def series(self, context: Any, experiment: str, run: str, tag: str) -> dict[str, Any]:
         """What a view shows first: description and steps, and what is small of the values themselves.
 
-        automaton, transition_counts: positions of the centroids, and history, numbers for each step. jacobian: all
-        percentiles. The others: shapes.
+        automaton, transition_counts: positions of the centroids, and history, numbers for each step. jacobian:
+        percentiles, those of `LINES`. The others: shapes. A series in parts: its steps alone, no tensor is read.
         """
-        read = self._read(context, experiment, run, tag)
-        values = [point.value for point in read.points]
-        found: dict[str, Any] = {
-            **read.content,
-            "steps": [point.step for point in read.points],
-            "wall_times": [point.wall_time for point in read.points],
-        }
-        if read.content["kind"] in graphs.KINDS:
-            return {**found, **graphs.overview(read.content["kind"], values)}
-        if read.content["kind"] == "jacobian":
-            return {**found, "percentiles": [_finite(value.tolist()) for value in values]}
-        return {**found, "shapes": [list(np.shape(value)) for value in values]}
+        parts = self._parts(context, experiment, run, tag)
+        if parts:
+            last = parts[max(parts)]
+            times = [parts[step].max_wall_time for step in sorted(parts)]
+            return {**self._content(last), "steps": sorted(parts), "wall_times": times}
+        return self._read(context, experiment, run, tag).overview
 
     def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
         """The states and edges of an automaton, or of counted transitions, at a step (`graphs.graph`)."""
@@ -103,11 +133,11 @@ class Logs:
 
         transition_probabilities: the sequence `index`, (time, k). transition_counts: all of it. contributions: the
         target `index` from 1, (index + 2, outputs), the readout's bias last; or for 0 the norms of all terms
-        (T + 1, T) followed by the logits (outputs, T), one below the other. outputs: all of it.
+        (T + 1, T) followed by the logits (outputs, T), one below the other. outputs, jacobian: all of it.
         """
         content, value = self._at(context, experiment, run, tag, step)
         kind = content["kind"]
-        if kind in ("transition_counts", "outputs"):
+        if kind in ("transition_counts", "outputs", "jacobian"):
             return np.asarray(value, np.float32)
         if kind == "transition_probabilities":
             _within(index, 0, len(value) - 1)
@@ -121,47 +151,60 @@ class Logs:
         raise errors.InvalidArgumentError(f"{tag} has no slices: it comes as a whole.")
 
     def _at(self, context: Any, experiment: str, run: str, tag: str, step: int) -> tuple[Mapping[str, Any], Any]:
-        """Description of a tag, and its value at a step."""
-        read = self._read(context, experiment, run, tag)
-        for point in read.points:
-            if point.step == step:
-                return read.content, point.value
+        """Description of a tag, or of the part of a series, and its value at a step."""
+        parts = self._parts(context, experiment, run, tag)
+        if step in parts or not parts:
+            read = self._read(context, experiment, run, parts[step].tag if parts else tag)
+            for point in read.points:
+                if point.step == step:
+                    return read.content, point.value
         raise errors.NotFoundError(f"There is no step {step} of {tag} in {run}.")
 
     def _listed(self, context: Any, experiment: str) -> Mapping[str, Mapping[str, Any]]:
         listed = self._provider.list_tensors(context, experiment_id=experiment, plugin_name=schema.PLUGIN)
         return listed or {}
 
+    def _parts(self, context: Any, experiment: str, run: str, series: str) -> dict[int, Part]:
+        """Step -> the tag that holds it, of a series in parts; empty for a tag."""
+        found = {}
+        for tag, listed in self._listed(context, experiment).get(run, {}).items():
+            if not tag.startswith(f"{series}/"):
+                continue
+            try:
+                if self._content(listed).get("part_of") == series:
+                    found[listed.max_step] = Part(tag, listed.max_wall_time, listed.plugin_content)
+            except errors.InvalidArgumentError:
+                continue
+        return found
+
+    def _content(self, listed: Any) -> dict[str, Any]:
+        try:
+            return schema.described(listed.plugin_content)
+        except schema.UnknownContent as error:
+            raise errors.InvalidArgumentError(str(error)) from None
+
     def _read(self, context: Any, experiment: str, run: str, tag: str) -> Series:
         listed = self._listed(context, experiment).get(run, {}).get(tag)
         if listed is None:
             raise errors.NotFoundError(f"There is no tag {tag!r} of this plugin in the run {run!r}.")
-        try:
-            content = schema.described(listed.plugin_content)
-        except schema.UnknownContent as error:
-            raise errors.InvalidArgumentError(str(error)) from None
+        content = self._content(listed)
         key = (experiment, run, tag, listed.max_step, listed.max_wall_time)
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-
-        def points(most: int) -> list[Point]:
-            some = self._provider.read_tensors(
-                context,
-                experiment_id=experiment,
-                plugin_name=schema.PLUGIN,
-                run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
-                downsample=most,
-            )
-            return [
-                Point(d.step, d.wall_time, value, _bytes(d.numpy))
-                for d in (some or {}).get(run, {}).get(tag, [])
-                if (value := _decoded(content, d.numpy)) is not None
-            ]
-
-        latest = points(1)
-        most = TAG_BYTES // max((point.size for point in latest), default=1)
-        read = Series(content, latest if most <= 1 else points(min(most, MOST_STEPS)))
+        some = self._provider.read_tensors(
+            context,
+            experiment_id=experiment,
+            plugin_name=schema.PLUGIN,
+            run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
+            downsample=MOST_STEPS,
+        )
+        points = [
+            Point(d.step, d.wall_time, value, _bytes(d.numpy))
+            for d in (some or {}).get(run, {}).get(tag, [])
+            if (value := _decoded(content, d.numpy)) is not None
+        ]
+        read = Series(content, points)
         self._keep(key, read)
         return read
 
@@ -205,10 +248,11 @@ def _parsed(value: Any) -> dict[str, Any] | None:
 def _overview(value: NDArray[Any], steps: int) -> NDArray[np.float32]:
     norms = np.zeros((steps + 1, steps), np.float32)
     logits = np.zeros((value.shape[1], steps), np.float32)
+    lengths = np.sqrt(np.einsum("ro,ro->r", value, value))
     for target in range(1, steps + 1):
-        terms = value[schema.target_rows(target)]
-        norms[: target + 1, target - 1] = np.linalg.norm(terms, axis=1)
-        logits[:, target - 1] = terms.sum(axis=0) + value[-1]
+        rows = schema.target_rows(target)
+        norms[: target + 1, target - 1] = lengths[rows]
+        logits[:, target - 1] = value[rows].sum(axis=0) + value[-1]
     return np.concatenate([norms, logits])
 
 

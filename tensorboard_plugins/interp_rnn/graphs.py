@@ -65,15 +65,15 @@ def overview(kind: str, values: Sequence[Any]) -> dict[str, Any]:
             **{name: [said.get(name) for said in values] for name in ("minimal", "entropy", "agreement", "distance")},
         }
     else:
-        counts = sum((np.asarray(value, np.float64).sum(axis=0) for value in values), np.zeros((1, 1)))
+        summed = [np.asarray(value).sum(axis=0) for value in values]
+        counts = np.sum(summed, axis=0, dtype=np.float64) if summed else np.zeros((1, 1))
         likely = counts >= LIKELY * np.maximum(counts.sum(axis=1, keepdims=True), 1)
         edges = {(int(i), int(j)) for i, j in np.argwhere(likely & (counts > 0))}
-        arrivals = counts.sum(axis=0) + counts.sum(axis=1)
-        order = [int(i) for i in np.argsort(-arrivals, kind="stable") if arrivals[i] > 0]
-        shares = [_shares(np.asarray(value, np.float64)) for value in values]
+        moves = counts.sum(axis=0) + counts.sum(axis=1)
+        order = [int(i) for i in np.argsort(-moves, kind="stable") if moves[i] > 0]
         history = {
-            "states": [int(np.count_nonzero(value.sum(axis=0).sum(axis=0))) for value in values],
-            "entropy": [_entropy(value, share) for value, share in zip(values, shares, strict=True)],
+            "states": [int(np.count_nonzero(one.sum(axis=0))) for one in summed],
+            "entropy": [_entropy(np.asarray(value)) for value in values],
         }
     placed = layout.positions(edges, order)
     return {"positions": {str(centroid): list(place) for centroid, place in placed.items()}, "history": history}
@@ -112,7 +112,7 @@ def _of_counts(counts: NDArray[np.float64], names: Sequence[str]) -> dict[str, A
         "start": None,
         "states": [{"id": int(i), "accepting": None, "use": round(float(arrivals[i] / total), 6)} for i in used],
         "edges": _edges(gathered),
-        "entropy": _entropy(counts, shares),
+        "entropy": _entropy(counts),
     }
 
 
@@ -128,13 +128,12 @@ def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
 
 
-def _entropy(counts: NDArray[Any], shares: NDArray[np.float64]) -> float | None:
+def _entropy(counts: NDArray[Any]) -> float | None:
     """Of the next centroid, given centroid and symbol, nats: 0 where the counts are those of an automaton."""
-    total = float(np.sum(counts))
-    if not total:
+    moves, together = (part[part > 0].astype(np.float64) for part in (counts, counts.sum(axis=-1)))
+    if not moves.size:
         return None
-    logs = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
-    return float(-(np.asarray(counts, np.float64) * logs).sum() / total)
+    return float(((together * np.log(together)).sum() - (moves * np.log(moves)).sum()) / moves.sum())
 
 
 def _name(names: Sequence[str], symbol: int) -> str:

@@ -21,7 +21,8 @@ contributions: float32 (T (T + 3) / 2 + 1, outputs), nats: for each target t = 1
 jacobian: float32 (lags, 101): the percentiles 0, 1, ..., 100 of the singular values of dh_T / dx_{T-k}.
     content: lags.
 
-Content also has kind and version.
+Content also has kind and version, and part_of where a tag holds a single step of a series of that name: TensorBoard
+reads all steps of a tag at once, which is too much where each is large. Contributions are written so.
 """
 
 from __future__ import annotations

@@ -40,6 +40,13 @@ def events(folder):
     return EventAccumulator(str(folder / "contributions"), {"tensors": 0}, purge_orphaned_data=False).Reload()
 
 
+def steps(folder, text=0):
+    """Those at which a text was written, each in a tag of its own."""
+    found, series = events(folder), f"interp_rnn/contributions/text_{text}/"
+    written = [event for tag in found.Tags()["tensors"] if tag.startswith(series) for event in found.Tensors(tag)]
+    return sorted(event.step for event in written)
+
+
 @pytest.mark.parametrize("text", [0, 1])
 def test_every_term_of_every_target_is_where_the_schema_says(tmp_path, text):
     model = network()
@@ -47,17 +54,19 @@ def test_every_term_of_every_target_is_where_the_schema_says(tmp_path, text):
     kernel, bias, start, readout, readout_bias = (np.array(w, np.float64) for w in model.get_weights())
     expected = oracle.contributions(kernel.transpose(0, 2, 1), bias, start, readout.T, TEXTS[text])
     found = events(tmp_path)
-    [first, last] = found.Tensors(f"interp_rnn/contributions/text_{text}")
-    assert (first.step, last.step) == (0, 2)
+    assert steps(tmp_path, text) == [0, 2]
+    series = f"interp_rnn/contributions/text_{text}"
+    [first] = found.Tensors(f"{series}/step_0")
     written = tf.make_ndarray(first.tensor_proto)
-    steps = len(TEXTS[text])
-    assert written.shape == (steps * (steps + 3) // 2 + 1, 3)
+    length = len(TEXTS[text])
+    assert written.shape == (length * (length + 3) // 2 + 1, 3)
     assert written.dtype == np.float32
-    for t in range(1, steps + 1):
+    for t in range(1, length + 1):
         np.testing.assert_allclose(written[schema.target_rows(t)], expected[: t + 1, t - 1], atol=1e-6)
     np.testing.assert_allclose(written[-1], readout_bias, atol=1e-6)
-    assert schema.target_rows(steps).stop == len(written) - 1
-    content = schema.described(found.SummaryMetadata(f"interp_rnn/contributions/text_{text}").plugin_data.content)
+    assert schema.target_rows(length).stop == len(written) - 1
+    content = schema.described(found.SummaryMetadata(f"{series}/step_0").plugin_data.content)
+    assert content["part_of"] == series
     assert content["symbols"] == ["_ab"[symbol] for symbol in TEXTS[text]]
     assert content["outputs"] == ["_", "a", "b"]
 
@@ -71,7 +80,7 @@ def test_the_residual_is_rounding(tmp_path):
 
 def test_every_so_many_steps(tmp_path):
     train(network(), Contributions(tmp_path, TEXTS[:1], update_freq=3), epochs=4)
-    assert [e.step for e in events(tmp_path).Tensors("interp_rnn/contributions/text_0")] == [0, 3, 6]
+    assert steps(tmp_path) == [0, 3, 6]
 
 
 def test_weights_that_are_not_finite_are_warned_of_and_training_goes_on(tmp_path):
@@ -85,7 +94,7 @@ def test_weights_that_are_not_finite_are_warned_of_and_training_goes_on(tmp_path
         train(model, broken, callback, epochs=3)
     [sentence] = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     assert sentence.startswith("Contributions writes nothing from step 4 on. The weights must be finite.")
-    assert [e.step for e in events(tmp_path).Tensors("interp_rnn/contributions/text_0")] == [0, 2]
+    assert steps(tmp_path) == [0, 2]
 
 
 @pytest.mark.parametrize("texts", [[], [[]], [np.zeros(501, int)], [np.zeros((2, 3), int)]])

@@ -84,14 +84,29 @@ class TestSeries:
         found = get(real(), "/series", run="GRU/jacobians", tag="interp_rnn/jacobian_percentiles")
         assert found["lags"] == [0, 5]
         values = np.array(found["percentiles"])
-        assert values.shape == (len(found["steps"]), 2, 101)
+        assert values.shape == (len(found["steps"]), 2, len(found["lines"]))
         assert (np.diff(values, axis=-1) >= 0).all()
+        where = {"run": "GRU/jacobians", "tag": "interp_rnn/jacobian_percentiles"}
+        whole = cut(real(), **where, step=found["steps"][-1])
+        assert whole.shape == (2, 101)
+        np.testing.assert_allclose(whole[:, found["lines"]], values[-1], rtol=1e-6)
 
-    def test_large_tensors_come_in_slices(self):
+    def test_a_series_in_parts_is_one_series(self):
+        tags = {entry["tag"] for entry in get(real(), "/tags")["isan/contributions"]}
+        assert tags == {"interp_rnn/contributions/text_0", "interp_rnn/contributions/text_1"}
         found = get(real(), "/series", run="isan/contributions", tag="interp_rnn/contributions/text_0")
-        steps = len(logs.TEXT)
-        assert found["shapes"] == [[steps * (steps + 3) // 2 + 1, 27]] * len(found["steps"])
+        assert len(found["steps"]) == 4
+        assert found["steps"] == sorted(found["steps"])
         assert "".join(found["symbols"]) == logs.TEXT.replace(" ", "_")
+
+    def test_all_steps_in_one_tag_are_read_too(self, tmp_path):
+        described = schema.metadata("contributions", symbols=["a"], outputs=["a", "b"])
+        values = np.arange(6, dtype=np.float32).reshape(3, 2)
+        write(tmp_path, "interp_rnn/contributions/text_0", values, described, steps=(0, 7))
+        served, where = plugin_over(tmp_path), {"run": ".", "tag": "interp_rnn/contributions/text_0"}
+        found = get(served, "/series", **where)
+        assert (found["steps"], found["shapes"]) == ([0, 7], [[3, 2]] * 2)
+        np.testing.assert_array_equal(cut(served, **where, step=7, index=1), values)
 
 
 class TestSlices:
@@ -194,6 +209,9 @@ class TestGraphs:
 CONTRIBUTIONS = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
 
 
+AUTOMATON = {"run": "sr/automaton", "tag": "interp_rnn/automaton"}
+
+
 class TestBadRequests:
     @pytest.mark.parametrize(
         ("path", "arguments", "status", "says"),
@@ -204,12 +222,13 @@ class TestBadRequests:
             ("/series", {"run": "../../etc", "tag": "passwd"}, 404, "no tag"),
             ("/series", {"run": "isan/contributions", "tag": "keras"}, 404, "no tag"),
             ("/slice", {**CONTRIBUTIONS, "step": "1.5"}, 400, "step must be an integer"),
+            ("/slice", {**AUTOMATON, "step": 1_000_000}, 404, "no step 1000000"),
             ("/slice", {**CONTRIBUTIONS, "step": 1_000_000}, 404, "no step 1000000"),
             ("/slice", {**CONTRIBUTIONS, "step": 0, "index": 25}, 400, r"index must lie in \[0, 24\]. Received: 25"),
             ("/slice", {**CONTRIBUTIONS, "step": 0, "index": -1}, 400, "index must lie in"),
             ("/graph", {**CONTRIBUTIONS, "step": 0}, 400, "is no automaton"),
             ("/texts", {**CONTRIBUTIONS, "step": 0}, 400, "holds no texts"),
-            ("/slice", {"run": "GRU/jacobians", "tag": "interp_rnn/jacobian_percentiles", "step": 0}, 400, "no slices"),
+            ("/slice", {**AUTOMATON, "step": 0}, 400, "no slices"),
         ],
     )
     def test_each_is_told_what_is_wrong(self, path, arguments, status, says):
@@ -286,7 +305,7 @@ class TestBrokenLogs:
         values[0, :50] = np.inf
         write(tmp_path, "interp_rnn/jacobian_percentiles", values, schema.metadata("jacobian", lags=[0]))
         found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/jacobian_percentiles")
-        assert found["percentiles"] == [[[None] * 101]]
+        assert found["percentiles"] == [[[None] * len(found["lines"])]]
 
     def test_half_an_event_file_gives_what_is_whole(self, tmp_path):
         write(tmp_path, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]), steps=range(3))
@@ -313,17 +332,6 @@ class TestMemory:
         for run in "abc":
             get(served, "/series", run=run, tag="interp_rnn/j")
         assert [key[1] for key in served._logs._kept] == ["c"]
-
-    def test_of_a_tag_as_many_steps_are_read_as_there_is_room_for(self, tmp_path, monkeypatch):
-        from tensorboard_plugins.interp_rnn import data
-
-        write(tmp_path, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]), steps=range(9))
-        monkeypatch.setattr(data, "TAG_BYTES", 4 * 101 * 4)
-        steps = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"]
-        assert len(steps) == 4
-        assert steps[-1] == 8
-        monkeypatch.setattr(data, "TAG_BYTES", 1)
-        assert get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"] == [8]
 
 
 class TestLoader:

@@ -15,6 +15,7 @@ from tests.tensorboard_plugin import logs
 webdriver = pytest.importorskip("selenium.webdriver")
 PIL = pytest.importorskip("PIL.Image")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
@@ -83,6 +84,14 @@ class Tab:
     def dark(self, on):
         self.driver.execute_script("window.parent.document.body.classList.toggle('dark-mode', arguments[0])", on)
         time.sleep(0.5)
+        self.settled()
+
+    def reload(self):
+        """As TensorBoard says it when it has read its logs again."""
+        self.driver.switch_to.default_content()
+        post = "document.querySelector('iframe[src*=interp_rnn]').contentWindow.postMessage(arguments[0], '*')"
+        self.driver.execute_script(post, "experimental.DataReloaded")
+        self._enter()
         self.settled()
 
     def troubles(self):
@@ -170,10 +179,11 @@ def test_arrow_keys_move_the_slider(tab):
 
 def test_transitions(tab):
     tab.view("transitions")
-    cells = tab.all("rect.cell")
     assert len(Select(tab.all("main select")[-1]).options) == 5
-    assert len(cells) == 6 * len(tab.all("p.text span"))
-    assert "after “" in cells[0].find_element(By.TAG_NAME, "title").get_attribute("textContent")
+    assert len(tab.all("svg .label")) == 6
+    cells = tab.one("rect.pick")
+    ActionChains(tab.driver).move_to_element_with_offset(cells, 2 - cells.size["width"] // 2, 0).perform()
+    assert "after “<b>start</b>”, centroid" in cells.find_element(By.TAG_NAME, "title").get_attribute("textContent")
     assert "Predicted: class" in tab.text()
     assert {word.get_attribute("title").split()[0] for word in tab.all("p.text span")} == {"pull"}
     tab.all("svg .label")[3].click()
@@ -231,13 +241,13 @@ def test_switching_a_source_off_gives_what_the_backend_says(tab):
 def test_jacobians(tab):
     tab.view("jacobians")
     assert len(tab.all("main figure figcaption")) >= 3
-    paths = tab.all(".side figure svg path")
+    paths = tab.all(".side figure svg path[stroke]")
     assert len(paths) == 2 * 9
     over = tab.all("fieldset input")
     assert len(over) == 1
     over[0].click()
-    WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all(".side figure svg path")) == 2 * 2 * 9)
-    colours = {path.get_attribute("stroke") for path in tab.all(".side figure svg path")}
+    WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all(".side figure svg path[stroke]")) == 2 * 2 * 9)
+    colours = {path.get_attribute("stroke") for path in tab.all(".side figure svg path[stroke]")}
     assert len(colours) == 2
     tab.all(".pick")[0].click()
     assert "Distribution at step" in tab.text()
@@ -302,9 +312,8 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
         # What was read stays; the page goes on with it, or with the runs that are left.
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            opened.driver.execute_script("window.postMessage('experimental.DataReloaded', '*')")
-            opened.view("jacobians")
-            assert opened.all("figure svg")
+            opened.reload()
+            opened.one("figure svg")
             assert not opened.all("[role=alert]")
             if "GRU/jacobians" not in opened.text():
                 break

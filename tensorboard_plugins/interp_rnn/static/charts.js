@@ -70,6 +70,44 @@ export function signed(value, limit, dark) {
   return mixed(middle, end, Math.min(1, Math.abs(value) / (limit || 1)));
 }
 
+/** A raster as a picture, for the href of an image: values (rows * columns) in [0, 1] to colours by `colour`. */
+export function raster(values, rows, columns, colour) {
+  const canvas = document.createElement('canvas');
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext('2d');
+  const image = context.createImageData(columns, rows);
+  const table = [...Array(257).keys()].map((i) => colour(i / 256).match(/\d+/g).map(Number));
+  for (let i = 0; i < rows * columns; i++) {
+    const value = values[i];
+    if (Number.isNaN(value)) continue;
+    image.data.set(table[Math.round(256 * Math.max(0, Math.min(1, value)))], 4 * i);
+    image.data[4 * i + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+  return canvas.toDataURL();
+}
+
+/** An image element that shows a raster; `set` its href. */
+export function rasterImage(box) {
+  return svg('image', {...box, preserveAspectRatio: 'none', style: 'image-rendering: pixelated'});
+}
+
+/** Asks once for each key, and remembers the last answers. */
+export function remembering(ask, most = 64) {
+  const kept = new Map();
+  return (...keys) => {
+    const key = keys.join();
+    if (!kept.has(key)) {
+      const asked = ask(...keys);
+      asked.catch(() => kept.delete(key));
+      kept.set(key, asked);
+      if (kept.size > most) kept.delete(kept.keys().next().value);
+    }
+    return kept.get(key);
+  };
+}
+
 function mixed(from, to, part) {
   const clipped = Math.max(0, Math.min(1, part));
   return `rgb(${from.map((start, i) => Math.round(start + clipped * (to[i] - start))).join(',')})`;
@@ -78,7 +116,8 @@ function mixed(from, to, part) {
 export const LINES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
 
 /** Lines over steps.
- * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, onpick. */
+ * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, whole (numbers
+ * alone on the axis), at (a step to mark; `mark` of the drawing moves it), onpick. */
 export function lines(series, options) {
   const {width = 640, height = 260, logarithmic = false} = options;
   const left = 80, right = 12, top = 10, bottom = 40;
@@ -96,6 +135,7 @@ export function lines(series, options) {
   const x = scale(lowX, highX, left, width - right);
   const y = scale(lowY, highY, height - bottom, top, logarithmic);
   for (const tick of ticks(lowY, highY, logarithmic)) {
+    if (options.whole && !Number.isInteger(tick)) continue;
     root.append(
       svg('line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: 'grid'}),
       svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)),
@@ -116,7 +156,10 @@ export function lines(series, options) {
     if (points.length === 1) root.append(svg('circle', {cx: x(points[0][0]), cy: y(points[0][1]), r: 3, fill: one.color}));
   }
   if (options.at !== undefined) {
-    root.append(svg('line', {x1: x(options.at), x2: x(options.at), y1: top, y2: height - bottom, class: 'cursor'}));
+    const cursor = svg('path', {class: 'cursor'});
+    root.mark = (at) => cursor.setAttribute('d', `M${x(at)} ${top}V${height - bottom}`);
+    root.mark(options.at);
+    root.append(cursor);
   }
   if (options.onpick) {
     const steps = [...new Set(all.map(([a]) => a))];

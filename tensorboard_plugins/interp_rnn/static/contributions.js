@@ -1,6 +1,6 @@
 // What every symbol of a text contributes to every prediction of an ISAN, and what is said without some of them.
 
-import {html, signed, share, shown, svg} from './charts.js';
+import {html, raster, rasterImage, remembering, signed, share, shown, svg} from './charts.js';
 
 export const kinds = ['contributions'];
 export const title = 'Contributions';
@@ -8,6 +8,8 @@ export const about = 'Every logit of an input-switched affine network, split exa
 export const example = `from keras_interp_rnn import callbacks, datasets
 texts = [datasets.text.encode("annual revenue")]
 model.fit(windows, callbacks=[callbacks.Contributions("logs", texts, alphabet=datasets.text.ALPHABET)])`;
+
+const BARS = 50;
 
 export async function draw(body, page) {
   const {series, state} = page;
@@ -22,12 +24,14 @@ export async function draw(body, page) {
   const said = html('p');
   let slice = null;
 
+  const slices = remembering(page.slice, 16);
   const sources = ['h₀', ...symbols];
   const starts = wordStarts(symbols);
 
   async function show() {
-    const [whole, one] = await Promise.all([page.slice(state.step, 0), page.slice(state.step, state.index)]);
-    if (!page.current()) return;
+    const [step, target] = [state.step, state.index];
+    const [whole, one] = await Promise.all([slices(step, 0), slices(step, target)]);
+    if (!page.current() || step !== state.step || target !== state.index) return;
     slice = one;
     overview.replaceChildren(html('figcaption', {}, 'Norm of each contribution, nats: rows are sources, columns targets; click a column.'),
       stack(whole, sources, symbols, state.index, page.dark(), (target) => { state.index = target; show(); }));
@@ -79,8 +83,8 @@ export async function draw(body, page) {
       off.size ? html('span', {class: 'now'}, `Without what is switched off: ${outputs[first]} ${(100 * now[first]).toFixed(1)} %, then ${outputs[second]} ${(100 * now[second]).toFixed(1)} %.`) : '',
     );
     column.replaceChildren(html('figcaption', {}, `Contributions to ${outputs[winner]} (blue) and ${outputs[runner]} (orange), nats`),
-      bars(groups.map((group) => ({name: name(group), off: group.every((s) => off.has(s)),
-        values: [sum(group, winner), sum(group, runner)]})).concat([{name: 'bias', off: false, values: [bias(winner), bias(runner)]}])));
+      bars([...strongest(groups.map((group) => ({name: name(group), off: group.every((s) => off.has(s)),
+        values: [sum(group, winner), sum(group, runner)]}))), {name: 'bias', off: false, values: [bias(winner), bias(runner)]}]));
   }
 
   const byWord = html('button', {type: 'button', 'aria-pressed': String(words), onclick: () => {
@@ -101,7 +105,7 @@ export async function draw(body, page) {
   await show();
 }
 
-/** Norms of all terms, on a canvas inside the drawing where there are many. */
+/** Norms of all terms. */
 function stack(whole, sources, symbols, target, dark, onpick) {
   const steps = symbols.length;
   const cell = Math.max(2, Math.min(18, Math.floor(900 / steps)));
@@ -109,19 +113,11 @@ function stack(whole, sources, symbols, target, dark, onpick) {
   const width = left + steps * cell + 8, height = top + (steps + 1) * cell + foot;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none',
     'aria-label': `norms of the contributions of ${steps + 1} sources to ${steps} targets`});
-  const limit = whole.values.slice(0, (steps + 1) * steps).reduce((most, value) => Math.max(most, value), 1e-9);
-  const canvas = document.createElement('canvas');
-  canvas.width = steps;
-  canvas.height = steps + 1;
-  const context = canvas.getContext('2d');
-  const image = context.createImageData(steps, steps + 1);
-  for (let i = 0; i < (steps + 1) * steps; i++) {
-    const [red, green, blue] = share(Math.sqrt(whole.values[i] / limit), dark).match(/\d+/g).map(Number);
-    image.data.set([red, green, blue, 255], 4 * i);
-  }
-  context.putImageData(image, 0, 0);
-  root.append(svg('image', {href: canvas.toDataURL(), x: left, y: top, width: steps * cell, height: (steps + 1) * cell,
-    preserveAspectRatio: 'none', style: 'image-rendering: pixelated'}));
+  const limit = whole.values.subarray(0, (steps + 1) * steps).reduce((most, value) => Math.max(most, value), 1e-9);
+  const shades = Float32Array.from(whole.values.subarray(0, (steps + 1) * steps), (value) => Math.sqrt(value / limit));
+  const image = rasterImage({x: left, y: top, width: steps * cell, height: (steps + 1) * cell});
+  image.setAttribute('href', raster(shades, steps + 1, steps, (value) => share(value, dark)));
+  root.append(image);
   const every = Math.max(1, Math.ceil(14 / cell));
   sources.forEach((name, s) => s % every === 0 && root.append(svg('text', {x: left - 6, y: top + s * cell + cell / 2 + 4, 'text-anchor': 'end'}, name)));
   symbols.forEach((name, t) => t % every === 0 && root.append(svg('text', {x: left + t * cell + cell / 2, y: height - foot + 16, 'text-anchor': 'middle'}, name)));
@@ -140,6 +136,16 @@ function stack(whole, sources, symbols, target, dark, onpick) {
       tip.textContent = s > t + 1 ? `${sources[s]} comes later` : `${sources[s]} → after ${symbols[t]} (${t + 1}): ${shown(whole.values[s * steps + t])} nats`;
     }}, tip));
   return root;
+}
+
+/** Where there are many rows, those that tell the two outputs apart the most, in order, and the sum of the others. */
+function strongest(rows) {
+  if (rows.length <= BARS) return rows;
+  const apart = (row) => Math.abs(row.values[0] - row.values[1]);
+  const kept = new Set([...rows].sort((a, b) => apart(b) - apart(a)).slice(0, BARS - 1));
+  const others = rows.filter((row) => !kept.has(row));
+  const total = (i) => others.reduce((sum, row) => sum + row.values[i], 0);
+  return [{name: `${others.length} others`, off: false, values: [total(0), total(1)]}, ...rows.filter((row) => kept.has(row))];
 }
 
 function bars(rows) {

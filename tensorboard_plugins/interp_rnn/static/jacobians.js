@@ -8,8 +8,6 @@ export const about = 'Singular values of the derivative of the last state by the
 export const example = `from keras_interp_rnn import callbacks
 model.fit(x, y, callbacks=[callbacks.JacobianHistograms("logs", x[:32], lags=(0, 10, 25))])`;
 
-const SHOWN = [0, 7, 16, 31, 50, 69, 84, 93, 100];
-
 export async function draw(body, page) {
   const {state} = page;
   const all = page.runs.map((one) => one.run);
@@ -25,7 +23,9 @@ export async function draw(body, page) {
       const tag = page.runs.find((one) => one.run === run).tags[0].tag;
       loaded.set(run, await page.json(`./series?${page.query({run, tag})}`));
     }
-    if (!page.current()) return;
+    const step = state.step;
+    const values = await page.slice(step);
+    if (!page.current() || step !== state.step) return;
     const runs = [state.run, ...[...over].filter((run) => run !== state.run)];
     const lags = page.series.lags;
     place.replaceChildren(...lags.map((lag) => html('figure', {},
@@ -36,7 +36,7 @@ export async function draw(body, page) {
         onpick: (step) => { state.step = step; show(); },
       }))));
     histogram.replaceChildren(html('figcaption', {}, `Distribution at step ${state.step}, run ${state.run || '.'}`),
-      html('div', {class: 'side'}, ...lags.map((lag, i) => density(page.series, i, state))));
+      html('div', {class: 'side'}, ...lags.map((lag, i) => density(values.values.subarray(101 * i, 101 * (i + 1)), lag, state.logarithmic))));
     page.remember();
   }
 
@@ -50,7 +50,7 @@ export async function draw(body, page) {
     }}), ` ${run || '.'} `))) : null;
   body.replaceChildren(
     html('div', {class: 'controls'}, log, others),
-    html('p', {class: 'note'}, `Lines: ${SHOWN.join(', ')} %; the median is thick. Click a step for its distribution.`),
+    html('p', {class: 'note'}, `Lines: ${page.series.lines.join(', ')} %; the median is thick. Click a step for its distribution.`),
     place, page.slider(show), histogram,
     page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
   );
@@ -60,21 +60,20 @@ export async function draw(body, page) {
 function percentiles(series, lag, run, color) {
   const i = series.lags.indexOf(lag);
   if (i < 0) return [];
-  return SHOWN.map((percent) => ({
+  return series.lines.map((percent, line) => ({
     name: `${run}: ${percent} %`, color, width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
-    points: series.steps.map((step, s) => [step, series.percentiles[s][i][percent]]),
+    points: series.steps.map((step, s) => [step, series.percentiles[s][i][line]]),
   }));
 }
 
 /** The density between neighbouring percentiles, as bars of equal mass. */
-function density(series, lag, state) {
-  const values = series.percentiles[series.steps.indexOf(state.step)][lag];
+function density(values, lag, logarithmic) {
   const width = 300, height = 170, bottom = 34, top = 16;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
-    'aria-label': `distribution at lag ${series.lags[lag]}`});
-  const usable = values.filter((value) => value !== null && (!state.logarithmic || value > 0));
+    'aria-label': `distribution at lag ${lag}`});
+  const usable = values.filter((value) => Number.isFinite(value) && (!logarithmic || value > 0));
   if (usable.length < 2) return root;
-  const f = state.logarithmic ? Math.log10 : (value) => value;
+  const f = logarithmic ? Math.log10 : (value) => value;
   const low = f(usable[0]), high = f(usable[usable.length - 1]);
   const bins = Array(30).fill(0);
   for (let i = 1; i < usable.length; i++) {
@@ -92,12 +91,12 @@ function density(series, lag, state) {
     svg('title', {}, `${shown(mass)} % of the singular values`))));
   root.append(svg('text', {x: 10, y: height - 18}, shown(usable[0])),
     svg('text', {x: width - 10, y: height - 18, 'text-anchor': 'end'}, shown(usable[usable.length - 1])),
-    svg('text', {x: width / 2, y: height - 4, 'text-anchor': 'middle'}, `singular value, lag ${series.lags[lag]}`));
+    svg('text', {x: width / 2, y: height - 4, 'text-anchor': 'middle'}, `singular value, lag ${lag}`));
   return root;
 }
 
 function rows(loaded) {
-  const head = ['run', 'step', 'lag', ...[...Array(101).keys()].map((percent) => `${percent} %`)];
+  const head = ['run', 'step', 'lag', ...[...loaded.values()][0].lines.map((percent) => `${percent} %`)];
   return [head, ...[...loaded].flatMap(([run, series]) => series.steps.flatMap((step, s) =>
     series.lags.map((lag, i) => [run, step, lag, ...series.percentiles[s][i]])))];
 }

@@ -1,6 +1,6 @@
 // The automaton at each logged step: centroids stay where they are while a slider moves through training.
 
-import {html, lines, LINES, shown, svg} from './charts.js';
+import {html, lines, LINES, remembering, shown, svg} from './charts.js';
 
 export const kinds = ['automaton', 'transition_counts'];
 export const title = 'States';
@@ -13,6 +13,7 @@ const RADIUS = 17;
 const COLUMN = 120;
 const ROW = 84;
 const AHEAD = 3;
+const LABELLED = 120; // with more edges, only those of the chosen state have labels
 
 export async function draw(body, page) {
   const {series, state} = page;
@@ -23,17 +24,18 @@ export async function draw(body, page) {
   });
   threshold.value = String(state.threshold);
   const least = html('output', {}, threshold.value);
+  const numbers = html('p', {class: 'note'});
   const place = html('figure');
   const reference = html('figure');
-  const hint = 'Click a state for what it stands for, an edge for texts that end with it.';
+  const hint = `Click a state for what it stands for, an edge for texts that end with it. With more than ${LABELLED} edges those of the chosen state alone are labelled.`;
   const told = html('p', {class: 'note', 'aria-live': 'polite'}, hint);
-  const through = html('figure');
+  const through = html('figure', {}, ...history(series, state.step, (step) => page.go({step})));
   const textsTag = page.related('transition_texts');
   let chosen = null;
   let graph = null;
 
-  const graphs = fetched(page.graph);
-  const texts = fetched((step) => (textsTag ? page.texts(textsTag, step) : Promise.resolve(null)));
+  const graphs = remembering(page.graph);
+  const texts = remembering((step) => (textsTag ? page.texts(textsTag, step) : Promise.resolve(null)));
 
   async function show() {
     const step = state.step;
@@ -48,10 +50,11 @@ export async function draw(body, page) {
 
   function paint() {
     place.replaceChildren(
-      html('figcaption', {}, `States at step ${state.step}: ${graph.states.length}${measured(graph)}`),
+      html('figcaption', {}, `States at step ${state.step}: ${graph.states.length}`),
       picture(graph, series.positions, state.threshold, chosen, pick),
     );
-    through.replaceChildren(...history(series, state.step, (step) => page.go({step})));
+    numbers.textContent = measured(graph);
+    for (const chart of through.querySelectorAll('svg')) chart.mark(state.step);
     tell();
   }
 
@@ -83,34 +86,22 @@ export async function draw(body, page) {
   body.replaceChildren(
     page.slider(show),
     html('label', {class: 'slider'}, 'Transitions of probability ≥ ', threshold, least),
-    told,
+    numbers, told,
     html('div', {class: 'side'}, place, reference, through),
     page.downloads(() => place.querySelector('svg'), () => rows(graph, state.step), 'automaton'),
   );
   await show();
 }
 
-/** Asks once for each step. */
-function fetched(ask) {
-  const kept = new Map();
-  return (step) => {
-    if (!kept.has(step)) {
-      const asked = ask(step);
-      asked.catch(() => kept.delete(step));
-      kept.set(step, asked);
-    }
-    return kept.get(step);
-  };
-}
-
 /** What the callback measured, where it did. */
 function measured(graph) {
   const parts = [];
-  if (Number.isInteger(graph.minimal)) parts.push(`${graph.minimal} after minimization`);
+  if (Number.isInteger(graph.minimal)) parts.push(`${graph.minimal} states after minimization`);
   if (Number.isFinite(graph.agreement)) parts.push(`agrees with the network on ${(100 * graph.agreement).toFixed(1)} % of short words`);
   if (Number.isFinite(graph.distance)) parts.push(`differs from the reference on ${(100 * graph.distance).toFixed(1)} %`);
   if (Number.isFinite(graph.entropy)) parts.push(`entropy of the transitions ${shown(graph.entropy)} nats`);
-  return parts.length ? `; ${parts.join(', ')}` : '';
+  const said = parts.join(', ');
+  return said ? `${said[0].toUpperCase()}${said.slice(1)}.` : '';
 }
 
 function picture(graph, positions, threshold, chosen, onpick) {
@@ -129,41 +120,59 @@ function picture(graph, positions, threshold, chosen, onpick) {
   root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9,
     markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'currentColor', opacity: 0.7}))));
   const pairs = new Set(graph.edges.map(({from, to}) => `${from},${to}`));
-  const labels = [];
-  for (const edge of graph.edges) {
-    const {from, to} = edge;
-    const symbols = edge.symbols.filter(([, probability]) => probability === null || probability >= threshold);
-    if (!symbols.length || !at.has(from) || !at.has(to)) continue;
+  const shownEdges = graph.edges
+    .map(({from, to, symbols}) => ({from, to, symbols: symbols.filter(([, p]) => p === null || p >= threshold)}))
+    .filter(({from, to, symbols}) => symbols.length && at.has(from) && at.has(to));
+  const many = shownEdges.length > LABELLED;
+  const chosenHere = ({from, to}) => chosen !== null &&
+    (chosen.kind === 'state' ? from === chosen.id || to === chosen.id : from === chosen.from && to === chosen.to);
+  const paths = svg('g', {}), labels = svg('g', {});
+  const all = [...at.values()];
+  for (const edge of shownEdges) {
+    const {from, to, symbols} = edge;
     const known = symbols.map(([, probability]) => probability).filter((probability) => probability !== null);
     const sure = known.length ? Math.max(...known) : null;
-    const path = curve([x(from), y(from)], [x(to), y(to)], at.get(from), at.get(to), [...at.values()],
+    const path = curve([x(from), y(from)], [x(to), y(to)], at.get(from), at.get(to), all,
       pairs.has(`${to},${from}`), [radius.get(from), radius.get(to)]);
-    const picked = chosen?.kind === 'edge' && chosen.from === from && chosen.to === to;
-    const said = `${from} to ${to} by ${symbols.map(named).join(', ')}`;
-    root.append(svg('path', {d: path.d, class: `edge${picked ? ' chosen' : ''}`, 'marker-end': 'url(#tip)',
-      'stroke-width': sure === null ? 1 : 0.6 + 1.4 * sure}, svg('title', {}, said)));
-    const pick = () => onpick({kind: 'edge', from, to});
-    labels.push(svg('text', {x: path.x, y: path.y + 4, 'text-anchor': 'middle', class: 'label', tabindex: 0, role: 'button',
-      'aria-label': said, onclick: pick, onkeydown: (event) => event.key === 'Enter' && pick()}, shortened(symbols)));
+    const near = chosenHere(edge);
+    const look = near && (many || chosen.kind === 'edge') ? ' chosen' : many ? ' dim' : '';
+    paths.append(svg('path', {d: path.d, class: `edge${look}`, 'marker-end': many && !near ? null : 'url(#tip)', 'data-edge': `${from},${to}`,
+      'stroke-width': sure === null ? 1 : 0.6 + 1.4 * sure}));
+    if (many && !near) continue;
+    labels.append(svg('text', {x: path.x, y: path.y + 4, 'text-anchor': 'middle', class: 'label', tabindex: 0, role: 'button',
+      'data-edge': `${from},${to}`, 'aria-label': says(edge)}, svg('title', {}, says(edge)), shortened(symbols)));
+  }
+  root.append(paths);
+  for (const group of [paths, labels]) {
+    const pick = (event) => {
+      const edge = event.target.closest('[data-edge]')?.getAttribute('data-edge').split(',').map(Number);
+      if (edge) onpick({kind: 'edge', from: edge[0], to: edge[1]});
+    };
+    group.addEventListener('click', pick);
+    group.addEventListener('keydown', (event) => event.key === 'Enter' && pick(event));
   }
   if (graph.start !== null && at.has(graph.start)) {
     const left = x(graph.start) - radius.get(graph.start);
     root.append(svg('path', {d: `M${left - 28} ${y(graph.start)}H${left - 2}`, class: 'edge', 'marker-end': 'url(#tip)'}));
   }
-  root.append(...labels);
+  root.append(labels);
   for (const {id, accepting, use} of graph.states) {
     const picked = chosen?.kind === 'state' && chosen.id === id;
     const pick = () => onpick({kind: 'state', id});
-    const says = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)} % of the steps`}`;
-    root.append(svg('g', {tabindex: 0, role: 'button', 'data-state': id, 'aria-label': says, onclick: pick,
+    const said = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)} % of the steps`}`;
+    root.append(svg('g', {tabindex: 0, role: 'button', 'data-state': id, 'aria-label': said, onclick: pick,
       onkeydown: (event) => event.key === 'Enter' && pick()},
-      svg('title', {}, says),
+      svg('title', {}, said),
       svg('circle', {cx: x(id), cy: y(id), r: radius.get(id), class: `node${picked ? ' chosen' : ''}`}),
       accepting ? svg('circle', {cx: x(id), cy: y(id), r: radius.get(id) - 3.5, class: 'ring'}) : null,
       svg('text', {x: x(id), y: y(id) + 4, 'text-anchor': 'middle'}, String(id)),
     ));
   }
   return root;
+}
+
+function says({from, to, symbols}) {
+  return `${from} to ${to} by ${symbols.map(named).join(', ')}`;
 }
 
 /** A path between two states, and where its label goes. `here` and `there` are columns and rows, `others` those of all
@@ -297,7 +306,7 @@ function history({steps, history: numbers}, at, onpick) {
     if (!series.length) return [];
     const legend = series.flatMap(({name, color}) => [html('span', {style: `color:${color}`}, '■ '), `${name}  `]);
     return [html('figcaption', {}, ...legend),
-      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: 420, height: 190, onpick})];
+      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: 420, height: 190, whole: y === 'states', onpick})];
   });
 }
 

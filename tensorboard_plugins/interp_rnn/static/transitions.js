@@ -1,7 +1,7 @@
 // Token by centroid: how probable each centroid was after each token of a logged sequence, and which words pulled the
 // network towards its prediction.
 
-import {html, share, shown, signed, svg} from './charts.js';
+import {html, raster, rasterImage, remembering, share, shown, signed, svg} from './charts.js';
 
 export const kinds = ['transition_probabilities'];
 export const title = 'Transitions';
@@ -20,47 +20,57 @@ export async function draw(body, page) {
   const hint = html('p', {class: 'note'});
   const outputsTag = page.related('outputs');
   const middle = outputsTag ? page.seriesOf(outputsTag).then((found) => found.middle, () => 0) : 0;
+  const slices = remembering(page.slice, 32);
   let marked = state.centroid ?? null;
-  let shownSlice = null;
+  let found = null;
   let outputs = null;
+  let drawn = null;
 
   async function show() {
-    const step = state.step;
-    const [found, said] = await Promise.all([
-      page.slice(step, state.index),
+    const [step, index] = [state.step, state.index];
+    const [slice, said] = await Promise.all([
+      slices(step, index),
       outputsTag ? page.sliceOf(outputsTag, step).catch(() => null) : null,
     ]);
-    if (!page.current() || step !== state.step) return;
-    shownSlice = found;
-    outputs = said && classes(said, found.shape[1], state.index, await middle);
+    if (!page.current() || step !== state.step || index !== state.index) return;
+    found = slice;
+    outputs = said && classes(said, slice.shape[1], index, await middle);
     paint();
     page.remember();
   }
 
   function paint() {
-    const [time, k] = shownSlice.shape;
-    const at = (t, i) => shownSlice.values[t * k + i];
+    const [time, k] = found.shape;
+    const at = (t, i) => found.values[t * k + i];
     const read = [...Array(time).keys()].filter((t) => !Number.isNaN(at(t, 0)));
-    const tokens = read.map((t) => series.tokens[state.index]?.[t] ?? String(t));
+    const names = read.map((t) => series.tokens[state.index]?.[t] ?? String(t));
     if (marked !== null && marked >= k) marked = null;
     if (marked === null && !outputs) marked = busiest(read, at, k);
-    map.replaceChildren(html('figcaption', {}, 'Rows: centroids. Columns: tokens read. Probability from 0 (pale) to 1 (strong).'),
-      heat(read, tokens, k, at, marked, page.dark(), (centroid) => {
-      marked = outputs && marked === centroid ? null : centroid;
-      state.centroid = marked;
-      page.remember();
-      paint();
-    }));
-    const pull = (t) => [...Array(k).keys()].reduce((sum, i) => sum + (outputs.of[i] === outputs.predicted ? 1 : -1) * at(t, i), 0);
+    const key = [state.index, k, ...read].join();
+    if (drawn?.key !== key) {
+      const spans = names.map((name) => html('span', {}, `${name} `));
+      drawn = {key, spans, ...heat(names, k, mark)};
+      map.replaceChildren(html('figcaption', {}, 'Rows: centroids. Columns: tokens read. Probability from 0 (pale) to 1 (strong).'), drawn.root);
+      text.replaceChildren(...spans);
+    }
+    drawn.fill((column, i) => at(read[column], i), marked, page.dark());
+    const pull = (t) => outputs.of.reduce((sum, kind, i) => sum + (kind === outputs.predicted ? 1 : -1) * at(t, i), 0);
     hint.textContent = marked === null
       ? `Predicted: class ${outputs.predicted}. Words are blue where they pull towards it, red where they pull away: the probability of moving to centroids of this class, less that of moving to others. Click a centroid to mark it.`
       : `Words are shaded by the probability of centroid ${marked}.${outputs ? ' Click it again for the pull towards the predicted class.' : ' Click a row to mark another.'}`;
-    text.replaceChildren(...read.map((t, i) => {
+    read.forEach((t, column) => {
       const value = marked === null ? pull(t) : at(t, marked);
-      const shade = marked === null ? signed(value * 0.8, 1, page.dark()) : share(value * 0.7, page.dark());
-      return html('span', {style: `background:${shade}`,
-        title: marked === null ? `pull ${shown(value)}` : `centroid ${marked}: ${shown(value)}`}, `${tokens[i]} `);
-    }));
+      const shade = marked === null ? signed(value * 0.55, 1, page.dark()) : share(value * 0.7, page.dark());
+      drawn.spans[column].style.background = shade;
+      drawn.spans[column].title = marked === null ? `pull ${shown(value)}` : `centroid ${marked}: ${shown(value)}`;
+    });
+  }
+
+  function mark(centroid) {
+    marked = outputs && marked === centroid ? null : centroid;
+    state.centroid = marked;
+    page.remember();
+    paint();
   }
 
   const names = [...Array(sequences).keys()].map((i) => `${i}: ${(series.tokens[i] ?? []).slice(0, 6).join(' ')}`);
@@ -70,33 +80,64 @@ export async function draw(body, page) {
     html('label', {}, 'Sequence ', select),
     page.slider(show),
     html('div', {style: 'overflow-x: auto'}, map), hint, text,
-    page.downloads(() => map.querySelector('svg'), () => rows(shownSlice, series, state), 'transitions'),
+    page.downloads(() => map.querySelector('svg'), () => rows(found, series, state), 'transitions'),
   );
   await show();
 }
 
-function heat(read, tokens, k, at, marked, dark, onmark) {
+/** The map without its values, and `fill`, which gives it values by (column, centroid), and the centroid to mark. */
+function heat(tokens, k, onmark) {
   const longest = Math.max(...tokens.map((token) => token.length), 1);
   const foot = Math.min(110, 14 + 6.5 * longest);
   const left = 46;
-  const width = left + read.length * CELL + 10;
-  const height = k * CELL + foot + 10;
+  const [wide, high] = [tokens.length * CELL, k * CELL];
+  const width = left + wide + 10;
+  const height = high + foot + 10;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
-    'aria-label': `probabilities of ${k} centroids after each of ${read.length} tokens`, style: 'max-width: none'});
-  for (let i = 0; i < k; i++) {
-    const mark = () => onmark(i);
-    root.append(svg('text', {x: left - 8, y: i * CELL + 14, 'text-anchor': 'end', class: 'label', tabindex: 0, role: 'button',
-      'aria-label': `mark centroid ${i}`, 'aria-pressed': String(i === marked), 'font-weight': i === marked ? 'bold' : null, onclick: mark,
-      onkeydown: (event) => event.key === 'Enter' && mark()}, i === marked ? `▸ ${i}` : String(i)));
-    read.forEach((t, column) => root.append(svg('rect', {
-      x: left + column * CELL, y: i * CELL + 1, width: CELL - 1, height: CELL - 1, class: 'cell',
-      fill: share(at(t, i), dark), onclick: mark,
-    }, svg('title', {}, `after “${tokens[column]}”, centroid ${i}: ${shown(at(t, i))}`))));
-  }
-  read.forEach((t, column) => root.append(svg('text', {
-    transform: `translate(${left + column * CELL + 12} ${k * CELL + 8}) rotate(-90)`, 'text-anchor': 'end',
-  }, tokens[column].length > 16 ? `${tokens[column].slice(0, 15)}…` : tokens[column])));
-  return root;
+    'aria-label': `probabilities of ${k} centroids after each of ${tokens.length} tokens`, style: 'max-width: none'});
+  const labels = [...Array(k).keys()].map((i) => svg('text', {x: left - 8, y: i * CELL + 14, 'text-anchor': 'end', class: 'label',
+    tabindex: 0, role: 'button', 'aria-label': `mark centroid ${i}`, onclick: () => onmark(i),
+    onkeydown: (event) => event.key === 'Enter' && onmark(i)}));
+  const image = rasterImage({x: left, y: 0, width: wide, height: high});
+  const tip = svg('title', {}, '');
+  let value = null;
+  const place = (event) => {
+    const box = root.getBoundingClientRect();
+    const column = Math.floor((((event.clientX - box.left) / box.width) * width - left) / CELL);
+    const row = Math.floor((((event.clientY - box.top) / box.height) * height) / CELL);
+    return [Math.max(0, Math.min(tokens.length - 1, column)), Math.max(0, Math.min(k - 1, row))];
+  };
+  root.append(
+    ...labels, image, svg('path', {d: grid(left, wide, high), class: 'gap'}),
+    svg('rect', {x: left, y: 0, width: wide, height: high, fill: 'transparent', class: 'pick',
+      onclick: (event) => onmark(place(event)[1]),
+      onmousemove: (event) => {
+        const [column, i] = place(event);
+        tip.textContent = `after “${tokens[column]}”, centroid ${i}: ${shown(value(column, i))}`;
+      }}, tip),
+    ...tokens.map((token, column) => svg('text', {
+      transform: `translate(${left + column * CELL + 12} ${high + 8}) rotate(-90)`, 'text-anchor': 'end',
+    }, token.length > 16 ? `${token.slice(0, 15)}…` : token)),
+  );
+  const fill = (values, marked, dark) => {
+    value = values;
+    const cells = new Float32Array(k * tokens.length);
+    for (let i = 0; i < k; i++) for (let column = 0; column < tokens.length; column++) cells[i * tokens.length + column] = values(column, i);
+    image.setAttribute('href', raster(cells, k, tokens.length, (part) => share(part, dark)));
+    labels.forEach((label, i) => {
+      label.textContent = i === marked ? `▸ ${i}` : String(i);
+      label.setAttribute('font-weight', i === marked ? 'bold' : 'normal');
+      label.setAttribute('aria-pressed', String(i === marked));
+    });
+  };
+  return {root, fill};
+}
+
+/** Lines between the cells. */
+function grid(left, wide, high) {
+  const down = [...Array(Math.round(wide / CELL) + 1).keys()].map((i) => `M${left + i * CELL} 0V${high}`);
+  const across = [...Array(Math.round(high / CELL) + 1).keys()].map((i) => `M${left} ${i * CELL}h${wide}`);
+  return [...down, ...across].join('');
 }
 
 /** The class of every centroid, and the one predicted for a sequence. */
