@@ -204,7 +204,9 @@ class Logs:
             for d in (some or {}).get(run, {}).get(tag, [])
             if (value := _decoded(content, d.numpy)) is not None
         ]
-        read = Series(content, points)
+        # Where a run was begun anew in the same folder, what was written last at a step.
+        latest = {point.step: point for point in sorted(points, key=lambda point: point.wall_time)}
+        read = Series(content, [latest[step] for step in sorted(latest)])
         self._keep(key, read)
         return read
 

@@ -313,6 +313,14 @@ class TestBrokenLogs:
         file.write_bytes(file.read_bytes()[:-40])
         assert get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"] == [0, 1]
 
+    def test_a_run_begun_anew_in_the_same_folder(self, tmp_path):
+        described = schema.metadata("jacobian", lags=[0])
+        for value in (1.0, 2.0):
+            write(tmp_path, "interp_rnn/j", tf.fill((1, 101), value), described, steps=(0, 5))
+        found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")
+        assert found["steps"] == [0, 5]
+        assert {value for [row] in found["percentiles"] for value in row} == {2.0}
+
     def test_a_run_that_is_gone(self, tmp_path):
         write(tmp_path / "a", "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
         served = plugin_over(tmp_path)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import shutil
 import time
 import urllib.parse
@@ -207,6 +208,11 @@ def test_contributions(tab):
     assert "After" in tab.text()
     assert "%" in tab.text()
     assert not tab.all(".now")
+    stack = tab.one("rect.pick")
+    at = stack.size["width"] // 2 - 2, stack.size["height"] // 2 - 2  # the last source, in the chosen column
+    ActionChains(tab.driver).move_to_element_with_offset(stack, *at).perform()
+    hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
+    assert re.fullmatch(r"e → after e \(24\): norm \S+ nats: (\S+ [+-]\S+(, )?){5}", hovered), hovered
     spans[-1].click()
     assert "Without what is switched off" in tab.one(".now").text
     assert tab.all("p.text span.off")
@@ -271,6 +277,7 @@ def test_the_address_keeps_what_is_looked_at(tab):
     select.select_by_index(1)
     WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all("p.text span")) == len("an argument"))
     tab.settled()
+    time.sleep(0.5)  # noted a moment later
     tab.driver.switch_to.default_content()
     query = urllib.parse.urlparse(tab.driver.current_url).query
     state = json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])

@@ -28,8 +28,8 @@ export function scale(low, high, from, to, logarithmic = false) {
   return (value) => from + ((f(value) - f(low)) / span) * (to - from);
 }
 
-/** Some five round numbers of a range. */
-export function ticks(low, high, logarithmic = false) {
+/** Some five round numbers of a range; whole ones alone if asked. */
+export function ticks(low, high, logarithmic = false, whole = false) {
   if (logarithmic) {
     const first = Math.ceil(Math.log10(low));
     const last = Math.floor(Math.log10(high));
@@ -40,7 +40,8 @@ export function ticks(low, high, logarithmic = false) {
   }
   const raw = (high - low) / 5 || 1;
   const unit = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= raw);
+  const round = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= raw);
+  const step = whole ? Math.max(1, Math.round(round)) : round;
   const found = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) found.push(value);
   return found;
@@ -77,12 +78,13 @@ export function raster(values, rows, columns, colour) {
   canvas.height = rows;
   const context = canvas.getContext('2d');
   const image = context.createImageData(columns, rows);
-  const table = [...Array(257).keys()].map((i) => colour(i / 256).match(/\d+/g).map(Number));
+  const table = Uint32Array.from(Array(257).keys(), (i) => {
+    const [red, green, blue] = colour(i / 256).match(/\d+/g).map(Number);
+    return new Uint32Array(Uint8Array.of(red, green, blue, 255).buffer)[0];
+  });
+  const pixels = new Uint32Array(image.data.buffer);
   for (let i = 0; i < rows * columns; i++) {
-    const value = values[i];
-    if (Number.isNaN(value)) continue;
-    image.data.set(table[Math.round(256 * Math.max(0, Math.min(1, value)))], 4 * i);
-    image.data[4 * i + 3] = 255;
+    if (!Number.isNaN(values[i])) pixels[i] = table[Math.round(256 * Math.max(0, Math.min(1, values[i])))];
   }
   context.putImageData(image, 0, 0);
   return canvas.toDataURL();
@@ -134,8 +136,7 @@ export function lines(series, options) {
   if (lowY === highY) [lowY, highY] = logarithmic ? [lowY / 2, highY * 2] : [lowY - 0.5, highY + 0.5];
   const x = scale(lowX, highX, left, width - right);
   const y = scale(lowY, highY, height - bottom, top, logarithmic);
-  for (const tick of ticks(lowY, highY, logarithmic)) {
-    if (options.whole && !Number.isInteger(tick)) continue;
+  for (const tick of ticks(lowY, highY, logarithmic, options.whole)) {
     root.append(
       svg('line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: 'grid'}),
       svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)),

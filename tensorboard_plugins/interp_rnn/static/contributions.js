@@ -10,6 +10,7 @@ texts = [datasets.text.encode("annual revenue")]
 model.fit(windows, callbacks=[callbacks.Contributions("logs", texts, alphabet=datasets.text.ALPHABET)])`;
 
 const BARS = 50;
+const SAID = 60;
 
 export async function draw(body, page) {
   const {series, state} = page;
@@ -34,9 +35,14 @@ export async function draw(body, page) {
     if (!page.current() || step !== state.step || target !== state.index) return;
     slice = one;
     overview.replaceChildren(html('figcaption', {}, 'Norm of each contribution, nats: rows are sources, columns targets; click a column.'),
-      stack(whole, sources, symbols, state.index, page.dark(), (target) => { state.index = target; show(); }));
+      stack(whole, sources, symbols, state.index, page.dark(), (target) => { state.index = target; show(); }, strongestOutputs));
     paint();
     page.remember();
+    const at = series.steps.indexOf(step);
+    for (const near of [at - 1, at + 1].filter((i) => i in series.steps)) {
+      slices(series.steps[near], 0);
+      slices(series.steps[near], target);
+    }
   }
 
   function paint() {
@@ -78,13 +84,20 @@ export async function draw(body, page) {
     }));
     const [first, second] = best(now);
     said.replaceChildren(
-      `After ${symbols.slice(0, target).join('')}: `, html('b', {}, `${outputs[winner]} ${(100 * full[winner]).toFixed(1)} %`),
+      `After ${target > SAID ? '…' : ''}${symbols.slice(Math.max(0, target - SAID), target).join('')}: `, html('b', {}, `${outputs[winner]} ${(100 * full[winner]).toFixed(1)} %`),
       `, then ${outputs[runner]} ${(100 * full[runner]).toFixed(1)} %. `,
       off.size ? html('span', {class: 'now'}, `Without what is switched off: ${outputs[first]} ${(100 * now[first]).toFixed(1)} %, then ${outputs[second]} ${(100 * now[second]).toFixed(1)} %.`) : '',
     );
     column.replaceChildren(html('figcaption', {}, `Contributions to ${outputs[winner]} (blue) and ${outputs[runner]} (orange), nats`),
       bars([...strongest(groups.map((group) => ({name: name(group), off: group.every((s) => off.has(s)),
         values: [sum(group, winner), sum(group, runner)]}))), {name: 'bias', off: false, values: [bias(winner), bias(runner)]}]));
+  }
+
+  /** The outputs that a source moves the most, at the chosen target. */
+  function strongestOutputs(source) {
+    const K = outputs.length;
+    const values = [...slice.values.subarray(source * K, (source + 1) * K).entries()].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+    return values.slice(0, 5).map(([o, value]) => `${outputs[o]} ${value > 0 ? '+' : ''}${shown(value)}`).join(', ');
   }
 
   const byWord = html('button', {type: 'button', 'aria-pressed': String(words), onclick: () => {
@@ -106,7 +119,7 @@ export async function draw(body, page) {
 }
 
 /** Norms of all terms. */
-function stack(whole, sources, symbols, target, dark, onpick) {
+function stack(whole, sources, symbols, target, dark, onpick, detail) {
   const steps = symbols.length;
   const cell = Math.max(2, Math.min(18, Math.floor(900 / steps)));
   const left = 40, top = 6, foot = 30;
@@ -133,7 +146,7 @@ function stack(whole, sources, symbols, target, dark, onpick) {
     onclick: (event) => onpick(place(event)[0] + 1),
     onmousemove: (event) => {
       const [t, s] = place(event);
-      tip.textContent = s > t + 1 ? `${sources[s]} comes later` : `${sources[s]} → after ${symbols[t]} (${t + 1}): ${shown(whole.values[s * steps + t])} nats`;
+      tip.textContent = s > t + 1 ? `${sources[s]} comes later` : `${sources[s]} → after ${symbols[t]} (${t + 1}): norm ${shown(whole.values[s * steps + t])} nats${t + 1 === target ? `: ${detail(s)}` : ''}`;
     }}, tip));
   return root;
 }

@@ -202,7 +202,15 @@ function remembered() {
   }
 }
 
+let noting;
+
+/** Notes it, a moment after the last change. */
 function remember() {
+  clearTimeout(noting);
+  noting = setTimeout(note, 150);
+}
+
+function note() {
   try {
     const address = new URL(window.parent.location.href);
     address.searchParams.set(PARAMETER, JSON.stringify(state));

@@ -29,7 +29,7 @@ export async function draw(body, page) {
   const reference = html('figure');
   const hint = `Click a state for what it stands for, an edge for texts that end with it. With more than ${LABELLED} edges those of the chosen state alone are labelled.`;
   const told = html('p', {class: 'note', 'aria-live': 'polite'}, hint);
-  const through = html('figure', {}, ...history(series, state.step, (step) => page.go({step})));
+  const through = html('div', {class: 'side'}, ...history(series, state.step, (step) => page.go({step})));
   const textsTag = page.related('transition_texts');
   let chosen = null;
   let graph = null;
@@ -87,7 +87,7 @@ export async function draw(body, page) {
     page.slider(show),
     html('label', {class: 'slider'}, 'Transitions of probability ≥ ', threshold, least),
     numbers, told,
-    html('div', {class: 'side'}, place, reference, through),
+    html('div', {class: 'pair'}, place, reference), through,
     page.downloads(() => place.querySelector('svg'), () => rows(graph, state.step), 'automaton'),
   );
   await show();
@@ -128,6 +128,7 @@ function picture(graph, positions, threshold, chosen, onpick) {
     (chosen.kind === 'state' ? from === chosen.id || to === chosen.id : from === chosen.from && to === chosen.to);
   const paths = svg('g', {}), labels = svg('g', {});
   const all = [...at.values()];
+  const dim = []; // what has no label: all of a width in one path
   for (const edge of shownEdges) {
     const {from, to, symbols} = edge;
     const known = symbols.map(([, probability]) => probability).filter((probability) => probability !== null);
@@ -135,13 +136,18 @@ function picture(graph, positions, threshold, chosen, onpick) {
     const path = curve([x(from), y(from)], [x(to), y(to)], at.get(from), at.get(to), all,
       pairs.has(`${to},${from}`), [radius.get(from), radius.get(to)]);
     const near = chosenHere(edge);
-    const look = near && (many || chosen.kind === 'edge') ? ' chosen' : many ? ' dim' : '';
-    paths.append(svg('path', {d: path.d, class: `edge${look}`, 'marker-end': many && !near ? null : 'url(#tip)', 'data-edge': `${from},${to}`,
+    if (many && !near) {
+      const bin = sure === null ? 2 : Math.round(4 * sure);
+      dim[bin] = `${dim[bin] ?? ''}${path.d}`;
+      continue;
+    }
+    const look = near && (many || chosen.kind === 'edge') ? ' chosen' : '';
+    paths.append(svg('path', {d: path.d, class: `edge${look}`, 'marker-end': 'url(#tip)', 'data-edge': `${from},${to}`,
       'stroke-width': sure === null ? 1 : 0.6 + 1.4 * sure}));
-    if (many && !near) continue;
     labels.append(svg('text', {x: path.x, y: path.y + 4, 'text-anchor': 'middle', class: 'label', tabindex: 0, role: 'button',
       'data-edge': `${from},${to}`, 'aria-label': says(edge)}, svg('title', {}, says(edge)), shortened(symbols)));
   }
+  dim.forEach((d, bin) => root.append(svg('path', {d, class: 'edge dim', 'stroke-width': 0.6 + 0.35 * bin})));
   root.append(paths);
   for (const group of [paths, labels]) {
     const pick = (event) => {
@@ -305,8 +311,8 @@ function history({steps, history: numbers}, at, onpick) {
     const series = all.filter(Boolean);
     if (!series.length) return [];
     const legend = series.flatMap(({name, color}) => [html('span', {style: `color:${color}`}, '■ '), `${name}  `]);
-    return [html('figcaption', {}, ...legend),
-      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: 420, height: 190, whole: y === 'states', onpick})];
+    return [html('figure', {}, html('figcaption', {}, ...legend),
+      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: 400, height: 190, whole: y === 'states', onpick}))];
   });
 }
 
