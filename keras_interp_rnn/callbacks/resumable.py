@@ -16,7 +16,7 @@ from keras_interp_rnn.callbacks import carried_state
 
 
 class Resumable(keras.callbacks.Callback):
-    """Saves model, optimizer, carried states and history after every epoch, and the best model beside them.
+    """Saves model, optimizer, carried states, random seeds and history after every epoch, and the best model.
 
     A kill loses the epoch it falls in and nothing else: files of an epoch have names of their own, and the progress
     file that points to them is replaced last, in one step.
@@ -68,7 +68,10 @@ class Resumable(keras.callbacks.Callback):
             return None
         model = keras.models.load_model(self._checkpoint(self.epoch))
         with np.load(self._carried(self.epoch)) as states:
-            carried_state.write(model, [states[name] for name in states.files])
+            seeds = [states[name] for name in states.files if name.startswith("seed")]
+            carried_state.write(model, [states[name] for name in states.files if not name.startswith("seed")])
+        for variable, value in zip(_seeds(model), seeds, strict=False):
+            variable.assign(value)
         return model
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -89,7 +92,8 @@ class Resumable(keras.callbacks.Callback):
             self._save(self.best)
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))
-        np.savez(self._carried(len(history)), *carried_state.read(self.model))
+        seeds = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in enumerate(_seeds(self.model))}
+        np.savez(self._carried(len(history)), *carried_state.read(self.model), **seeds)
         partial = self._progress.with_suffix(".partial")
         partial.write_text(json.dumps({"history": history}, indent=1))
         os.replace(partial, self._progress)
@@ -114,3 +118,8 @@ class Resumable(keras.callbacks.Callback):
 
     def _carried(self, epoch: int) -> Path:
         return self.directory / f"epoch-{epoch:04d}.npz"
+
+
+def _seeds(model: keras.Model) -> list[keras.Variable]:
+    """Where the model's dropout layers are in their random numbers; Keras does not save that (3.15)."""
+    return [variable for variable in model.variables if "seed_generator_state" in variable.path]

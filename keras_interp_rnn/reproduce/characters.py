@@ -7,19 +7,16 @@ epoch, and the weights that did best there are judged on the test text. A killed
 from __future__ import annotations
 
 import dataclasses
-import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn import callbacks, layers, losses
+from keras_interp_rnn import layers, losses
 from keras_interp_rnn.datasets import Windows, text
-from keras_interp_rnn.reproduce import records
+from keras_interp_rnn.reproduce import training
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 SYMBOLS = len(text.ALPHABET)
@@ -48,11 +45,6 @@ class Protocol:
     warm_up: int = 200
     clip: float = 0.144
     validation: int | None = None
-
-    def within(self, minutes: float, seconds: float) -> Protocol:
-        """As many steps as fit into so many minutes, at so many seconds a step."""
-        steps = max(1, round(60 * minutes / seconds / self.epochs))
-        return dataclasses.replace(self, steps=steps, warm_up=min(self.warm_up, steps * self.epochs // 10))
 
 
 def parameters(network: str, units: int) -> int:
@@ -92,14 +84,8 @@ def build(network: str, units: int, protocol: Protocol) -> keras.Model:
     }[network]()
     inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
     model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(SYMBOLS)])
-    schedule = keras.optimizers.schedules.CosineDecay(
-        initial_learning_rate=0.0,
-        warmup_target=protocol.learning_rate / units,
-        warmup_steps=protocol.warm_up,
-        decay_steps=protocol.epochs * protocol.steps - protocol.warm_up,
-        alpha=0.01,
-    )
-    model.compile(keras.optimizers.Adam(schedule, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
+    rate = training.schedule(protocol.learning_rate / units, protocol.epochs * protocol.steps, protocol.warm_up)
+    model.compile(keras.optimizers.Adam(rate, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
     return model
 
 
@@ -129,29 +115,32 @@ def run(
         The record, and where the best model lies.
     """
     units = units_within(network, float(size))
-    resumable = callbacks.Resumable(folder)
-    if minutes is not None:
-        protocol = _planned(folder, network, units, protocol, minutes, parts["train"])
-    keras.utils.set_random_seed(seed)
-    model = resumable.load() or build(network, units, protocol)
-    print(f"\n{name}: {units} units, {parameters(network, units):,} weights, from epoch {resumable.epoch}.")
-    done, steps = resumable.epoch * protocol.steps, protocol.epochs * protocol.steps
 
     def windows(part: str, **which: Any) -> Windows:
         return Windows(parts[part], protocol.batch, protocol.length, **which)
 
-    clock = TrainingTime()
-    model.fit(
-        windows("train", start=done, count=max(steps - done, 1)),
-        epochs=protocol.epochs,
-        initial_epoch=resumable.epoch,
-        steps_per_epoch=protocol.steps,
-        shuffle=False,
-        validation_data=windows("validation", count=protocol.validation),
-        callbacks=[callbacks.CarriedState(), clock, resumable, keras.callbacks.TensorBoard(folder / "tensorboard")],
-        verbose=verbose,
+    if minutes is not None:
+        model, some = build(network, units, protocol), windows("train")
+        steps = training.steps_within(
+            folder,
+            minutes,
+            protocol.epochs,
+            {"network": network, "units": units, "batch": protocol.batch, "length": protocol.length},
+            lambda i: model.train_on_batch(*some[i % len(some)]),
+        )
+        protocol = dataclasses.replace(protocol, steps=steps)
+    keras.utils.set_random_seed(seed)
+    print(f"\n{name}: {units} units, {parameters(network, units):,} weights.")
+    done = training.fit(
+        folder,
+        lambda: build(network, units, protocol),
+        lambda start, count: windows("train", start=start, count=count),
+        windows("validation", count=protocol.validation),
+        protocol.steps,
+        protocol.epochs,
+        verbose,
     )
-    best = keras.models.load_model(resumable.best)
+    best = keras.models.load_model(done.best)
     bits = best.evaluate(windows("test"), verbose=0)
     record = {
         "data": dict(data),
@@ -159,55 +148,11 @@ def run(
         "protocol": {**dataclasses.asdict(protocol), "seed": seed, "minutes": minutes},
         "result": {
             "test_bits": bits,
-            "validation_bits": min(entry["val_loss"] for entry in resumable.history),
-            "seconds": resumable.history[-1]["seconds"],
-            "training_seconds": sum(entry["training_seconds"] for entry in resumable.history),
-            "characters": steps * protocol.batch * protocol.length,
+            "validation_bits": min(entry["val_loss"] for entry in done.history),
+            "seconds": done.history[-1]["seconds"],
+            "training_seconds": training.training_seconds(done.history),
+            "characters": protocol.epochs * protocol.steps * protocol.batch * protocol.length,
         },
-        "curve": resumable.history,
+        "curve": done.history,
     }
-    return record, resumable.best
-
-
-class TrainingTime(keras.callbacks.Callback):
-    """Adds `training_seconds` to the logs of an epoch: its own, without validation."""
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._started, self._without = time.monotonic(), 0.0
-
-    def on_test_begin(self, logs: Any = None) -> None:
-        self._paused = time.monotonic()
-
-    def on_test_end(self, logs: Any = None) -> None:
-        self._without += time.monotonic() - self._paused
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        if logs is not None:
-            logs["training_seconds"] = time.monotonic() - self._started - self._without
-
-
-def _planned(
-    folder: Path, network: str, units: int, protocol: Protocol, minutes: float, symbols: NDArray[Any]
-) -> Protocol:
-    """The protocol with its steps counted out, once for all: a run that goes on keeps its plan."""
-    path = folder / "plan.json"
-    if path.exists():
-        kept = Protocol(**json.loads(path.read_text()))
-        fixed = {"steps": kept.steps, "warm_up": kept.warm_up}
-        if dataclasses.replace(protocol, **fixed) != kept:
-            raise ValueError(
-                f"A run goes on with the settings it began with. Received: {protocol}, and {path} with {kept}. Give "
-                "another folder for the runs."
-            )
-        return kept
-    model = build(network, units, protocol)
-    warm, timed = 4, 12
-    windows = Windows(symbols, protocol.batch, protocol.length)
-    seconds = []
-    for index in range(warm + timed):
-        started = time.monotonic()
-        model.train_on_batch(*windows[index % len(windows)])
-        seconds.append(time.monotonic() - started)
-    planned = protocol.within(minutes, float(np.median(seconds[warm:])))
-    records.write_json(path, dataclasses.asdict(planned))
-    return planned
+    return record, done.best

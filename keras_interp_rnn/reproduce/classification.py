@@ -1,0 +1,218 @@
+"""Which class does a sequence have: one protocol for every recurrent network (Wang, Lawrence and Niepert, 2022).
+
+Reviews (table 4), pixels (table 5) and news (section 6). A tenth of the training data is held out, the weights that do
+best on it are judged on the test data. A killed run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.reproduce import training
+
+NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences and their classes.
+
+    Attributes:
+        train, test: (x, y); x ids (rows, time), 0 for padding, or real (rows, time, features); y int classes.
+        classes: their names. vocabulary: names of the ids, None where x is real.
+        info: what the record says of the data.
+    """
+
+    train: tuple[NDArray[Any], NDArray[Any]]
+    test: tuple[NDArray[Any], NDArray[Any]]
+    classes: tuple[str, ...]
+    vocabulary: tuple[str, ...] | None
+    info: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """A network, and how it is trained.
+
+    Args:
+        network: one of `NETWORKS`. centroids, transition, temperature: of the SR networks, else 0, "" and 0.
+        units: of the recurrent layer. embedding: of an id; 0 for real inputs.
+        cell_state: whether the head reads the cell state beside the hidden one, as for pixels in the paper.
+        dropout: of the embedding's features and of the last state. word_dropout: share of ids read as unknown words
+            in training.
+        batch: rows. epochs: of training. steps: batches in an epoch; 0 for one pass of the data.
+        learning_rate: Adam's highest, after 100 steps of linear growth; then a cosine to 1 %.
+        clip: largest global norm of a gradient. weight_decay: of Adam, on kernels.
+    """
+
+    network: str
+    centroids: int = 0
+    transition: str = ""
+    temperature: float = 0.0
+    units: int = 128
+    embedding: int = 128
+    cell_state: bool = False
+    dropout: float = 0.5
+    word_dropout: float = 0.0
+    batch: int = 64
+    epochs: int = 6
+    steps: int = 0
+    learning_rate: float = 2e-3
+    clip: float = 1.0
+    weight_decay: float = 0.0
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class WordDropout(keras.layers.Layer):
+    """Reads a share of the ids as the unknown word, 1, in training; padding, 0, stays.
+
+    Args:
+        rate: of ids. seed: of the draws.
+    """
+
+    def __init__(self, rate: float, seed: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rate, self.seed = rate, seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+
+    def call(self, ids: Any, training: bool = False) -> Any:
+        if not training or not self.rate:
+            return ids
+        drawn = keras.random.uniform(ops.shape(ids), seed=self.seed_generator)
+        return ops.where(ops.logical_and(drawn < self.rate, ids > 0), ops.ones_like(ids), ids)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+
+
+def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
+    """The recurrent layer, named "recurrent"."""
+    kind, flags = protocol.network, {"return_state": protocol.cell_state, "name": "recurrent"}
+    if kind not in NETWORKS:
+        raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
+    if not kind.startswith("SR"):
+        plain = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
+        return plain.get(kind, layers.PeepholeLSTM)(protocol.units, **flags)
+    regularized = {
+        "SR-RNN": layers.SRSimpleRNN,
+        "SR-GRU": layers.SRGRU,
+        "SR-LSTM": layers.SRLSTM,
+        "SR-LSTM-P": layers.SRPeepholeLSTM,
+    }[kind]
+    return regularized(
+        protocol.units,
+        protocol.centroids,
+        temperature=protocol.temperature,
+        transition=protocol.transition,
+        regularize_last_step=False,
+        seed=seed,
+        **flags,
+    )
+
+
+def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.Model:
+    """A compiled model, sequences to logits: one for two classes, else one for each."""
+    keras.utils.set_random_seed(seed)
+    x, _ = data.train
+    inputs = keras.Input(x.shape[1:], dtype=x.dtype.name)
+    reads: Any = inputs
+    if data.vocabulary is not None:
+        if protocol.word_dropout:
+            reads = WordDropout(protocol.word_dropout, seed)(reads)
+        reads = keras.layers.Embedding(len(data.vocabulary), protocol.embedding, mask_zero=True)(reads)
+        reads = keras.layers.SpatialDropout1D(protocol.dropout, seed=seed + 1)(reads)
+    found = recurrent(protocol, seed + 2)(reads)
+    if protocol.cell_state:
+        found = keras.layers.Concatenate()(list(found[1:]))
+    if protocol.dropout:
+        found = keras.layers.Dropout(protocol.dropout, seed=seed + 3)(found)
+    binary = len(data.classes) == 2
+    logits = keras.layers.Dense(1 if binary else len(data.classes))(found)
+    model = keras.Model(inputs, logits)
+    rate = training.schedule(protocol.learning_rate, steps, warm_up=100)
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip, weight_decay=protocol.weight_decay or None)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "centroids"])
+    if binary:
+        model.compile(
+            optimizer,
+            keras.losses.BinaryCrossentropy(from_logits=True),
+            [keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)],
+        )
+    else:
+        model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True), ["accuracy"])
+    return model
+
+
+def run(
+    name: str,
+    protocol: Protocol,
+    data: Sequences,
+    folder: Path,
+    minutes: float | None = None,
+    seed: int = 0,
+    verbose: int = 1,
+) -> tuple[dict[str, Any], Path]:
+    """Trains one network, or goes on with it.
+
+    Args:
+        name: what is said of it on the screen. protocol, data: as they say. folder: of this run.
+        minutes: of training, without validation, in place of `protocol.steps`. seed: of weights, draws and orders.
+        verbose: as in `fit`.
+
+    Returns:
+        The record, and where the best model lies.
+    """
+    x, y = data.train
+    order = np.random.default_rng(seed).permutation(len(x))
+    held_out, kept = np.sort(order[: len(x) // 10]), np.sort(order[len(x) // 10 :])
+    steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
+    if minutes is not None:
+        model = build(protocol, data, 100, seed)
+        some = training.Shuffled(x[kept], y[kept], protocol.batch, seed)
+        steps = training.steps_within(
+            folder,
+            minutes,
+            protocol.epochs,
+            dataclasses.asdict(protocol),
+            lambda i: model.train_on_batch(*some[i % len(some)]),
+        )
+    print(f"\n{name}: {len(kept)} sequences, {steps} steps an epoch.", flush=True)
+    done = training.fit(
+        folder,
+        lambda: build(protocol, data, steps * protocol.epochs, seed),
+        lambda start, count: training.Shuffled(x[kept], y[kept], protocol.batch, seed, start, count),
+        (x[held_out], y[held_out]),
+        steps,
+        protocol.epochs,
+        verbose,
+    )
+    model = keras.models.load_model(done.best)
+    test_x, test_y = data.test
+    logits = model.predict(test_x, batch_size=256, verbose=0)
+    classes = (logits[:, 0] > 0).astype(int) if logits.shape[1] == 1 else logits.argmax(axis=1)
+    record = {
+        "data": {**data.info, "train": len(kept), "validation": len(held_out), "test": len(test_x)},
+        "model": {"network": protocol.network, "parameters": model.count_params()},
+        "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": seed, "minutes": minutes},
+        "result": {
+            "test_error": float(np.mean(classes != test_y)),
+            "validation_error": 1 - max(entry["val_accuracy"] for entry in done.history),
+            "seconds": done.history[-1]["seconds"],
+            "training_seconds": training.training_seconds(done.history),
+            "sequences": steps * protocol.epochs * protocol.batch,
+        },
+        "curve": done.history,
+    }
+    return record, done.best

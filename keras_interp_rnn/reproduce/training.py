@@ -1,0 +1,156 @@
+"""What the protocols share: training that goes on where it was killed, for as many steps or as many minutes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn import callbacks
+from keras_interp_rnn.reproduce import records
+
+WARM, TIMED = 4, 12
+"""Steps before the clock, and on it, where minutes are counted out as steps."""
+
+
+def schedule(rate: float, steps: int, warm_up: int) -> keras.optimizers.schedules.LearningRateSchedule:
+    """Linear growth to `rate`, then a cosine to 1 % of it at the last step."""
+    warm_up = min(warm_up, steps // 10)
+    return keras.optimizers.schedules.CosineDecay(
+        0.0 if warm_up else rate,
+        steps - warm_up,
+        alpha=0.01,
+        warmup_target=rate if warm_up else None,
+        warmup_steps=warm_up,
+    )
+
+
+def steps_within(
+    folder: Path, minutes: float, epochs: int, settings: dict[str, Any], step: Callable[[int], None]
+) -> int:
+    """Steps of an epoch so that all epochs take so many minutes, without validation.
+
+    They are counted out once, after a dozen steps have been timed, and written into the folder with the settings: a
+    run that goes on keeps its plan.
+
+    Args:
+        folder: of the run. settings: all that the steps depend on. step: does the i-th step, with a model of its own.
+
+    Raises:
+        ValueError: if the run was begun with other settings.
+    """
+    path = folder / "plan.json"
+    wanted = {**settings, "minutes": minutes, "epochs": epochs}
+    if path.exists():
+        kept = json.loads(path.read_text())
+        if kept["settings"] != wanted:
+            raise ValueError(
+                f"A run goes on with the settings it began with. Received: {wanted}, and {path} with "
+                f"{kept['settings']}. Give another folder for the runs."
+            )
+        return int(kept["steps"])
+    seconds = []
+    for i in range(WARM + TIMED):
+        started = time.monotonic()
+        step(i)
+        seconds.append(time.monotonic() - started)
+    steps = max(1, round(60 * minutes / float(np.median(seconds[WARM:])) / epochs))
+    records.write_json(path, {"settings": wanted, "steps": steps})
+    return steps
+
+
+def fit(
+    folder: Path,
+    build: Callable[[], keras.Model],
+    batches: Callable[[int, int], keras.utils.PyDataset],
+    validation: Any,
+    steps: int,
+    epochs: int,
+    verbose: int = 1,
+) -> callbacks.Resumable:
+    """Trains in a folder, or goes on with what is there; the best weights by validation loss are kept.
+
+    Args:
+        folder: checkpoints and TensorBoard's logs. build: a compiled model.
+        batches: from how many batches are done and how many are left, those. validation: as `fit` takes it.
+        steps: batches in an epoch. epochs: of the whole training. verbose: as in `fit`.
+
+    Returns:
+        Where the best model lies, and the history; `training_seconds` of an epoch are without validation.
+    """
+    resumable = callbacks.Resumable(folder)
+    model = resumable.load() or build()
+    done, all_steps = resumable.epoch * steps, epochs * steps
+    if done < all_steps:
+        model.fit(
+            batches(done, all_steps - done),
+            epochs=epochs,
+            initial_epoch=resumable.epoch,
+            steps_per_epoch=steps,
+            shuffle=False,
+            validation_data=validation,
+            callbacks=[
+                callbacks.CarriedState(),
+                TrainingTime(),
+                resumable,
+                keras.callbacks.TensorBoard(folder / "tensorboard"),
+            ],
+            verbose=verbose,
+        )
+    return resumable
+
+
+class TrainingTime(keras.callbacks.Callback):
+    """Adds `training_seconds` to the logs of an epoch: its own, without validation."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._started, self._without = time.monotonic(), 0.0
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self._paused = time.monotonic()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self._without += time.monotonic() - self._paused
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        if logs is not None:
+            logs["training_seconds"] = time.monotonic() - self._started - self._without
+
+
+class Shuffled(keras.utils.PyDataset):
+    """Batches of rows, each pass in an order of its own that follows from the seed and the pass alone.
+
+    Args:
+        x, y: rows. batch_size: of them in a batch; what is left over at the end of a pass is not used in it.
+        seed: of the orders. start: batches read already. count: items.
+    """
+
+    def __init__(
+        self, x: NDArray[Any], y: NDArray[Any], batch_size: int, seed: int, start: int = 0, count: int | None = None
+    ) -> None:
+        super().__init__()
+        self.x, self.y, self.batch_size, self.seed, self.start = x, y, batch_size, seed, start
+        self.batches = len(x) // batch_size
+        self._count = self.batches if count is None else count
+        if self.batches < 1:
+            raise ValueError(f"A batch takes {batch_size} rows. Received: {len(x)}. Give more data or a smaller batch.")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        passed, at = divmod(index + self.start, self.batches)
+        order = np.random.default_rng([self.seed, passed]).permutation(len(self.x))
+        rows = order[at * self.batch_size : (at + 1) * self.batch_size]
+        return self.x[rows], self.y[rows]
+
+
+def training_seconds(history: list[dict[str, float]]) -> float:
+    """Of all epochs, without validation."""
+    return sum(entry["training_seconds"] for entry in history)
