@@ -145,13 +145,12 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip, weight_decay=protocol.weight_decay or None)
     optimizer.exclude_from_weight_decay(var_names=["bias", "centroids"])
     if binary:
-        model.compile(
-            optimizer,
-            keras.losses.BinaryCrossentropy(from_logits=True),
-            [keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)],
-        )
+        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)
     else:
-        model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True), ["accuracy"])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+    model.compile(optimizer, loss, metrics=[accuracy])
     return model
 
 
