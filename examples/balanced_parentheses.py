@@ -17,20 +17,11 @@ with quiet.standard_error():
     from keras_interp_rnn import datasets
     from keras_interp_rnn.reproduce import context_free
 
-TESTS = (
-    "test_d1_10_l100",
-    "test_d10_20_l100",
-    "test_d10_20_l200",
-    "test_d5_l200",
-    "test_d10_l200",
-    "test_d20_l1000",
-)
-
 if __name__ == "__main__":
     context_free.main(
         "balanced_parentheses",
         datasets.balanced_parentheses.load,
-        TESTS,
+        context_free.PARENTHESES,
         ("large_near", "large", "small", "small_near"),
         __doc__.splitlines()[0],
     )

@@ -15,7 +15,7 @@ with quiet.standard_error():
     from keras_interp_rnn import datasets
     from keras_interp_rnn.reproduce import context_free
 
-TESTS = ("test_l100", "test_l200", "test_l500")
-
 if __name__ == "__main__":
-    context_free.main("palindromes", datasets.palindromes.load, TESTS, ("large", "small"), __doc__.splitlines()[0])
+    context_free.main(
+        "palindromes", datasets.palindromes.load, context_free.PALINDROMES, ("large", "small"), __doc__.splitlines()[0]
+    )

@@ -55,7 +55,8 @@ def main() -> None:
     at = {"source": args.source, "data_dir": args.data_dir}
     try:
         parts = {part: datasets.text8.load(part, **at) for part in ("train", "validation", "test")}
-        data = {**datasets.text8.info(**at), "name": args.name}
+        info = {**datasets.text8.info(**at), "name": args.name}
+        text = characters.Text(parts, len(datasets.text.ALPHABET), None, info)
         for size in args.sizes:
             for network in args.networks:
                 protocol = characters.Protocol(
@@ -71,7 +72,7 @@ def main() -> None:
                 within = f"-{args.minutes:g}min" if args.minutes else ""
                 name = f"{args.name}-{size}" + ("" if network == "ISAN" else f"-{network}") + within
                 record, best = characters.run(
-                    *(name, network, size, parts, data, protocol, Path(args.runs) / name),
+                    *(name, network, size, text, protocol, Path(args.runs) / name),
                     *(args.minutes, args.seed, args.verbose),
                 )
                 path = Path(args.records) / f"isan_text8-{name}.json"

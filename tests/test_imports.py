@@ -49,11 +49,19 @@ MAY_IMPORT = {
     },
     "reproduce/characters.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("callbacks", "datasets", "layers", "losses", "reproduce.records")),
+        *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses", "reproduce.training")),
     },
+    "reproduce/classification.py": {"keras", f"{OURS}.layers", f"{OURS}.reproduce.training"},
+    "reproduce/training.py": {"keras", f"{OURS}.callbacks", f"{OURS}.reproduce.records"},
+    "reproduce/sources.py": {f"{OURS}.{n}" for n in ("datasets", "reproduce.characters", "reproduce.classification")},
+    "reproduce/tables.py": {f"{OURS}.datasets", f"{OURS}.reproduce"},
+    "reproduce/cli.py": {f"{OURS}.datasets", f"{OURS}.reproduce", f"{OURS}.tuning"},
+    "tuning.py": {"keras", "keras_tuner", "sklearn", *(f"{OURS}.{n}" for n in ("callbacks", "datasets", "reproduce"))},
+    "reproduce/report.py": {f"{OURS}.reproduce.records", f"{OURS}.reproduce.sections"},
+    "__main__.py": {f"{OURS}.reproduce.cli"},
     "reproduce/isan_text.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses"))},
     "reproduce/sections": {f"{OURS}.reproduce.sections"},
-    "reproduce": {f"{OURS}.reproduce.sections"},
+    "reproduce": set(),
 }
 
 

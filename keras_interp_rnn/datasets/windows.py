@@ -39,6 +39,9 @@ class Windows(keras.utils.PyDataset):
         count: int > 0, items; one pass by default. With `steps_per_epoch`, `fit` ends an epoch where the items
             end (Keras 3.15), so give the steps of all epochs here.
 
+        read: int (symbols,), what symbol each is read as, where fewer are told apart when read than when predicted:
+            x is `read[x]`, y stays.
+
     Raises:
         ValueError: if `symbols` is not one row of integers, if a size is not positive, or if the text is too
             short for one window: batch_size * length + 1 symbols.
@@ -51,7 +54,13 @@ class Windows(keras.utils.PyDataset):
     """
 
     def __init__(
-        self, symbols: NDArray[Any], batch_size: int, length: int, start: int = 0, count: int | None = None
+        self,
+        symbols: NDArray[Any],
+        batch_size: int,
+        length: int,
+        start: int = 0,
+        count: int | None = None,
+        read: NDArray[Any] | None = None,
     ) -> None:
         super().__init__()
         symbols = np.asarray(symbols)
@@ -66,6 +75,7 @@ class Windows(keras.utils.PyDataset):
                 raise ValueError(f"`{name}` is at least {least}. Received: {name}={value}. Give a larger one.")
         self.batch_size, self.length, self.start = batch_size, length, start
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
+        self._read = None if read is None else np.asarray(read, np.int32)
         self._count = self.windows_per_pass if count is None else count
         if self.windows_per_pass < 1:
             raise ValueError(
@@ -94,7 +104,8 @@ class Windows(keras.utils.PyDataset):
         self._check_order(index)
         first = (index + self.start) % self.windows_per_pass * self.length
         window = slice(first, first + self.length)
-        return self._inputs[:, window].astype(np.int32), self._targets[:, window].astype(np.int32)
+        x, y = self._inputs[:, window].astype(np.int32), self._targets[:, window].astype(np.int32)
+        return (x if self._read is None else self._read[x]), y
 
     def on_epoch_begin(self) -> None:
         """Called by Keras: from here on, items are read in order."""

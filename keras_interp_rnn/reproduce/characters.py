@@ -15,15 +15,35 @@ import keras
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers, losses
-from keras_interp_rnn.datasets import Windows, text
+from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.reproduce import training
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
-SYMBOLS = len(text.ALPHABET)
 
 RATES = {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35}
 """Adam's highest learning rate times the number of units. Adam moves every entry of a matrix by about its rate, and so
 the norm of an n x n matrix by up to n times as much."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Text:
+    """A text, as symbols.
+
+    Attributes:
+        parts: symbols of train, validation and test, below `outputs`.
+        outputs: symbols that are predicted. read: (outputs,), as what id each is read, None for as it is.
+        info: what the record says of the text.
+    """
+
+    parts: Mapping[str, NDArray[Any]]
+    outputs: int
+    read: NDArray[Any] | None
+    info: Mapping[str, Any]
+
+    @property
+    def inputs(self) -> int:
+        """Symbols that are told apart when read, K."""
+        return self.outputs if self.read is None else int(self.read.max()) + 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +53,10 @@ class Protocol:
     Args:
         batch: lanes of the text. length: characters in a window. steps: batches in an epoch. epochs: of training.
         learning_rate: Adam's highest, times the number of units. warm_up: steps of linear growth to it; then a cosine
-            to 1 %. clip: largest global norm of a gradient, in bits. validation: windows of the validation text read
-            after an epoch, in each of its lanes; None for all.
+            to the share `decay` of it. clip: largest global norm of a gradient, in bits.
+        validation: windows of the validation text read after an epoch, in each of its lanes; None for all.
+        optimizer: "adam", or "adagrad" as the paper's for the Billion Word text, whose learning rate is this one too.
+        scale: gain of the orthogonal recurrent kernels at the start; IRNN: of the identity.
     """
 
     batch: int = 256
@@ -45,47 +67,55 @@ class Protocol:
     warm_up: int = 200
     clip: float = 0.144
     validation: int | None = None
+    optimizer: str = "adam"
+    decay: float = 0.01
+    scale: float | None = None
 
 
-def parameters(network: str, units: int) -> int:
-    """Weights of a network of so many units with its readout, K (n + 1); K = 27 symbols.
+def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) -> int:
+    """Weights of a network of n units that reads K symbols, with its readout to L outputs, L (n + 1).
 
     ISAN: K n (n + 1) + n. The others, of g gates (1, 1, 3, 4): g (n² + K n + n), and 3 n more for the GRU.
     """
-    readout = SYMBOLS * (units + 1)
+    readout = outputs * (units + 1)
     if network == "ISAN":
-        return SYMBOLS * units * (units + 1) + units + readout
+        return inputs * units * (units + 1) + units + readout
     gates, biases = {"RNN": (1, 1), "IRNN": (1, 1), "GRU": (3, 2), "LSTM": (4, 1)}[network]
-    return gates * units * (units + SYMBOLS + biases) + readout
+    return gates * units * (units + inputs + biases) + readout
 
 
-def units_within(network: str, most: float) -> int:
+def units_within(network: str, most: float, inputs: int = 27, outputs: int = 27) -> int:
     """The largest number of units whose weights stay within `most`."""
-    return max(n for n in range(1, 4000) if parameters(network, n) <= most)
+    return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= most)
 
 
-def build(network: str, units: int, protocol: Protocol) -> keras.Model:
-    """A compiled model, ids (batch, length) to logits (batch, length, K).
+def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Model:
+    """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
 
     All but the ISAN read symbols one-hot. IRNN: rectified, its recurrent kernel the identity at the start (Le, Jaitly
     and Hinton, 2015).
     """
-    flags = {"return_sequences": True, "stateful": True}
-    one_hot = keras.layers.Embedding(SYMBOLS, SYMBOLS, embeddings_initializer="identity", trainable=False)
-    recurrent = {
-        "ISAN": lambda: [layers.ISAN(units, SYMBOLS, **flags)],
-        "RNN": lambda: [one_hot, keras.layers.SimpleRNN(units, **flags)],
-        "IRNN": lambda: [
-            one_hot,
-            keras.layers.SimpleRNN(units, "relu", recurrent_initializer=keras.initializers.Identity(), **flags),
-        ],
-        "GRU": lambda: [one_hot, keras.layers.GRU(units, **flags)],
-        "LSTM": lambda: [one_hot, keras.layers.LSTM(units, **flags)],
-    }[network]()
+    flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
+    scale = protocol.scale or (0.9 if network == "ISAN" else 1.0)
+    flags["recurrent_initializer"] = (
+        keras.initializers.Identity(scale) if network == "IRNN" else keras.initializers.Orthogonal(scale)
+    )
+    if network == "ISAN":
+        recurrent = [layers.ISAN(units, text.inputs, **flags)]
+    else:
+        kind = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
+        one_hot = keras.layers.Embedding(text.inputs, text.inputs, embeddings_initializer="identity", trainable=False)
+        if network == "IRNN":
+            recurrent = [one_hot, keras.layers.SimpleRNN(units, "relu", **flags)]
+        else:
+            recurrent = [one_hot, kind[network](units, **flags)]
     inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
-    model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(SYMBOLS)])
-    rate = training.schedule(protocol.learning_rate / units, protocol.epochs * protocol.steps, protocol.warm_up)
-    model.compile(keras.optimizers.Adam(rate, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
+    model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.outputs)])
+    rate = training.schedule(
+        protocol.learning_rate / units, protocol.epochs * protocol.steps, protocol.warm_up, protocol.decay
+    )
+    made = {"adam": keras.optimizers.Adam, "adagrad": keras.optimizers.Adagrad}[protocol.optimizer]
+    model.compile(made(rate, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
     return model
 
 
@@ -93,8 +123,7 @@ def run(
     name: str,
     network: str,
     size: str,
-    parts: Mapping[str, NDArray[Any]],
-    data: Mapping[str, Any],
+    text: Text,
     protocol: Protocol,
     folder: Path,
     minutes: float | None = None,
@@ -105,8 +134,7 @@ def run(
 
     Args:
         name: what is said of it on the screen. network: one of `NETWORKS`. size: largest number of weights.
-        parts: symbols of train, validation and test. data: what the record says of them.
-        protocol: how. folder: of this run: checkpoints, TensorBoard's logs, the plan.
+        text, protocol: what it reads and how. folder: of this run: checkpoints, TensorBoard's logs, the plan.
         minutes: of training, without validation: the steps of an epoch are counted out before the first, after a
             dozen have been timed, and written into the folder. None for `protocol.steps`.
         seed: of the first weights. verbose: as in `fit`.
@@ -114,13 +142,14 @@ def run(
     Returns:
         The record, and where the best model lies.
     """
-    units = units_within(network, float(size))
+    units = units_within(network, float(size), text.inputs, text.outputs)
+    weights = parameters(network, units, text.inputs, text.outputs)
 
     def windows(part: str, **which: Any) -> Windows:
-        return Windows(parts[part], protocol.batch, protocol.length, **which)
+        return Windows(text.parts[part], protocol.batch, protocol.length, read=text.read, **which)
 
     if minutes is not None:
-        model, some = build(network, units, protocol), windows("train")
+        model, some = build(network, units, text, protocol), windows("train")
         steps = training.steps_within(
             folder,
             minutes,
@@ -130,10 +159,10 @@ def run(
         )
         protocol = dataclasses.replace(protocol, steps=steps)
     keras.utils.set_random_seed(seed)
-    print(f"\n{name}: {units} units, {parameters(network, units):,} weights.")
+    print(f"\n{name}: {units} units, {weights:,} weights.")
     done = training.fit(
         folder,
-        lambda: build(network, units, protocol),
+        lambda: build(network, units, text, protocol),
         lambda start, count: windows("train", start=start, count=count),
         windows("validation", count=protocol.validation),
         protocol.steps,
@@ -143,8 +172,8 @@ def run(
     best = keras.models.load_model(done.best)
     bits = best.evaluate(windows("test"), verbose=0)
     record = {
-        "data": dict(data),
-        "model": {"layer": network, "units": units, "parameters": parameters(network, units), "size": size},
+        "data": dict(text.info),
+        "model": {"layer": network, "units": units, "parameters": weights, "size": size},
         "protocol": {**dataclasses.asdict(protocol), "seed": seed, "minutes": minutes},
         "result": {
             "test_bits": bits,

@@ -50,7 +50,7 @@ class Protocol:
         dropout: of the embedding's features and of the last state. word_dropout: share of ids read as unknown words
             in training.
         batch: rows. epochs: of training. steps: batches in an epoch; 0 for one pass of the data.
-        learning_rate: Adam's highest, after 100 steps of linear growth; then a cosine to 1 %.
+        learning_rate: Adam's highest, after 100 steps of linear growth; then a cosine to the share `decay` of it.
         clip: largest global norm of a gradient. weight_decay: of Adam, on kernels.
     """
 
@@ -69,6 +69,7 @@ class Protocol:
     learning_rate: float = 2e-3
     clip: float = 1.0
     weight_decay: float = 0.0
+    decay: float = 0.01
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -141,7 +142,7 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     binary = len(data.classes) == 2
     logits = keras.layers.Dense(1 if binary else len(data.classes))(found)
     model = keras.Model(inputs, logits)
-    rate = training.schedule(protocol.learning_rate, steps, warm_up=100)
+    rate = training.schedule(protocol.learning_rate, steps, 100, protocol.decay)
     optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip, weight_decay=protocol.weight_decay or None)
     optimizer.exclude_from_weight_decay(var_names=["bias", "centroids"])
     if binary:
@@ -152,6 +153,13 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
         accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
     model.compile(optimizer, loss, metrics=[accuracy])
     return model
+
+
+def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of the training data to train on, and a tenth to validate on, drawn at random."""
+    order = np.random.default_rng(seed).permutation(len(data.train[0]))
+    tenth = len(order) // 10
+    return np.sort(order[tenth:]), np.sort(order[:tenth])
 
 
 def run(
@@ -174,8 +182,7 @@ def run(
         The record, and where the best model lies.
     """
     x, y = data.train
-    order = np.random.default_rng(seed).permutation(len(x))
-    held_out, kept = np.sort(order[: len(x) // 10]), np.sort(order[len(x) // 10 :])
+    kept, held_out = split(data, seed)
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if minutes is not None:
         model = build(protocol, data, 100, seed)
@@ -198,15 +205,13 @@ def run(
         verbose,
     )
     model = keras.models.load_model(done.best)
-    test_x, test_y = data.test
-    logits = model.predict(test_x, batch_size=256, verbose=0)
-    classes = (logits[:, 0] > 0).astype(int) if logits.shape[1] == 1 else logits.argmax(axis=1)
+    _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
     record = {
-        "data": {**data.info, "train": len(kept), "validation": len(held_out), "test": len(test_x)},
+        "data": {**data.info, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": seed, "minutes": minutes},
         "result": {
-            "test_error": float(np.mean(classes != test_y)),
+            "test_error": 1 - accuracy,
             "validation_error": 1 - max(entry["val_accuracy"] for entry in done.history),
             "seconds": done.history[-1]["seconds"],
             "training_seconds": training.training_seconds(done.history),

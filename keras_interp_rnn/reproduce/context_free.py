@@ -26,6 +26,17 @@ from keras_interp_rnn.reproduce import records
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
+PARENTHESES = (
+    "test_d1_10_l100",
+    "test_d10_20_l100",
+    "test_d10_20_l200",
+    "test_d5_l200",
+    "test_d10_l200",
+    "test_d20_l1000",
+)
+PALINDROMES = ("test_l100", "test_l200", "test_l500")
+"""Test sets, in the order of the paper's tables 1 and 3."""
+
 STEPS = 16
 """Training steps in one execution."""
 
@@ -130,14 +141,50 @@ def run(
                 f"{found['protocol']}. Give another folder for the records."
             )
         return found, None
+    record, model = _trained(kind, load, tests, units, centroids, passes, seed, config)
+    record = {"experiment": language, **record}
+    records.write(path, record)
+    return record, model
+
+
+def trained(
+    folder: Path,
+    kind: str,
+    load: Callable[[str], LabelledWords],
+    tests: Sequence[str],
+    units: int,
+    centroids: int,
+    passes: int,
+    seed: int,
+    config: str,
+) -> dict[str, Any]:
+    """Trains a network and keeps its model in a folder; the record, without experiment.
+
+    Args: as `run`.
+    """
+    record, model = _trained(kind, load, tests, units, centroids, passes, seed, config)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save(folder / "model.keras")
+    return record
+
+
+def _trained(
+    kind: str,
+    load: Callable[[str], LabelledWords],
+    tests: Sequence[str],
+    units: int,
+    centroids: int,
+    passes: int,
+    seed: int,
+    config: str,
+) -> tuple[dict[str, Any], keras.Model]:
     train_words, validation = load("train"), load("validation")
     model = network(kind, len(train_words.alphabet), units, centroids, seed)
     curve = train(model, train_words, validation, passes, seed=seed)
     record = {
-        "experiment": language,
         "data": {"config": config, "words": len(train_words), "positives": train_words.positives},
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
-        "protocol": protocol,
+        "protocol": {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes},
         "result": {
             "errors": errors(model, {name: load(name) for name in tests}),
             "validation_error": min(
@@ -147,7 +194,6 @@ def run(
         },
         "curve": curve,
     }
-    records.write(path, record)
     return record, model
 
 

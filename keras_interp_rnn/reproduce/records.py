@@ -11,6 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+FORMAT = 1
+"""Of the records; a reader refuses those of a later one."""
+
 PACKAGES = ("keras_interp_rnn", "tensorflow", "keras", "numpy")
 
 
@@ -27,7 +30,26 @@ def environment() -> dict[str, Any]:
 
 def write(path: Path, record: dict[str, Any]) -> None:
     """Writes the record as readable JSON, with the environment unless it has one, whole or not at all."""
-    write_json(path, {"environment": environment(), **record})
+    write_json(path, {"format": FORMAT, "environment": environment(), **record})
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A record.
+
+    Raises:
+        ValueError: if it is none, or one of a later format.
+    """
+    try:
+        found = json.loads(path.read_text())
+        form, _ = found.get("format", 1), found["experiment"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"A record is JSON with an experiment. Received: {path} ({error!r}). Take it away.") from None
+    if form > FORMAT:
+        raise ValueError(
+            f"This version reads records up to format {FORMAT}. Received: {path} of format {form}. Install the "
+            "keras_interp_rnn that wrote it, or a newer one."
+        )
+    return dict(found)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

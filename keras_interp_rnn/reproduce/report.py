@@ -6,11 +6,11 @@ python -m keras_interp_rnn.reproduce.report docs/records docs/results.md
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn.reproduce.sections import isan, minimal_rnn, state_regularized
+from keras_interp_rnn.reproduce import records
+from keras_interp_rnn.reproduce.sections import isan, minimal_rnn, state_regularized, tables
 
 HEAD = """# Results
 
@@ -19,6 +19,8 @@ Generated from the records in this folder by `python -m keras_interp_rnn.reprodu
 
 SECTIONS = {
     "isan_text8": isan.text8,
+    "isan-text8": tables.table,
+    "isan-lm1b": tables.table,
     "isan_spectra": isan.spectra,
     "isan_predictions": isan.predictions,
     "isan_timescales": isan.timescales,
@@ -35,15 +37,18 @@ SECTIONS = {
     "balanced_parentheses": state_regularized.parentheses,
     "palindromes": state_regularized.palindromes,
     "imdb": state_regularized.imdb,
+    "sr-imdb": tables.table,
+    "sr-mnist": tables.table,
+    "sr-newsgroups": tables.table,
 }
 """Experiment of the records -> what is written of them, in the order of the report."""
 
 
-def results(records: list[dict[str, Any]]) -> str:
-    """The whole report as Markdown."""
+def results(found: list[dict[str, Any]]) -> str:
+    """The whole report of these records as Markdown."""
     parts = []
     for experiment, section in SECTIONS.items():
-        of_this = [record for record in records if record["experiment"] == experiment]
+        of_this = [record for record in found if record["experiment"] == experiment]
         if of_this:
             parts.append(section(of_this))
     return HEAD + ("".join(parts) or "\nNo records yet.\n")
@@ -51,7 +56,7 @@ def results(records: list[dict[str, Any]]) -> str:
 
 def read(folder: Path) -> list[dict[str, Any]]:
     """All records of a folder, by file name."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return [records.read(path) for path in sorted(folder.glob("*.json"))]
 
 
 def main() -> None:

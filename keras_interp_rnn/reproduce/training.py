@@ -19,13 +19,15 @@ WARM, TIMED = 4, 12
 """Steps before the clock, and on it, where minutes are counted out as steps."""
 
 
-def schedule(rate: float, steps: int, warm_up: int) -> keras.optimizers.schedules.LearningRateSchedule:
-    """Linear growth to `rate`, then a cosine to 1 % of it at the last step."""
+def schedule(
+    rate: float, steps: int, warm_up: int, decay: float = 0.01
+) -> keras.optimizers.schedules.LearningRateSchedule:
+    """Linear growth to `rate`, then a cosine to the share `decay` of it at the last step."""
     warm_up = min(warm_up, steps // 10)
     return keras.optimizers.schedules.CosineDecay(
         0.0 if warm_up else rate,
         steps - warm_up,
-        alpha=0.01,
+        alpha=decay,
         warmup_target=rate if warm_up else None,
         warmup_steps=warm_up,
     )

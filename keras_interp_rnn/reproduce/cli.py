@@ -1,0 +1,234 @@
+"""python -m keras_interp_rnn reproduce: the papers' tables, one command each.
+
+python -m keras_interp_rnn reproduce list                       # the tables, their rows, their data
+python -m keras_interp_rnn reproduce sr-imdb --data aclImdb     # trains every row, or goes on where it was
+python -m keras_interp_rnn reproduce report                     # the report of all records
+python -m keras_interp_rnn tune sr-imdb --row LSTM --data aclImdb --trials 20
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_interp_rnn.datasets.text import TextError
+from keras_interp_rnn.reproduce import records, report
+from keras_interp_rnn.reproduce.tables import TABLES, Asked, Characters, Language, Table
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns its exit code: 2 for what was asked for in vain, 130 where Ctrl-C stopped it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m keras_interp_rnn reproduce",
+        description="Repeats the papers' tables: one JSON record for every run, and a report of all records.",
+    )
+    parser.add_argument("what", help="a table, `all` tables, `list` or `report`")
+    parser.add_argument("--rows", nargs="+", help="of the table, by name; all")
+    parser.add_argument("--budget", type=float, metavar="MINUTES", help="of training for each run; the table's own")
+    parser.add_argument("--data", type=Path, help="a file or folder, as `list` says; else it is downloaded")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="runs of each row, with seeds 0 to N - 1")
+    parser.add_argument("--runs", type=Path, default=Path("runs/reproduce"), help="checkpoints, TensorBoard's logs")
+    parser.add_argument("--records", type=Path, default=Path("runs/reproduce/records"), help="where the records go")
+    parser.add_argument("--verbose", type=int, default=2, help="as in fit: 1 a progress bar, 2 a line per epoch")
+    parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
+    args = parser.parse_args(arguments)
+    if args.smoke:
+        scratch = Path(tempfile.mkdtemp(prefix="reproduce-"))
+        args.runs, args.records = scratch / "runs", scratch / "records"
+    return _guarded(lambda: _do(args))
+
+
+def _do(args: argparse.Namespace) -> None:
+    if args.what == "list":
+        print(listed())
+    elif args.what == "report":
+        print(report.results(report.read(args.records)))
+    else:
+        for name in _tables(args.what):
+            reproduce(name, args)
+
+
+def _guarded(command: Callable[[], None]) -> int:
+    """Runs a command; what goes wrong is said in one line."""
+    try:
+        command()
+    except (TextError, ValueError, ImportError) as error:
+        print(f"keras_interp_rnn: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"keras_interp_rnn: {error}. Finished epochs and records are kept: the same command goes on.",
+            file=sys.stderr,
+        )
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped. The same command goes on from the last finished epoch.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def tune(arguments: list[str] | None = None) -> int:
+    """The command `tune`: searches for the settings of a row; returns its exit code as `main`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m keras_interp_rnn tune",
+        description="Searches for the settings of a table's row, or goes on with a search; needs the extra `tuner`.",
+    )
+    parser.add_argument("what", help="a table; `reproduce list` names them")
+    parser.add_argument("--row", required=True, help="of the table")
+    parser.add_argument("--trials", type=int, default=20, help="in all")
+    parser.add_argument("--steps", type=int, default=300, help="of a trial's epoch, at the row's own batch")
+    parser.add_argument("--epochs", type=int, default=2, help="of a trial")
+    parser.add_argument("--data", type=Path, help="a file or folder, as `reproduce list` says; else it is downloaded")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=Path, default=Path("runs/tune"), help="the trials, for TensorBoard too")
+    parser.add_argument("--records", type=Path, default=Path("runs/reproduce/records"), help="where the record goes")
+    parser.add_argument("--verbose", type=int, default=0, help="as in fit")
+    parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
+    args = parser.parse_args(arguments)
+    if args.smoke:
+        scratch = Path(tempfile.mkdtemp(prefix="tune-"))
+        args.runs, args.records, args.trials, args.steps, args.epochs = scratch / "runs", scratch / "records", 3, 2, 1
+    return _guarded(lambda: search(args))
+
+
+def search(args: argparse.Namespace) -> None:
+    """Searches, prints the best trials, and writes all of them into one record."""
+    [name] = _tables(args.what)
+    table = TABLES[name]
+    settings = _settings(name, args.row)
+    if isinstance(table.experiment, Language):
+        raise ValueError(f"Texts and classes are tuned. Received: {name}, a formal language. Choose another table.")
+    try:
+        from keras_interp_rnn import tuning
+    except ImportError as error:
+        raise ImportError(f"Tuning needs KerasTuner: pip install 'keras_interp_rnn[tuner]' ({error}).") from None
+    asked = Asked(args.data, None, args.seed, args.runs, args.smoke, args.verbose)
+    if isinstance(table.experiment, Characters):
+        network, size, text, protocol = table.experiment.setting(settings, asked)
+        protocol = dataclasses.replace(protocol, steps=args.steps, epochs=args.epochs)
+        model: tuning.Characters | tuning.Classes = tuning.Characters(network, size, text, protocol, args.seed)
+    else:
+        of_classes, data = table.experiment.setting(settings, asked)
+        of_classes = dataclasses.replace(of_classes, steps=args.steps, epochs=args.epochs)
+        model = tuning.Classes(of_classes, data, args.seed)
+    slug = _slug(f"{name}-{args.row}")
+    tuner = tuning.search(model, args.runs / slug, args.trials, args.seed, args.verbose)
+    found = tuning.trials(tuner)
+    record = {
+        "experiment": "tuning",
+        "table": {"table": name, "row": args.row},
+        "protocol": {"steps": args.steps, "epochs": args.epochs, "seed": args.seed, "batch": model.base.batch},
+        "result": {"trials": found},
+    }
+    if os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief":
+        records.write(args.records / f"tuning-{slug}-{args.seed}.json", record)
+    for trial in found[:5]:
+        shown = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
+        print(f"{trial['val_loss']:.4f}: {shown}")
+    print(f"{len(found)} trials. TensorBoard: tensorboard --logdir {args.runs / slug / 'tensorboard'}")
+
+
+def listed() -> str:
+    """What can be repeated."""
+    parts = []
+    for name, table in TABLES.items():
+        time_each = (
+            f"{table.minutes} minutes of training a row" if table.minutes else "as many passes as the protocol says"
+        )
+        parts.append(f"{name}: {table.place}; {table.measure}; {time_each}\n  data: {table.data}")
+        parts += [f"  - {row}" + (f" (paper: {table.paper[row]})" if row in table.paper else "") for row in table.rows]
+    return "\n".join(parts)
+
+
+def reproduce(name: str, args: argparse.Namespace) -> None:
+    """Every row of a table, for every seed, that has no record yet."""
+    table = TABLES[name]
+    rows = args.rows or list(table.rows)
+    for row in rows:
+        _settings(name, row)
+    wanted = [(row, seed) for row in rows for seed in range(args.seeds)]
+    started, trained = time.monotonic(), 0
+    for i, (row, seed) in enumerate(wanted):
+        left = (
+            f"; about {_duration((time.monotonic() - started) / trained * (len(wanted) - i))} left" if trained else ""
+        )
+        print(f"\n[{i + 1} of {len(wanted)}{left}] {name}, {row}, seed {seed}", flush=True)
+        record = _record(name, table, row, seed, args)
+        trained += record is not None
+        found = record or records.read(_path(name, row, seed, args))
+        print(f"{row}: {_figure(found, table)}" + ("" if record else " (recorded before)"), flush=True)
+
+
+def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
+    """Trains a row and writes its record; None if there is one."""
+    path = _path(name, row, seed, args)
+    budget = args.budget if args.budget is not None else table.minutes
+    budget = None if args.smoke else budget
+    if path.exists():
+        found = records.read(path)
+        made = found["protocol"].get("minutes")
+        if found.get("table", {}).get("row") != row or (args.budget is not None and made != args.budget):
+            raise ValueError(
+                f"A record is kept, not made again. Received: {path}, made with a budget of {made} minutes, and a "
+                f"budget of {args.budget}. Give another --records, or take it away."
+            )
+        return None
+    asked = Asked(args.data, budget, seed, args.runs / path.stem, args.smoke, args.verbose)
+    record = table.experiment.run(row, table.rows[row], asked)
+    record["protocol"]["minutes"] = budget
+    of_table = {
+        "place": table.place,
+        "measure": table.measure,
+        "row": row,
+        "order": list(table.rows).index(row),
+        "paper": table.paper.get(row),
+        "about": table.about,
+    }
+    record = {"experiment": table.records or name, "table": of_table, **record}
+    records.write(path, record)
+    return record
+
+
+def _settings(name: str, row: str) -> Mapping[str, Any]:
+    rows = TABLES[name].rows
+    if row not in rows:
+        raise ValueError(f"{name} has the rows {', '.join(rows)}. Received: {row!r}.")
+    return rows[row]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+
+
+def _path(name: str, row: str, seed: int, args: argparse.Namespace) -> Path:
+    return Path(args.records / f"{name}-{_slug(row)}-{seed}.json")
+
+
+def _tables(what: str) -> list[str]:
+    if what == "all":
+        return list(TABLES)
+    if what not in TABLES:
+        raise ValueError(f"The tables are {', '.join(TABLES)}; `list` says more. Received: {what!r}.")
+    return [what]
+
+
+def _figure(record: dict[str, Any], table: Table) -> str:
+    result = record["result"]
+    if "errors" in result:
+        return ", ".join(f"{test} {wrong:.1%}" for test, wrong in result["errors"].items())
+    if "test_bits" in result:
+        return f"{result['test_bits']:.3f} {table.measure}"
+    return f"{result['test_error']:.1%} {table.measure}"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,310 @@
+"""The papers' tables as data: which networks are trained on what, by which protocol, and the papers' own figures.
+
+Every row is a run for each seed; what a table does not say, its protocol's defaults do. `cli.py` runs them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keras_interp_rnn import datasets
+from keras_interp_rnn.reproduce import characters, classification, context_free, sources
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What the command line asks for, of one run.
+
+    Attributes:
+        data: file or folder of local data, None for TensorFlow Datasets. budget: minutes of training, None for the
+            table's own. seed: of the run. folder: of the run. smoke: made-up data, and a network of toy size.
+        verbose: as in `fit`.
+    """
+
+    data: Path | None
+    budget: float | None
+    seed: int
+    folder: Path
+    smoke: bool = False
+    verbose: int = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table or figure of a paper.
+
+    Attributes:
+        place: in which paper, where. measure: what its figures are; lower is better.
+        data: what `--data` is given, and what is downloaded without it.
+        rows: name -> settings of the protocol. paper: name -> the paper's figure, where it has one.
+        about: what differs from the paper, for the report.
+        experiment: how its rows are run. minutes: of training that a row is given by default; None for the protocol's
+            epochs. records: the experiment its records name, where that is not the table.
+    """
+
+    place: str
+    measure: str
+    data: str
+    rows: Mapping[str, Mapping[str, Any]]
+    paper: Mapping[str, Any]
+    about: str
+    experiment: Characters | Classes | Language
+    minutes: float | None = None
+    records: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Characters:
+    """Networks that predict the next symbol of a text.
+
+    Attributes:
+        source: (data, made up) -> the text.
+    """
+
+    source: Callable[..., characters.Text]
+
+    def setting(
+        self, settings: Mapping[str, Any], asked: Asked
+    ) -> tuple[str, str, characters.Text, characters.Protocol]:
+        """Network, size, text and protocol."""
+        chosen = {"epochs": 10, **settings}
+        network, size = chosen.pop("network"), chosen.pop("size")
+        chosen.setdefault("learning_rate", characters.RATES[network])
+        protocol = characters.Protocol(**chosen)
+        if asked.smoke:
+            size = "4e3"
+            protocol = dataclasses.replace(protocol, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
+        return network, size, self.source(asked.data, asked.smoke), protocol
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        setting = self.setting(settings, asked)
+        record, _ = characters.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """Networks that tell classes apart.
+
+    Attributes:
+        source: (data, made up, vocabulary, longest, headers) -> sequences; the last three where the settings say them.
+    """
+
+    source: Callable[..., classification.Sequences]
+
+    def setting(
+        self, settings: Mapping[str, Any], asked: Asked
+    ) -> tuple[classification.Protocol, classification.Sequences]:
+        """Protocol and sequences."""
+        of_data = {key: settings[key] for key in ("vocabulary", "longest", "headers") if key in settings}
+        protocol = classification.Protocol(**{key: value for key, value in settings.items() if key not in of_data})
+        if asked.smoke:
+            small = {"units": 4, "embedding": 4, "batch": 8, "epochs": 2, "steps": 3}
+            protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
+        return protocol, self.source(asked.data, asked.smoke, **of_data)
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        setting = self.setting(settings, asked)
+        record, _ = classification.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Language:
+    """Networks that learn a language from words and outsiders.
+
+    Attributes:
+        load: (split, config, data_dir) -> words. tests: splits to judge.
+    """
+
+    load: Callable[..., Any]
+    tests: tuple[str, ...]
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        config, passes, tests, units = settings["config"], settings["passes"], self.tests, 10
+        if asked.smoke:
+            config, passes, units, tests = "small", 1, 4, tests[:1]
+        return context_free.trained(
+            asked.folder,
+            settings["network"],
+            partial(self.load, config=config, data_dir=asked.data),
+            tests,
+            units,
+            settings.get("centroids", 0),
+            passes,
+            asked.seed,
+            config,
+        )
+
+
+BASELINE = {"batch": 64, "clip": 1.0, "validation": 64, "warm_up": 100}
+"""Of the networks that are so much slower than the ISAN that they see little text: smaller batches, more steps."""
+
+_TEXT8 = {
+    f"{network}-{size}": {"network": network, "size": size, **(BASELINE if network != "ISAN" else {"validation": 16})}
+    for size in ("8e4", "3.2e5", "1.28e6")
+    for network in characters.NETWORKS
+}
+
+_LSTM_P = {"network": "LSTM-P"}
+
+
+def _sr(network: str, centroids: int, transition: str = "mixture") -> dict[str, Any]:
+    return {"network": network, "centroids": centroids, "transition": transition, "temperature": 1.0}
+
+
+_LANGUAGE = {
+    f"{config}-{kind}": {"config": config, "passes": 20 if config.startswith("small") else 2, "network": kind}
+    | ({"centroids": 5} if kind.startswith("SR") else {})
+    for config in ("large", "large_near", "small", "small_near")
+    for kind in context_free.NETWORKS
+}
+
+TABLES: dict[str, Table] = {
+    "isan-text8": Table(
+        "Foerster et al. 2017, table 1",
+        "bits per character",
+        "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded",
+        _TEXT8,
+        {
+            f"{network}-{size}": bits
+            for network, row in {
+                "RNN": (1.88, 1.69, 1.59),
+                "IRNN": (1.89, 1.71, 1.58),
+                "GRU": (1.83, 1.66, 1.59),
+                "LSTM": (1.85, 1.68, 1.59),
+                "ISAN": (1.92, 1.71, 1.58),
+            }.items()
+            for size, bits in zip(("8e4", "3.2e5", "1.28e6"), row, strict=True)
+        },
+        "Every network is trained for as many minutes on the same machine, not to its end as in the paper, so fast "
+        "ones read more. Figures on a text other than text8 can be set beside the paper's, not against them.",
+        Characters(sources.text8),
+        30,
+    ),
+    "isan-lm1b": Table(
+        "Foerster et al. 2017, section 3.2",
+        "bits per byte",
+        "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else TFDS's lm1b",
+        {
+            network: {"network": network, "size": size, "optimizer": "adagrad", **more}
+            for network, size, more in (
+                ("ISAN", "4e6", {"learning_rate": 6.0, "validation": 16}),
+                ("LSTM", "4e6", {**BASELINE, "learning_rate": 12.0}),
+            )
+        },
+        {"ISAN": 1.36, "LSTM": 1.1},
+        "The paper trains on the whole corpus (4 GB); without it, on held-out text of 1.7 MB, where networks of this "
+        "size overfit at once. The paper's networks have 41 and 44 million weights.",
+        Characters(sources.lm1b),
+        30,
+    ),
+    "sr-parentheses": Table(
+        "Wang, Lawrence and Niepert 2022, tables 1 and 2",
+        "error",
+        "made by the package; --data says in which folder",
+        {
+            **_LANGUAGE,
+            **{
+                f"small-SR-LSTM-P-{k}": {"config": "small", "passes": 20, "network": "SR-LSTM-P", "centroids": k}
+                for k in (2, 10, 50)
+            },
+        },
+        {},
+        "As the section on balanced parentheses.",
+        Language(datasets.balanced_parentheses.load, context_free.PARENTHESES),
+        records="balanced_parentheses",
+    ),
+    "sr-palindromes": Table(
+        "Wang, Lawrence and Niepert 2022, table 3",
+        "error",
+        "made by the package; --data says in which folder",
+        {name: settings for name, settings in _LANGUAGE.items() if settings["config"] in ("large", "small")},
+        {},
+        "As the section on palindromes.",
+        Language(datasets.palindromes.load, context_free.PALINDROMES),
+        records="palindromes",
+    ),
+    "sr-imdb": Table(
+        "Wang, Lawrence and Niepert 2022, table 4",
+        "error",
+        "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews",
+        {
+            "LSTM": {"network": "LSTM"},
+            "LSTM-P": _LSTM_P,
+            "SR-LSTM (k = 10)": _sr("SR-LSTM", 10),
+            "SR-LSTM-P (k = 10, eq. 17)": _sr("SR-LSTM-P", 10, "soft_argmax"),
+            "SR-LSTM-P (k = 10, eq. 19)": _sr("SR-LSTM-P", 10, "gumbel"),
+            "SR-LSTM-P (k = 10, eq. 20)": _sr("SR-LSTM-P", 10),
+            "SR-LSTM-P (k = 50)": _sr("SR-LSTM-P", 50),
+            "SR-GRU (k = 10)": _sr("SR-GRU", 10),
+        },
+        {
+            "LSTM": 0.101,
+            "LSTM-P": 0.103,
+            "SR-LSTM (k = 10)": 0.094,
+            "SR-LSTM-P (k = 10, eq. 17)": 0.111,
+            "SR-LSTM-P (k = 10, eq. 19)": 0.110,
+            "SR-LSTM-P (k = 10, eq. 20)": 0.092,
+            "SR-LSTM-P (k = 50)": 0.098,
+        },
+        "The labelled reviews alone, the last 400 tokens of each, 10,000 words. The paper does not say its sizes.",
+        Classes(sources.imdb),
+    ),
+    "sr-mnist": Table(
+        "Wang, Lawrence and Niepert 2022, table 5",
+        "error",
+        "MNIST: a folder with the four idx files; else TFDS's mnist",
+        {
+            name: {"embedding": 0, "cell_state": "LSTM" in name, "dropout": 0.0, "learning_rate": 1e-3, **settings}
+            for name, settings in {
+                "LSTM": {"network": "LSTM"},
+                "LSTM-P": _LSTM_P,
+                "SR-LSTM (k = 100)": _sr("SR-LSTM", 100),
+                "SR-LSTM-P (k = 100, eq. 17)": _sr("SR-LSTM-P", 100, "soft_argmax"),
+                "SR-LSTM-P (k = 100, eq. 19)": _sr("SR-LSTM-P", 100, "gumbel"),
+                "SR-LSTM-P (k = 100, eq. 20)": _sr("SR-LSTM-P", 100),
+                "SR-LSTM-P (k = 50)": _sr("SR-LSTM-P", 50),
+                "SR-RNN (k = 100)": _sr("SR-RNN", 100),
+                "SR-GRU (k = 100)": _sr("SR-GRU", 100),
+            }.items()
+        },
+        {
+            "LSTM": 0.023,
+            "LSTM-P": 0.015,
+            "SR-LSTM (k = 100)": 0.014,
+            "SR-LSTM-P (k = 100, eq. 17)": 0.041,
+            "SR-LSTM-P (k = 100, eq. 19)": 0.067,
+            "SR-LSTM-P (k = 100, eq. 20)": 0.008,
+            "SR-LSTM-P (k = 50)": 0.014,
+            "SR-RNN (k = 100)": 0.319,
+            "SR-GRU (k = 100)": 0.136,
+        },
+        "The same minutes of training for every network, far fewer passes than the paper's.",
+        Classes(sources.mnist),
+        20,
+    ),
+    "sr-newsgroups": Table(
+        "Wang, Lawrence and Niepert 2022, section 6",
+        "error",
+        "20 newsgroups by date: the archive or the unpacked folder; else it is downloaded",
+        {
+            "SR-LSTM, with headers": {**_sr("SR-LSTM", 20), "headers": True},
+            "LSTM, with headers": {"network": "LSTM", "headers": True},
+            "SR-LSTM, without": {**_sr("SR-LSTM", 20), "headers": False},
+            "LSTM, without": {"network": "LSTM", "headers": False},
+        },
+        {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343},
+        "15,076 posts for training and 3,770 for the test, drawn at random, as in the paper; 10,003 words; the first "
+        "300 tokens of each post.",
+        Classes(sources.newsgroups),
+    ),
+}
+"""Name -> table."""

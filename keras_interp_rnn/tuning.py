@@ -1,0 +1,170 @@
+"""KerasTuner hypermodels: which learning rate, clipping, scale, batch, centroids, temperature suit a network?
+
+What is searched, and how far, follows Collins, Sohl-Dickstein and Sussillo, "Capacity and Trainability in Recurrent
+Neural Networks", 2017 (arXiv:1611.09913), from where the ISAN paper took its tuning.
+
+    python -m keras_interp_rnn tune sr-imdb --row LSTM --data aclImdb --trials 20 --budget 3
+
+A search that was stopped goes on with the same command. With KerasTuner's environment variables it runs on several
+machines: KERASTUNER_TUNER_ID=chief on one, tuner0, tuner1, ... on the others, KERASTUNER_ORACLE_IP and
+KERASTUNER_ORACLE_PORT on all. TensorBoard's HParams tab shows the trials.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import keras
+import keras_tuner
+from sklearn.exceptions import ConvergenceWarning
+
+from keras_interp_rnn import callbacks
+from keras_interp_rnn.datasets import Windows
+from keras_interp_rnn.reproduce import characters, classification, training
+
+__all__ = ["Characters", "Classes", "search", "trials"]
+
+
+class Characters(keras_tuner.HyperModel):
+    """A network that predicts the next character.
+
+    Args:
+        network, size: as `reproduce.characters.run`. text: what it reads.
+        protocol: what is not searched; its steps and epochs are those of a trial.
+        seed: of the first weights, the same for every trial.
+    """
+
+    def __init__(
+        self, network: str, size: str, text: characters.Text, protocol: characters.Protocol, seed: int = 0
+    ) -> None:
+        super().__init__(name=network)
+        self.network, self.text, self.base, self.seed = network, text, protocol, seed
+        self.units = characters.units_within(network, float(size), text.inputs, text.outputs)
+
+    def protocol(self, hp: Any) -> characters.Protocol:
+        """The protocol with the settings of a trial."""
+        return dataclasses.replace(
+            self.base,
+            learning_rate=hp.Float("learning_rate", 0.03, 3.0, sampling="log"),
+            decay=hp.Choice("decay", [0.01, 0.1, 1.0]),
+            clip=hp.Float("clip", 0.03, 3.0, sampling="log"),
+            scale=hp.Float("scale", 0.5, 1.2),
+            batch=hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch})),
+        )
+
+    def build(self, hp: Any) -> keras.Model:
+        """A compiled model."""
+        keras.utils.set_random_seed(self.seed)
+        return characters.build(self.network, self.units, self.text, self.protocol(hp))
+
+    def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> Any:
+        """Trains it for the protocol's steps; half as many of a batch twice as large."""
+        protocol = self.protocol(hp)
+        steps = max(1, protocol.steps * self.base.batch // protocol.batch)
+
+        def windows(part: str, count: int | None) -> Windows:
+            read = self.text.read
+            return Windows(self.text.parts[part], protocol.batch, protocol.length, count=count, read=read)
+
+        kwargs["callbacks"] = [callbacks.CarriedState(), *kwargs.get("callbacks", [])]
+        return model.fit(
+            windows("train", steps * protocol.epochs),
+            epochs=protocol.epochs,
+            steps_per_epoch=steps,
+            shuffle=False,
+            validation_data=windows("validation", protocol.validation),
+            **kwargs,
+        )
+
+
+class Classes(keras_tuner.HyperModel):
+    """A network that tells classes apart.
+
+    Args:
+        protocol: what is not searched; its steps and epochs are those of a trial. data: sequences and classes.
+        seed: of weights, draws and orders, the same for every trial.
+    """
+
+    def __init__(self, protocol: classification.Protocol, data: classification.Sequences, seed: int = 0) -> None:
+        super().__init__(name=protocol.network)
+        self.base, self.data, self.seed = protocol, data, seed
+
+    def protocol(self, hp: Any) -> classification.Protocol:
+        """The protocol with the settings of a trial."""
+        found = {
+            "learning_rate": hp.Float("learning_rate", 3e-4, 1e-2, sampling="log"),
+            "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
+            "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
+            "dropout": hp.Float("dropout", 0.0, 0.6) if self.base.dropout else 0.0,
+            "batch": hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch})),
+        }
+        if self.data.vocabulary is not None:
+            found["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
+        if self.base.network.startswith("SR"):
+            found["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
+            found["temperature"] = hp.Float("temperature", 0.25, 2.0, sampling="log")
+        return dataclasses.replace(self.base, **found)
+
+    def build(self, hp: Any) -> keras.Model:
+        """A compiled model."""
+        protocol = self.protocol(hp)
+        return classification.build(protocol, self.data, self._steps(protocol) * protocol.epochs, self.seed)
+
+    def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> Any:
+        """Trains it for the protocol's steps, or passes; half as many steps of a batch twice as large."""
+        protocol = self.protocol(hp)
+        steps = self._steps(protocol)
+        kept, held_out = classification.split(self.data, self.seed)
+        x, y = self.data.train
+        return model.fit(
+            training.Shuffled(x[kept], y[kept], protocol.batch, self.seed, count=steps * protocol.epochs),
+            epochs=protocol.epochs,
+            steps_per_epoch=steps,
+            shuffle=False,
+            validation_data=(x[held_out], y[held_out]),
+            **kwargs,
+        )
+
+    def _steps(self, protocol: classification.Protocol) -> int:
+        rows = self.base.steps * self.base.batch if self.base.steps else len(classification.split(self.data, 0)[0])
+        return max(1, rows // protocol.batch)
+
+
+def search(
+    hypermodel: Characters | Classes, directory: str | os.PathLike[str], most: int = 20, seed: int = 0, verbose: int = 0
+) -> keras_tuner.Tuner:
+    """Searches by Bayesian optimization for the settings of least validation loss, or goes on with a search.
+
+    Args:
+        hypermodel: what is trained. directory: of the search; TensorBoard reads its folder `tensorboard`.
+        most: trials in all. seed: of the search. verbose: as in `fit`.
+
+    Returns:
+        The tuner; `trials` reads it.
+    """
+    directory = Path(directory)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process, after few trials
+        # On the chief of a distributed search this ends when the search does.
+        tuner = keras_tuner.BayesianOptimization(
+            hypermodel,
+            objective=keras_tuner.Objective("val_loss", "min"),
+            max_trials=most,
+            num_initial_points=max(2, most // 3),
+            seed=seed,
+            directory=str(directory.parent),
+            project_name=directory.name,
+            overwrite=False,
+        )
+        tuner.search(callbacks=[keras.callbacks.TensorBoard(str(directory / "tensorboard"))], verbose=verbose)
+    return tuner
+
+
+def trials(tuner: keras_tuner.Tuner) -> list[dict[str, Any]]:
+    """Settings and validation loss of every finished trial, the best first."""
+    ordered = [trial for trial in tuner.oracle.get_best_trials(1_000_000) if trial.score is not None]
+    return [{"settings": dict(trial.hyperparameters.values), "val_loss": float(trial.score)} for trial in ordered]

@@ -1,0 +1,84 @@
+"""Networks that tell classes apart."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.reproduce import classification, sources
+
+SMALL = {"units": 5, "embedding": 4, "batch": 8, "epochs": 2, "steps": 2}
+
+
+def protocol(kind: str, **more):
+    sr = {"centroids": 3, "transition": "mixture", "temperature": 1.0} if kind.startswith("SR") else {}
+    return classification.Protocol(kind, **{**SMALL, **sr, **more})
+
+
+@pytest.mark.parametrize("kind", classification.NETWORKS)
+def test_the_recurrent_layer_is_the_one_named(kind):
+    found = classification.recurrent(protocol(kind), seed=0)
+    cell = {
+        "RNN": keras.layers.SimpleRNN,
+        "GRU": keras.layers.GRU,
+        "LSTM": keras.layers.LSTM,
+        "LSTM-P": layers.PeepholeLSTM,
+        "SR-RNN": layers.SRSimpleRNN,
+        "SR-GRU": layers.SRGRU,
+        "SR-LSTM": layers.SRLSTM,
+        "SR-LSTM-P": layers.SRPeepholeLSTM,
+    }[kind]
+    assert type(found) is cell
+    if kind.startswith("SR"):
+        assert not found.regularize_last_step
+
+
+def test_an_unknown_network():
+    with pytest.raises(ValueError, match=r"The networks are RNN, GRU.*Received: 'CNN'"):
+        classification.recurrent(dataclasses.replace(protocol("RNN"), network="CNN"), 0)
+
+
+@pytest.mark.parametrize(("source", "outputs"), [(sources.imdb, 1), (sources.newsgroups, 3), (sources.mnist, 10)])
+def test_one_logit_for_two_classes_else_one_for_each(source, outputs):
+    data = source(None, made_up=True)
+    pixels = data.vocabulary is None
+    model = classification.build(protocol("SR-LSTM", cell_state=pixels), data, 10, 0)
+    assert model.output_shape == (None, outputs)
+    if pixels:  # the head reads hidden and cell state
+        assert model.layers[-1].kernel.shape == (2 * 5, 10)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "SR-LSTM-P"])
+def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
+    data = sources.imdb(None, made_up=True)
+    record, best = classification.run("test", protocol(kind), data, tmp_path, verbose=0)
+    x, y = data.test
+    logits = keras.models.load_model(best).predict(x, verbose=0)[:, 0]
+    assert record["result"]["test_error"] == pytest.approx(np.mean((logits > 0) != y))
+    assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20}
+    assert record["protocol"]["network"] == kind
+    assert record["result"]["sequences"] == 2 * 2 * 8
+
+
+def test_a_class_given_away_by_a_word_is_learned(tmp_path):
+    data = sources.imdb(None, made_up=True)
+    chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
+    record, _ = classification.run("test", chosen, data, tmp_path, verbose=0)
+    assert record["result"]["test_error"] == 0
+
+
+class TestWordDropout:
+    def test_ids_become_unknown_in_training_alone_and_padding_stays(self):
+        layer = classification.WordDropout(0.5, seed=3)
+        ids = np.tile([[0, 5, 6, 7]], (200, 1)).astype("int32")
+        np.testing.assert_array_equal(layer(ids), ids)
+        found = np.asarray(layer(ids, training=True))
+        assert (found[:, 0] == 0).all()
+        assert set(np.unique(found[:, 1])) == {1, 5}
+        assert 0.4 < (found[:, 1:] == 1).mean() < 0.6
+
+    def test_it_is_saved(self):
+        layer = classification.WordDropout.from_config(classification.WordDropout(0.25, seed=3).get_config())
+        assert (layer.rate, layer.seed) == (0.25, 3)

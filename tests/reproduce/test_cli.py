@@ -1,0 +1,114 @@
+"""python -m keras_interp_rnn reproduce."""
+
+import errno
+import json
+import subprocess
+import sys
+
+import pytest
+
+from keras_interp_rnn.reproduce import cli, records, report
+from keras_interp_rnn.reproduce.tables import TABLES
+
+ROWS = {
+    "isan-text8": ["ISAN-8e4", "IRNN-8e4"],
+    "sr-parentheses": ["small-LSTM"],
+    "sr-palindromes": ["small-SR-LSTM"],
+    "sr-imdb": ["LSTM-P", "SR-LSTM-P (k = 10, eq. 19)"],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_runs_on_made_up_data_and_is_reported(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cli.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    rows = ROWS.get(name, list(TABLES[name].rows)[:2])
+    assert cli.main([name, "--smoke", "--rows", *rows, "--verbose", "0", "--data", str(tmp_path / "data")]) == 0
+    found = report.read(tmp_path / "records")
+    assert {record["table"]["row"] for record in found} == set(rows)
+    assert all(record["environment"]["versions"]["keras"] for record in found)
+    text = report.results(found)
+    assert TABLES[name].place.split(",")[0] in text
+    said = capsys.readouterr().out
+    assert f"[{len(rows)} of {len(rows)}; about 0 min left]" in said or len(rows) == 1
+    # A second time nothing is trained.
+    assert (
+        cli.main([name, "--rows", rows[0], "--runs", str(tmp_path / "runs"), "--records", str(tmp_path / "records")])
+        == 0
+    )
+    assert "(recorded before)" in capsys.readouterr().out
+
+
+def test_the_list_names_every_table_row_and_source(capsys):
+    assert cli.main(["list"]) == 0
+    said = capsys.readouterr().out
+    for name, table in TABLES.items():
+        assert f"{name}: {table.place}" in said
+        assert all(f"- {row}" in said for row in table.rows)
+
+
+def test_the_papers_figures_belong_to_rows():
+    for table in TABLES.values():
+        assert set(table.paper) <= set(table.rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sr-imbd"], "The tables are isan-text8, .* `list` says more. Received: 'sr-imbd'"),
+        (["sr-imdb", "--rows", "BERT"], "sr-imdb has the rows LSTM, LSTM-P, .*Received: 'BERT'"),
+        (["sr-imdb", "--data", "nowhere"], "There are no reviews in nowhere"),
+        (["isan-text8", "--data", "nowhere.xz"], "There is no file nowhere.xz"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, capsys):
+    import re
+
+    folders = ["--runs", str(tmp_path / "runs"), "--records", str(tmp_path / "records")]
+    assert cli.main([*arguments, *folders]) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("keras_interp_rnn: ")
+    assert re.search(says, line), line
+    assert not (tmp_path / "records").exists()
+
+
+def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):
+    path = tmp_path / "sr-imdb-LSTM-0.json"
+    records.write(path, {"experiment": "sr-imdb", "table": {"row": "LSTM"}, "protocol": {"minutes": 5}})
+    before = path.read_text()
+    assert cli.main(["sr-imdb", "--rows", "LSTM", "--budget", "7", "--records", str(tmp_path)]) == 2
+    assert "made with a budget of 5 minutes" in capsys.readouterr().err
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (json.dumps({"experiment": "sr-imdb", "format": 99}), "up to format 1. Received: .* of format 99"),
+        ("{half", "A record is JSON with an experiment"),
+        ("[]", "A record is JSON with an experiment"),
+    ],
+)
+def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
+    import re
+
+    (tmp_path / "x.json").write_text(text)
+    assert cli.main(["report", "--records", str(tmp_path)]) == 2
+    assert re.search(says, capsys.readouterr().err)
+
+
+def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(records, "write", full)
+    arguments = ["sr-imdb", "--smoke", "--rows", "LSTM", "--verbose", "0"]
+    assert cli.main(arguments) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith("keras_interp_rnn: [Errno 28] No space left on device.")
+    assert line.endswith("Finished epochs and records are kept: the same command goes on.")
+
+
+def test_the_command_is_there():
+    done = subprocess.run([sys.executable, "-m", "keras_interp_rnn"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "usage: python -m keras_interp_rnn {reproduce,tune}" in done.stderr

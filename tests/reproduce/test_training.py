@@ -1,0 +1,133 @@
+"""What the protocols share: plans, batches in an order that a kill does not change, and resumption to the bit."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn.reproduce import classification, sources, training
+
+PROTOCOL = classification.Protocol(
+    "SR-LSTM-P", 3, "gumbel", 1.0, units=4, embedding=4, word_dropout=0.2, batch=8, epochs=4, steps=3
+)
+
+
+def weights(model):
+    return [np.asarray(value) for value in model.get_weights()]
+
+
+def run(folder: Path, seed: int = 0):
+    data = sources.imdb(None, made_up=True)
+    return classification.run("test", PROTOCOL, data, folder, seed=seed, verbose=0)
+
+
+class TestSchedule:
+    def test_it_grows_in_a_line_and_falls_to_a_hundredth(self):
+        rate = training.schedule(0.5, 1000, 100)
+        np.testing.assert_allclose([float(rate(s)) for s in (0, 50, 100, 1000)], [0, 0.25, 0.5, 0.005], atol=1e-6)
+
+    def test_a_short_training_warms_up_for_a_tenth_of_it(self):
+        rate = training.schedule(0.5, 20, 100)
+        np.testing.assert_allclose([float(rate(s)) for s in (0, 2, 20)], [0, 0.5, 0.005], atol=1e-6)
+
+    def test_hardly_any_steps(self):
+        assert float(training.schedule(0.5, 3, 100)(0)) == 0.5
+
+
+class TestShuffled:
+    x, y = np.arange(10)[:, None], np.arange(10)
+
+    def test_a_pass_reads_every_row_once_and_the_next_in_another_order(self):
+        batches = training.Shuffled(self.x, self.y, 5, seed=1, count=4)
+        first, second = (np.concatenate([batches[i][1] for i in rows]) for rows in ((0, 1), (2, 3)))
+        assert sorted(first) == sorted(second) == list(range(10))
+        assert first.tolist() != second.tolist()
+        for i in range(4):
+            np.testing.assert_array_equal(batches[i][0][:, 0], batches[i][1])
+
+    def test_from_any_start_the_order_is_the_same(self):
+        whole = training.Shuffled(self.x, self.y, 3, seed=1, count=8)
+        later = training.Shuffled(self.x, self.y, 3, seed=1, start=5, count=3)
+        for i in range(3):
+            np.testing.assert_array_equal(later[i][1], whole[i + 5][1])
+        other = training.Shuffled(self.x, self.y, 3, seed=2)
+        assert other[0][1].tolist() != whole[0][1].tolist()
+
+    def test_too_few_rows(self):
+        with pytest.raises(
+            ValueError, match=r"A batch takes 11 rows. Received: 10. Give more data or a smaller batch."
+        ):
+            training.Shuffled(self.x, self.y, 11, seed=1)
+
+
+class TestPlan:
+    def test_steps_fill_the_minutes_and_the_plan_is_kept(self, tmp_path):
+        steps = training.steps_within(tmp_path, 0.02, 4, {"units": 3}, lambda i: time.sleep(0.01))
+        assert 15 <= steps <= 30  # 1.2 s in 4 epochs of 10 ms a step, on a machine with other work
+        again = training.steps_within(tmp_path, 0.02, 4, {"units": 3}, lambda i: pytest.fail("it was counted out"))
+        assert again == steps
+
+    def test_other_settings_are_refused(self, tmp_path):
+        training.steps_within(tmp_path, 0.001, 1, {"units": 3}, lambda i: None)
+        with pytest.raises(ValueError, match=r"goes on with the settings it began with. Received: {'units': 4"):
+            training.steps_within(tmp_path, 0.001, 1, {"units": 4}, lambda i: None)
+
+
+class TestResumption:
+    def test_a_run_that_was_stopped_is_the_run_that_was_not(self, tmp_path, monkeypatch):
+        whole, best = run(tmp_path / "whole")
+        assert [entry["training_seconds"] > 0 for entry in whole["curve"]] == [True] * 4
+
+        class Stop(training.TrainingTime):
+            def on_epoch_begin(self, epoch, logs=None):
+                super().on_epoch_begin(epoch, logs)
+                if epoch == 2:
+                    raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(training, "TrainingTime", Stop)
+            with pytest.raises(KeyboardInterrupt):
+                run(tmp_path / "stopped")
+        resumed, also_best = run(tmp_path / "stopped")
+        for name in ("loss", "val_loss", "accuracy", "val_accuracy"):
+            assert [e[name] for e in resumed["curve"]] == [e[name] for e in whole["curve"]]
+        assert resumed["result"]["test_error"] == whole["result"]["test_error"]
+        for one, other in zip(*(weights(keras.models.load_model(p)) for p in (best, also_best)), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_a_finished_run_is_judged_again_without_training(self, tmp_path):
+        first, _ = run(tmp_path)
+        before = sorted(path.name for path in tmp_path.iterdir())
+        second, _ = run(tmp_path)
+        assert second["result"] == first["result"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+    @pytest.mark.slow
+    def test_killed_at_ten_random_moments(self, tmp_path):
+        code = (
+            "import sys, pathlib; from tests.reproduce.test_training import run; "
+            "run(pathlib.Path(sys.argv[1])); print('done')"
+        )
+        command = [sys.executable, "-c", code, str(tmp_path / "killed")]
+        rng = np.random.default_rng(0)
+        started = time.monotonic()
+        done = subprocess.run([*command[:-1], str(tmp_path / "whole")], capture_output=True, text=True, check=True)
+        assert done.stdout.strip().endswith("done")
+        whole = time.monotonic() - started
+        for share in rng.uniform(0.3, 1.0, 10):
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                try:
+                    process.wait(share * whole)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGKILL)
+        subprocess.run(command, capture_output=True, check=True)
+        one, other = (keras.models.load_model(tmp_path / name / "epoch-0004.keras") for name in ("whole", "killed"))
+        for a, b in zip(weights(one), weights(other), strict=True):
+            np.testing.assert_array_equal(a, b)
+        for a, b in zip(one.optimizer.variables, other.optimizer.variables, strict=True):
+            np.testing.assert_array_equal(np.asarray(a.value), np.asarray(b.value))

@@ -1,0 +1,120 @@
+"""Searches: what they try, that they go on, and that several processes share one."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+keras_tuner = pytest.importorskip("keras_tuner")
+pytest.importorskip("sklearn")
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: E402
+
+from keras_interp_rnn import tuning  # noqa: E402
+from keras_interp_rnn.reproduce import characters, classification, cli, sources  # noqa: E402
+
+
+# KerasTuner 1.4.8 asks for threads by their old name.
+pytestmark = pytest.mark.filterwarnings("ignore:currentThread:DeprecationWarning")
+
+
+def classes(kind="SR-GRU"):
+    sr = {"centroids": 3, "transition": "mixture", "temperature": 1.0} if kind.startswith("SR") else {}
+    protocol = classification.Protocol(kind, **sr, units=4, embedding=4, batch=8, epochs=1, steps=2)
+    return tuning.Classes(protocol, sources.imdb(None, made_up=True))
+
+
+def text(network="ISAN"):
+    protocol = characters.Protocol(batch=8, length=20, steps=4, epochs=2, warm_up=1, validation=2)
+    return tuning.Characters(network, "4e3", sources.text8(None, made_up=True), protocol)
+
+
+class TestHypermodels:
+    @pytest.mark.parametrize("network", characters.NETWORKS)
+    def test_of_characters(self, network):
+        model, hp = text(network), keras_tuner.HyperParameters()
+        built = model.build(hp)
+        assert set(hp.values) == {"learning_rate", "decay", "clip", "scale", "batch"}
+        protocol = model.protocol(hp)
+        assert built.input_shape == (protocol.batch, 20)
+        assert protocol.steps == 4
+
+    def test_of_classes(self):
+        plain, regularized = keras_tuner.HyperParameters(), keras_tuner.HyperParameters()
+        classes("LSTM").build(plain)
+        classes("SR-LSTM-P").build(regularized)
+        assert set(regularized.values) - set(plain.values) == {"centroids", "temperature"}
+        assert set(plain.values) == {"learning_rate", "decay", "clip", "dropout", "word_dropout", "batch"}
+
+    def test_pixels_have_no_words_to_drop(self):
+        protocol = classification.Protocol("LSTM", embedding=0, cell_state=True, dropout=0.0, units=4, batch=8)
+        hp = keras_tuner.HyperParameters()
+        tuning.Classes(protocol, sources.mnist(None, made_up=True)).build(hp)
+        assert set(hp.values) == {"learning_rate", "decay", "clip", "batch"}
+
+    def test_a_larger_batch_has_fewer_steps(self):
+        model, hp = text(), keras_tuner.HyperParameters()
+        hp.Fixed("batch", 16)
+        history = model.fit(hp, model.build(hp), verbose=0)
+        assert model.protocol(hp).batch == 16
+        assert len(history.history["loss"]) == 2
+
+
+class TestSearch:
+    def test_it_goes_on_where_it_was(self, tmp_path):
+        first = tuning.trials(tuning.search(classes(), tmp_path / "s", 2))
+        assert len(first) == 2
+        assert first[0]["val_loss"] <= first[1]["val_loss"]
+        assert tuning.trials(tuning.search(classes(), tmp_path / "s", 2)) == first
+        more = tuning.trials(tuning.search(classes(), tmp_path / "s", 3))
+        assert len(more) == 3
+        assert all(trial in more for trial in first)
+
+    def test_tensorboard_has_the_settings_of_every_trial(self, tmp_path):
+        tuning.search(text(), tmp_path / "s", 2)
+        folders = sorted((tmp_path / "s" / "tensorboard").glob("*/execution0"))
+        assert len(folders) == 2
+        for folder in folders:
+            tags = EventAccumulator(str(folder)).Reload().PluginTagToContent("hparams")
+            assert "_hparams_/session_start_info" in tags
+
+    def test_the_command_writes_every_trial_down(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr(cli.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+        assert cli.tune(["isan-text8", "--row", "LSTM-8e4", "--smoke"]) == 0
+        assert "3 trials. TensorBoard: tensorboard --logdir" in capsys.readouterr().out
+        [path] = (tmp_path / "records").glob("*.json")
+        found = json.loads(path.read_text())
+        assert found["experiment"] == "tuning"
+        assert found["table"] == {"table": "isan-text8", "row": "LSTM-8e4"}
+        assert len(found["result"]["trials"]) == 3
+
+    def test_a_formal_language_is_not_tuned(self, capsys):
+        assert cli.tune(["sr-palindromes", "--row", "large-LSTM"]) == 2
+        assert "Texts and classes are tuned. Received: sr-palindromes" in capsys.readouterr().err
+
+    @pytest.mark.slow
+    def test_a_chief_and_two_workers_share_a_search(self, tmp_path):
+        import socket
+
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        code = (
+            "import sys; from tests.test_tuning import classes; from keras_interp_rnn import tuning; "
+            "found = tuning.search(classes('GRU'), sys.argv[1], 6); print(len(tuning.trials(found)), 'trials')"
+        )
+        command = [sys.executable, "-c", code, str(tmp_path / "s")]
+        shared = {**os.environ, "KERASTUNER_ORACLE_IP": "127.0.0.1", "KERASTUNER_ORACLE_PORT": str(port)}
+        processes = [
+            subprocess.Popen(
+                command, env={**shared, "KERASTUNER_TUNER_ID": name}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+            for name in ("chief", "tuner0", "tuner1")
+        ]
+        said = [process.communicate(timeout=300)[0].decode() for process in processes]
+        assert [process.returncode for process in processes] == [0, 0, 0], said
+        assert said[0].strip().endswith("6 trials")
+        assert {path.name for path in (tmp_path / "s").glob("trial_*")} == {f"trial_{i}" for i in range(6)}
+        assert {path.name for path in (tmp_path / "s").glob("tuner*.json")} == {"tuner0.json", "tuner1.json"}
