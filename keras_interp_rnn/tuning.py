@@ -149,6 +149,8 @@ def search(
     directory = Path(directory)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process, after few trials
+        # KerasTuner 1.4.8 asks for threads by their old name.
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="keras_tuner")
         # On the chief of a distributed search this ends when the search does.
         tuner = keras_tuner.BayesianOptimization(
             hypermodel,

@@ -16,10 +16,6 @@ from keras_interp_rnn import tuning  # noqa: E402
 from keras_interp_rnn.reproduce import characters, classification, cli, sources  # noqa: E402
 
 
-# KerasTuner 1.4.8 asks for threads by their old name.
-pytestmark = pytest.mark.filterwarnings("ignore:currentThread:DeprecationWarning")
-
-
 def classes(kind="SR-GRU"):
     sr = {"centroids": 3, "transition": "mixture", "temperature": 1.0} if kind.startswith("SR") else {}
     protocol = classification.Protocol(kind, **sr, units=4, embedding=4, batch=8, epochs=1, steps=2)
