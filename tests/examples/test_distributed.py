@@ -1,0 +1,79 @@
+"""Data-parallel training gives the network that one worker gives, and a worker that was killed goes on."""
+
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "distributed.py"
+SMALL = ["--units", "8", "--batch", "8", "--length", "20", "--optimizer", "sgd", "--learning-rate", "0.5"]
+
+
+def start(folder, steps, *more, **environment):
+    command = [sys.executable, str(SCRIPT), *SMALL, "--steps", str(steps), "--runs", str(folder), *more]
+    return subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+
+
+def workers():
+    """Two addresses on this machine."""
+    with socket.socket() as one, socket.socket() as other:
+        for free in (one, other):
+            free.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other)]
+
+
+def pair(folder, steps, addresses):
+    return [start(folder, steps, "--workers", *addresses, "--worker", str(i), "--every", "5") for i in (0, 1)]
+
+
+def finish(*processes):
+    said = [process.communicate(timeout=300)[0] for process in processes]
+    assert all(process.returncode == 0 for process in processes), said
+
+
+def weights(folder, worker=0):
+    with np.load(Path(folder) / f"weights-{worker}.npz") as found:
+        return [found[name] for name in found.files]
+
+
+def equal(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif("os.environ.get('KERAS_BACKEND', 'tensorflow') != 'tensorflow'")
+def test_two_workers_reach_the_weights_of_one_with_the_whole_batch_also_after_a_kill(tmp_path):
+    finish(start(tmp_path / "one", 12))
+    finish(*pair(tmp_path / "two", 12, workers()))
+    equal(weights(tmp_path / "one"), weights(tmp_path / "two"))
+    equal(weights(tmp_path / "two", 0), weights(tmp_path / "two", 1))
+    # Killed after its first checkpoint, far from the end; the other one cannot go on without it.
+    killed = pair(tmp_path / "killed", 100_000, workers())
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "killed" / "worker-0" / "checkpoint").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for process in killed:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    done = int(max((tmp_path / "killed" / "worker-0").glob("*.index"), key=os.path.getmtime).stem.split("-")[1]) * 5
+    finish(*pair(tmp_path / "killed", done + 7, workers()))
+    finish(start(tmp_path / "whole", done + 7))
+    equal(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+def test_two_jax_devices_reach_the_weights_of_one(tmp_path):
+    for devices in (1, 2):
+        (tmp_path / str(devices)).mkdir()
+        flags = f"--xla_force_host_platform_device_count={devices}"
+        finish(start(tmp_path / str(devices), 12, KERAS_BACKEND="jax", XLA_FLAGS=flags))
+    equal(weights(tmp_path / "1"), weights(tmp_path / "2"))
