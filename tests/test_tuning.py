@@ -77,7 +77,7 @@ class TestSearch:
             assert "_hparams_/session_start_info" in tags
 
     def test_the_command_writes_every_trial_down(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr(cli.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+        monkeypatch.setattr(cli, "scratch_folder", lambda: tmp_path)
         assert cli.tune(["isan-text8", "--row", "LSTM-8e4", "--smoke"]) == 0
         assert "3 trials. TensorBoard: tensorboard --logdir" in capsys.readouterr().out
         [path] = (tmp_path / "records").glob("*.json")

@@ -1,7 +1,4 @@
-"""The IMDB reviews of Maas et al., 2011, "Learning Word Vectors for Sentiment Analysis", from a folder.
-
-`tfds.load("imdb_reviews")` has the same reviews, for those who can download; this reads them where they lie.
-"""
+"""The IMDB reviews of Maas et al., 2011, "Learning Word Vectors for Sentiment Analysis", from a folder or from TFDS."""
 
 import os
 from pathlib import Path
@@ -9,24 +6,33 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._files import TextError
 
 CLASSES = ("neg", "pos")
 
 
-def read(folder: str | os.PathLike[str], split: str) -> tuple[list[str], NDArray[np.int32]]:
+def read(
+    folder: str | os.PathLike[str] | None, split: str, data_dir: str | os.PathLike[str] | None = None
+) -> tuple[list[str], NDArray[np.int32]]:
     """Reviews and their labels, 0 for negative and 1 for positive, all negative ones first.
 
     Args:
         folder: the unpacked archive, with `train/neg/*.txt` and so on; or tables `train-neg.tsv` and so on, each line
-            an id, a rating and the text.
+            an id, a rating and the text; or None for TFDS's `imdb_reviews`.
         split: "train" or "test".
+        data_dir: where TFDS keeps prepared data; its own default.
 
     Raises:
-        TextError: if the folder holds neither, or at a line of a table that does not fit.
+        ValueError: if `split` is neither of the two.
+        TextError: if the folder holds neither, or at a line of a table that does not fit; or if the reviews cannot be
+            downloaded.
+        ImportError: if `folder` is None and `tensorflow_datasets` is missing.
     """
     if split not in ("train", "test"):
         raise ValueError(f"split must be 'train' or 'test'. Received: {split!r}.")
+    if folder is None:
+        return _from_tfds(split, data_dir)
     folder = Path(folder).expanduser()
     texts: list[str] = []
     labels: list[int] = []
@@ -44,6 +50,15 @@ def read(folder: str | os.PathLike[str], split: str) -> tuple[list[str], NDArray
         texts += found
         labels += [label] * len(found)
     return texts, np.array(labels, np.int32)
+
+
+def _from_tfds(split: str, data_dir: str | os.PathLike[str] | None) -> tuple[list[str], NDArray[np.int32]]:
+    """The reviews of TFDS, in its order within each class."""
+    found: tuple[list[str], list[str]] = ([], [])
+    remedy = "Unpack aclImdb_v1.tar.gz and give the folder aclImdb as `folder`."
+    for example in _tfds.published("imdb_reviews", split, data_dir, "imdb", remedy):
+        found[int(example["label"])].append(example["text"].decode("utf-8"))
+    return [*found[0], *found[1]], np.repeat(np.arange(2, dtype=np.int32), [len(texts) for texts in found])
 
 
 def _from_table(path: Path) -> list[str]:

@@ -100,7 +100,8 @@ class WordDropout(keras.layers.Layer):
 
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
     """The recurrent layer, named "recurrent"."""
-    kind, flags = protocol.network, {"return_state": protocol.cell_state, "name": "recurrent"}
+    kind = protocol.network
+    flags: dict[str, Any] = {"return_state": protocol.cell_state, "name": "recurrent"}
     if kind not in NETWORKS:
         raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
     if not kind.startswith("SR"):

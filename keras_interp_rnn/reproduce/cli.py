@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
     args = parser.parse_args(arguments)
     if args.smoke:
-        scratch = Path(tempfile.mkdtemp(prefix="reproduce-"))
+        scratch = scratch_folder()
         args.runs, args.records = scratch / "runs", scratch / "records"
     return _guarded(lambda: _do(args))
 
@@ -94,7 +94,7 @@ def tune(arguments: list[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
     args = parser.parse_args(arguments)
     if args.smoke:
-        scratch = Path(tempfile.mkdtemp(prefix="tune-"))
+        scratch = scratch_folder()
         args.runs, args.records, args.trials, args.steps, args.epochs = scratch / "runs", scratch / "records", 3, 2, 1
     return _guarded(lambda: search(args))
 
@@ -134,6 +134,11 @@ def search(args: argparse.Namespace) -> None:
         shown = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
         print(f"{trial['val_loss']:.4f}: {shown}")
     print(f"{len(found)} trials. TensorBoard: tensorboard --logdir {args.runs / slug / 'tensorboard'}")
+
+
+def scratch_folder() -> Path:
+    """Where --smoke works."""
+    return Path(tempfile.mkdtemp(prefix="keras_interp_rnn-"))
 
 
 def listed() -> str:

@@ -104,7 +104,7 @@ class Classes:
         of_data = {key: settings[key] for key in ("vocabulary", "longest", "headers") if key in settings}
         protocol = classification.Protocol(**{key: value for key, value in settings.items() if key not in of_data})
         if asked.smoke:
-            small = {"units": 4, "embedding": 4, "batch": 8, "epochs": 2, "steps": 3}
+            small: dict[str, Any] = {"units": 4, "embedding": 4, "batch": 8, "epochs": 2, "steps": 3}
             protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
         return protocol, self.source(asked.data, asked.smoke, **of_data)
 

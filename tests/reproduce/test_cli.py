@@ -20,7 +20,7 @@ ROWS = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_runs_on_made_up_data_and_is_reported(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cli.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(cli, "scratch_folder", lambda: tmp_path)
     rows = ROWS.get(name, list(TABLES[name].rows)[:2])
     assert cli.main([name, "--smoke", "--rows", *rows, "--verbose", "0", "--data", str(tmp_path / "data")]) == 0
     found = report.read(tmp_path / "records")

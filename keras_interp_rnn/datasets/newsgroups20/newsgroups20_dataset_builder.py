@@ -1,0 +1,207 @@
+"""TFDS builder of the 20 newsgroups: a post and the group it was sent to, by group and number.
+
+Where the posts come from, in this order:
+
+1. the archive or folder given as `source`;
+2. `20news-bydate.tar.gz`, or the two unpacked folders, in `manual_dir`;
+3. the download.
+
+Posts are read as latin-1, in which every byte is a character. The data may be used for research; none of them lie in
+this package.
+"""
+
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+import tensorflow_datasets as tfds
+
+from keras_interp_rnn.datasets import _tfds, text
+from keras_interp_rnn.datasets.newsgroups20 import CLASSES
+from keras_interp_rnn.datasets.text8.text8_dataset_builder import data_root
+
+__all__ = ["ARCHIVE", "FOLDERS", "Builder", "manual_source"]
+
+URL = "https://ndownloader.figshare.com/files/5975967"
+ARCHIVE = "20news-bydate.tar.gz"
+FOLDERS = {"train": "20news-bydate-train", "test": "20news-bydate-test"}
+
+_OPENERS = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ": lzma.decompress}
+# gzip.BadGzipFile is an OSError.
+_UNPACKING = (EOFError, OSError, lzma.LZMAError, tarfile.TarError, zlib.error)
+
+Posts = dict[tuple[str, str, str], bytes]
+"""The bytes of each post by folder, group and number."""
+
+
+class Builder(tfds.core.GeneratorBasedBuilder):
+    """The 20 newsgroups by date, one example per post, in the order of groups and numbers.
+
+    With a `source`, everything lies in a folder of `data_dir` named by the sha256 of the archive or of the posts, so
+    data of two sources are never mixed up.
+
+    Args:
+        source: the archive, or the folder it was unpacked to, to use in place of the download.
+        data_dir: where prepared data lie; TFDS's own default.
+        **kwargs: as `tfds.core.GeneratorBasedBuilder`.
+
+    Raises:
+        text.TextError: if there is nothing at `source`, or a folder that does not hold the groups.
+    """
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES: ClassVar[dict[str, str]] = {"1.0.0": "Initial release."}
+    MANUAL_DOWNLOAD_INSTRUCTIONS = f"Put {ARCHIVE} there, from {URL}, or the folders {list(FOLDERS.values())}."
+
+    def __init__(
+        self,
+        *,
+        source: str | os.PathLike[str] | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._source = None if source is None else _existing(source)
+        if self._source is not None:
+            data_dir = data_root(data_dir) / f"source-{_sha256(self._source)[:12]}"
+        super().__init__(data_dir=data_dir, **kwargs)
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        features = {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=CLASSES)}
+        return tfds.core.DatasetInfo(
+            builder=self,
+            description="18,846 posts to 20 newsgroups of 1993, without duplicates; the later ones are the test.",
+            features=tfds.features.FeaturesDict(features),
+            supervised_keys=("text", "label"),
+            disable_shuffling=True,
+            homepage="http://qwone.com/~jason/20Newsgroups/",
+            license="For research; the posts are their authors'.",
+            citation=(
+                "@inproceedings{lang1995, title={NewsWeeder: Learning to Filter Netnews}, author={Lang, Ken}, "
+                "booktitle={International Conference on Machine Learning}, pages={331--339}, year={1995}}"
+            ),
+            metadata=tfds.core.MetadataDict(),
+        )
+
+    def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Any]:
+        path = self._source or _manual_source(dl_manager) or _download(dl_manager)
+        posts = _read(path)
+        self.info.metadata.update({"source": path.name, "sha256": _sha256(path), "posts": len(posts)})
+        return {split: self._generate_examples(posts, folder) for split, folder in FOLDERS.items()}
+
+    def _generate_examples(self, posts: Posts, folder: str) -> Iterator[tuple[int, dict[str, str]]]:
+        keys = sorted((key for key in posts if key[0] == folder), key=_place)
+        for i, key in enumerate(keys):
+            yield i, {"text": posts[key].decode("latin-1"), "label": key[1]}
+
+
+def manual_source(folder: Path) -> Path | None:
+    """Returns the archive in a folder, or the folder if the unpacked ones are in it, or None."""
+    if (folder / ARCHIVE).is_file():
+        return folder / ARCHIVE
+    return folder if any((folder / name).is_dir() for name in FOLDERS.values()) else None
+
+
+def _manual_source(dl_manager: tfds.download.DownloadManager) -> Path | None:
+    try:
+        return manual_source(Path(dl_manager.manual_dir))
+    except AssertionError:  # what TFDS raises where the folder is missing or empty
+        return None
+
+
+def _download(dl_manager: tfds.download.DownloadManager) -> Path:
+    """Downloads the archive, or says where to put it by hand."""
+    try:
+        if not (dl_manager.download_dir / Builder.name).is_dir():
+            _tfds.reach(URL)
+        return Path(dl_manager.download(URL))
+    except _tfds.download_errors() as error:
+        raise text.TextError(
+            f"The 20 newsgroups cannot be downloaded from {URL} ({error}). Fetch {ARCHIVE} by other means and put it "
+            f"into {dl_manager.download_dir / 'manual'}, or give it, or the folder it unpacks to, as `source`."
+        ) from error
+
+
+def _existing(source: str | os.PathLike[str]) -> Path:
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise text.TextError(
+            f"There is no file or folder {path}. Check the path; a relative one starts at {Path.cwd()}."
+        )
+    return path
+
+
+def _sha256(path: Path) -> str:
+    """Of an archive, or of the names and contents of all posts of a folder."""
+    sha256 = hashlib.sha256()
+    if path.is_dir():
+        for key, post in sorted(_read(path).items()):
+            sha256.update(f"{'/'.join(key)} {len(post)}\n".encode())
+            sha256.update(post)
+    else:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                sha256.update(block)
+    return sha256.hexdigest()
+
+
+def _read(path: Path) -> Posts:
+    """Reads all posts, and checks that every group has some in both folders."""
+    posts = _of_folder(path) if path.is_dir() else _of_archive(path)
+    found = {key[:2] for key in posts}
+    wanted = {(folder, group) for folder in FOLDERS.values() for group in CLASSES}
+    for what, names in (("no posts in", wanted - found), ("posts in unknown", found - wanted)):
+        if names:
+            listed = sorted("/".join(name) for name in names)
+            more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
+            raise text.TextError(
+                f"Posts of each of the 20 groups lie in {FOLDERS['train']}/<group> and {FOLDERS['test']}/<group>. "
+                f"Received: {path}, with {what} {', '.join(listed[:3])}{more}. Give {ARCHIVE} or the folder it was "
+                "unpacked to."
+            )
+    return posts
+
+
+def _of_folder(path: Path) -> Posts:
+    files = (file for folder in FOLDERS.values() for file in (path / folder).glob("*/*") if file.is_file())
+    return {key: file.read_bytes() for file in files if (key := _key(file.parts))}
+
+
+def _of_archive(path: Path) -> Posts:
+    posts = {}
+    packed = path.read_bytes()
+    try:
+        # Unpacked to its end first: there stands the checksum, and a tar file read in its packed form goes back and
+        # forth. By its first bytes: TFDS names what it downloads without a suffix.
+        opener = next((opener for magic, opener in _OPENERS.items() if packed.startswith(magic)), None)
+        data = opener(packed) if opener else packed
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for member in archive:
+                key = _key(PurePosixPath(member.name).parts)
+                stream = archive.extractfile(member) if key and member.isfile() else None
+                if key and stream:
+                    posts[key] = stream.read()
+    except _UNPACKING as error:
+        raise text.TextError(
+            f"The posts come as a packed tar file that unpacks to its end. Received: {path}, which does not ({error}). "
+            f"It is truncated, damaged or something else: fetch {ARCHIVE} from {URL} again."
+        ) from error
+    return posts
+
+
+def _key(parts: tuple[str, ...]) -> tuple[str, str, str] | None:
+    """Folder, group and number of a path that ends in them; None for any other, and for hidden files."""
+    if len(parts) < 3 or parts[-3] not in FOLDERS.values() or any(part.startswith(".") for part in parts[-2:]):
+        return None
+    return parts[-3], parts[-2], parts[-1]
+
+
+def _place(key: tuple[str, str, str]) -> tuple[str, int, str]:
+    """Where a post stands among those of its folder: numbers of fewer digits first."""
+    return key[1], len(key[2]), key[2]

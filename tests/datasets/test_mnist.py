@@ -1,0 +1,125 @@
+"""The digits from small idx files and from TFDS, and how TFDS's own datasets are fetched."""
+
+import gzip
+import struct
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from keras_interp_rnn.datasets import _tfds, mnist, text
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
+LABELS = np.array([3, 1, 4, 9, 0], np.uint8)
+
+
+def idx(*header: int, values: np.ndarray) -> bytes:
+    return struct.pack(f">{len(header)}I", *header) + values.tobytes()
+
+
+def fill(folder: Path, prefix: str = "train", packed: bool = False) -> Path:
+    for name, content in (
+        ("images-idx3", idx(2051, 5, 28, 28, values=IMAGES)),
+        ("labels-idx1", idx(2049, 5, values=LABELS)),
+    ):
+        path = folder / f"{prefix}-{name}-ubyte{'.gz' * packed}"
+        path.write_bytes(gzip.compress(content) if packed else content)
+    return folder
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("split", "prefix"), [("train", "train"), ("test", "t10k")])
+def test_images_and_labels_of_a_folder(split: str, prefix: str, packed: bool, tmp_path: Path) -> None:
+    images, labels = mnist.read(split, fill(tmp_path, prefix, packed))
+    assert (images.dtype, labels.dtype) == (np.uint8, np.int32)
+    np.testing.assert_array_equal(images, IMAGES)
+    np.testing.assert_array_equal(labels, LABELS)
+    assert images.flags.writeable
+
+
+def test_a_split_is_one_of_two() -> None:
+    with pytest.raises(ValueError, match=r"`split` is 'train' or 'test'. Received: 'validation'. Choose"):
+        mnist.read("validation")
+
+
+def test_a_missing_file_says_where_it_is_to_be_had(tmp_path: Path) -> None:
+    message = r"neither t10k-images-idx3-ubyte nor t10k-images-idx3-ubyte.gz in .*Fetch it from https.*put it there"
+    with pytest.raises(text.TextError, match=message):
+        mnist.read("test", fill(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"begins with the numbers 2051, how many, and \(28, 28\). Received: .*begins with fewer"),
+        (idx(2049, 5, values=LABELS), "begins with fewer. It is damaged or something else: fetch it again"),
+        (idx(2052, 5, 28, 28, values=IMAGES), r"begins with \(2052, 5, 28, 28\)"),
+        (idx(2051, 5, 14, 56, values=IMAGES), r"begins with \(2051, 5, 14, 56\)"),
+        (idx(2051, 5, 28, 28, values=IMAGES[:4]), "By its header the file has 3936 bytes. Received: .* 3152. Fetch"),
+        (idx(2051, 4, 28, 28, values=IMAGES), "has 3152 bytes. Received: .*, with 3936"),
+        (
+            idx(2051, 4, 28, 28, values=IMAGES[:4]),
+            "Each image has a label. Received: .*4 images and .* 5 labels. Fetch",
+        ),
+    ],
+)
+def test_images_that_do_not_fit(content: bytes, message: str, tmp_path: Path) -> None:
+    (fill(tmp_path) / "train-images-idx3-ubyte").write_bytes(content)
+    with pytest.raises(text.TextError, match=message):
+        mnist.read("train", tmp_path)
+
+
+def test_labels_that_do_not_fit(tmp_path: Path) -> None:
+    labels = fill(tmp_path) / "train-labels-idx1-ubyte"
+    labels.write_bytes(idx(2051, 5, values=LABELS))
+    with pytest.raises(text.TextError, match=r"numbers 2049, how many, and no more. Received: .*\(2051, 5\)"):
+        mnist.read("train", tmp_path)
+    labels.write_bytes(idx(2049, 5, values=LABELS + np.uint8(1)))
+    with pytest.raises(text.TextError, match="A label is a digit. Received: .*, with 10. Fetch"):
+        mnist.read("train", tmp_path)
+
+
+def test_a_damaged_packed_file_says_so(tmp_path: Path) -> None:
+    path = fill(tmp_path, packed=True) / "train-images-idx3-ubyte.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(text.TextError, match=r"unpacks to its end.*images-idx3-ubyte.gz.*fetch it again"):
+        mnist.read("train", tmp_path)
+
+
+def test_images_of_tfds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def published(name, split, data_dir, module, remedy):
+        assert (name, split, data_dir, module) == ("mnist", "test", "here", "mnist")
+        return [{"image": image[:, :, None], "label": label} for image, label in zip(IMAGES, LABELS, strict=True)]
+
+    monkeypatch.setattr(_tfds, "published", published)
+    images, labels = mnist.read("test", data_dir="here")
+    assert (images.dtype, labels.dtype) == (np.uint8, np.int32)
+    np.testing.assert_array_equal(images, IMAGES)
+    np.testing.assert_array_equal(labels, LABELS)
+
+
+def test_a_dataset_of_tfds_is_prepared_once_and_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tfds, "builder", lambda name, data_dir, try_gcs: tfds.testing.DummyDataset(data_dir=data_dir))
+    for _ in range(2):
+        found = list(_tfds.published("dummy_dataset", "train", tmp_path, "dummy", "Give it."))
+        assert sorted(int(example["id"]) for example in found) == [0, 1, 2]
+
+
+def test_without_network_it_points_at_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unreachable(*args: object, **kwargs: object) -> None:
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+    message = r"cannot download mnist from https.*no network.*four idx files by other means and give their folder"
+    with pytest.raises(text.TextError, match=message):
+        mnist.read("train", data_dir=tmp_path)
+
+
+def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    with pytest.raises(ImportError, match=r"^`datasets.mnist` needs.*pip install keras_interp_rnn\[datasets\]$"):
+        mnist.read("train")
