@@ -13,6 +13,7 @@ from typing import Any
 
 from keras_interp_rnn import datasets
 from keras_interp_rnn.reproduce import characters, classification, context_free, sources
+from keras_interp_rnn.reproduce.sections.isan import PAPER_TABLE_1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,17 +174,7 @@ TABLES: dict[str, Table] = {
         "bits per character",
         "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded",
         _TEXT8,
-        {
-            f"{network}-{size}": bits
-            for network, row in {
-                "RNN": (1.88, 1.69, 1.59),
-                "IRNN": (1.89, 1.71, 1.58),
-                "GRU": (1.83, 1.66, 1.59),
-                "LSTM": (1.85, 1.68, 1.59),
-                "ISAN": (1.92, 1.71, 1.58),
-            }.items()
-            for size, bits in zip(("8e4", "3.2e5", "1.28e6"), row, strict=True)
-        },
+        {f"{network}-{size}": bits for network, row in PAPER_TABLE_1.items() for size, bits in row.items()},
         "Every network is trained for as many minutes on the same machine, not to its end as in the paper, so fast "
         "ones read more. Figures on a text other than text8 can be set beside the paper's, not against them.",
         Characters(sources.text8),
