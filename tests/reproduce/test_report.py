@@ -271,18 +271,69 @@ def test_sections_stand_in_one_order_whatever_the_order_of_the_records():
         assert text.count("\n## ") == 3
 
 
+def equal_time(network, bits, minutes=30):
+    found = record(bits=bits)
+    found["model"] = {**found["model"], "layer": network, "size": "1.28e6"}
+    found["protocol"] = {**found["protocol"], "minutes": minutes}
+    found["result"] = {**found["result"], "training_seconds": 60 * minutes}
+    return found
+
+
+def test_networks_given_equal_time_have_a_table_of_their_own_the_best_first():
+    text = report.results([equal_time("LSTM", 2.0), record(), equal_time("ISAN", 1.6)])
+    [[_, whole], [_, best, other]] = tables(text)[:2]
+    assert whole[1] == "8e4"
+    assert (best[1], best[4], best[5]) == ("ISAN", "1.600", "1.58")
+    assert (other[1], other[4], other[5]) == ("LSTM", "2.000", "1.59")
+    assert best[6] == "30 of 30"
+
+
+def of_table(row, order, error, paper=None, seed=0):
+    return {
+        "experiment": "sr-imdb",
+        "environment": record()["environment"],
+        "table": {
+            "place": "A paper, table 9",
+            "measure": "error",
+            "row": row,
+            "order": order,
+            "paper": paper,
+            "about": "So.",
+        },
+        "data": {"name": "imdb"},
+        "model": {"network": "LSTM", "parameters": 1234},
+        "protocol": {"seed": seed},
+        "result": {
+            "test_error": error,
+            "validation_error": 0.1,
+            "training_seconds": 120.0,
+            "seconds": 130.0,
+            "sequences": 900,
+        },
+    }
+
+
+def test_tables_of_the_command_have_a_line_for_each_row_in_its_order_with_the_papers_figure():
+    given = [of_table("b", 1, 0.2), of_table("a", 0, 0.1, 0.05), of_table("a", 0, 0.3, 0.05, seed=1)]
+    text = report.results(given)
+    assert "## A paper, table 9" in text
+    [[_, first, second]] = tables(text)
+    assert first == ["imdb", "a", "1,234", "2", "20.0% (10.0% to 30.0%)", "5.0%", "10.0%", "2", "900 sequences"]
+    assert second[1:6] == ["b", "1,234", "1", "20.0%", ""]
+
+
 def test_a_record_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "new" / "r.json"
     records.write(path, {"a": 1, "environment": "elsewhere"})
-    assert json.loads(path.read_text()) == {"a": 1, "environment": "elsewhere"}
+    assert json.loads(path.read_text()) == {"a": 1, "environment": "elsewhere", "format": records.FORMAT}
     with pytest.raises(TypeError):
         records.write(path, {"a": object()})
-    assert json.loads(path.read_text()) == {"a": 1, "environment": "elsewhere"}
+    assert json.loads(path.read_text())["a"] == 1
 
 
 def test_a_record_says_where_it_was_made(tmp_path):
     records.write(tmp_path / "r.json", {"a": 1})
-    assert json.loads((tmp_path / "r.json").read_text()) == {"a": 1, "environment": records.environment()}
+    assert json.loads((tmp_path / "r.json").read_text())["environment"] == records.environment()
 
 
 def test_the_environment_names_versions_and_hardware():
