@@ -17,11 +17,11 @@ def is_integer(x: Tensor) -> bool:
     return "int" in keras.backend.standardize_dtype(x.dtype)
 
 
-def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) -> Tensor:
+def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int, layer: str = "ISAN") -> Tensor:
     """Ids as int32 with a trailing axis of 1, or the distribution as it is.
 
     Args:
-        time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell.
+        time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell. layer: who reads, for the error.
     """
     axes = "(batch, time" if time_axes else "(batch"
     ids_shape = axes + ")" if time_axes else "(batch, 1)"
@@ -31,7 +31,7 @@ def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int) -> 
     is_ids = integer and (len(shape) == time_axes + 1 or (len(shape) == time_axes + 2 and shape[-1] == 1))
     if not is_ids and (len(shape) != time_axes + 2 or shape[-1] != vocabulary_size):
         raise ValueError(
-            f"ISAN reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size}). "
+            f"{layer} reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size}). "
             f"Received: shape={shape}, dtype={keras.backend.standardize_dtype(x.dtype)}. "
             "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
         )

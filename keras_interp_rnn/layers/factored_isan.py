@@ -190,7 +190,7 @@ class FactoredISANCell(keras.layers.Layer):
             inputs: sequences (batch, time, ...) if time_axes is 1, one step (batch, ...) if it is 0.
         """
         if self.vocabulary_size is not None:
-            return symbols_or_distribution(inputs, self.vocabulary_size, time_axes)
+            return symbols_or_distribution(inputs, self.vocabulary_size, time_axes, "FactoredISAN")
         inputs = inputs if hasattr(inputs, "shape") else ops.convert_to_tensor(inputs)
         self.check_shape(tuple(inputs.shape), time_axes)
         return inputs

@@ -242,6 +242,13 @@ class TestBadRequests:
         assert caught.value.http_code == status
         assert re.search(says, str(caught.value)), str(caught.value)
 
+    def test_an_experiment_that_is_not_there_is_no_failure(self):
+        from tensorboard.backend import experiment_id
+
+        client = Client(real().get_plugin_apps()["/tags"])
+        found = client.get("/tags", environ_overrides={experiment_id.WSGI_ENVIRON_KEY: "nowhere"})
+        assert found.status_code == 200  # TensorBoard's own provider of a log directory knows one experiment alone
+
     def test_only_files_of_the_list_are_served(self):
         apps = real().get_plugin_apps()
         assert {path for path in apps if "." in path} == {f"/{name}" for name in plugin.FILES}

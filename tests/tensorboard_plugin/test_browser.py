@@ -6,7 +6,9 @@ import json
 import re
 import shutil
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 
 import numpy as np
 import pytest
@@ -308,6 +310,29 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
         assert image.shape[1] == 2 * float(root.get("viewBox").split()[2])
         assert (image.min(axis=2) < 150).sum() > 100  # ink
         assert image[0, 0].min() > 240  # on paper
+
+
+def test_runs_and_tags_with_markup_are_text_and_paths_lead_nowhere(tmp_path):
+    import tensorflow as tf
+
+    from tensorboard_plugins.interp_rnn import schema
+
+    tag = "interp_rnn/<img src=x onerror=document.title='owned'>"
+    for name in ("one", "two"):
+        with tf.summary.create_file_writer(str(tmp_path / f"<b>{name}")).as_default():
+            for suffix in ("", "2"):
+                described = schema.metadata("jacobian", lags=[0])
+                tf.summary.write(tag + suffix, tf.ones((1, 101)), step=0, metadata=described)
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "jacobians")) as opened:
+        assert opened.one("figure svg")
+        assert [option.text for option in Select(opened.all(".controls select")[1]).options] == [tag, f"{tag}2"]
+        assert not opened.all("img, b")
+        assert opened.driver.execute_script("return window.parent.document.title + document.title") == "TensorBoard"
+        assert not opened.troubles()
+        for path in ("../schema.py", "%2e%2e/schema.py", "..%2f..%2fsetup.cfg", "static/page.js", "/etc/passwd"):
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(f"{address}/data/plugin/interp_rnn/{path}")
+            assert caught.value.code == 404
 
 
 def test_a_run_deleted_while_it_is_looked_at(tmp_path):

@@ -1,0 +1,118 @@
+"""How fast are the layers on the accelerator at hand, beside the backend's own LSTM and GRU (cuDNN's, where they are)?
+
+Runs the layers' tests there (with --tests), then times forward passes and training steps, synchronised (each ends with
+a number read back), in turn, medians. Every network reads ids or embedded ids, so that the products with the inputs
+count for all. Works on any backend; the JAX backend needs no TensorFlow built for a GPU. The JSON file says on which
+chip the figures were had; where there is no accelerator it says so and times the CPU.
+
+    KERAS_BACKEND=jax python benchmarks/accelerator.py --tests --out accelerator.json
+    KERAS_BACKEND=jax python benchmarks/accelerator.py --smoke
+
+The results, with hardware, date and commit, are in benchmarks/README.md.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras
+import numpy as np
+from turns import in_turn
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.reproduce import records
+
+SYMBOLS = 27
+
+
+def networks(units: int, isan_units: int, lstm_units: int) -> dict[str, list[keras.layers.Layer]]:
+    """Layers from ids to states; the first two have about equally many weights, the others equal units."""
+
+    def embedded(recurrent: keras.layers.Layer, size: int) -> list[keras.layers.Layer]:
+        return [keras.layers.Embedding(SYMBOLS, size), recurrent]
+
+    flags = {"return_sequences": True}
+    return {
+        f"ISAN({isan_units}, {SYMBOLS})": [layers.ISAN(isan_units, SYMBOLS, **flags)],
+        f"LSTM({lstm_units})": embedded(keras.layers.LSTM(lstm_units, **flags), SYMBOLS),
+        f"MinimalRNN({units})": embedded(layers.MinimalRNN(units, **flags), units),
+        f"CFN({units})": embedded(layers.CFN(units, **flags), units),
+        f"GRU({units})": embedded(keras.layers.GRU(units, **flags), units),
+        f"LSTM({units})": embedded(keras.layers.LSTM(units, **flags), units),
+        f"SRLSTM({units}, 10)": embedded(layers.SRLSTM(units, 10, **flags), units),
+        f"SRGRU({units}, 10)": embedded(layers.SRGRU(units, 10, **flags), units),
+    }
+
+
+def steps(recurrent: list[keras.layers.Layer], batch: int, length: int) -> tuple[Callable, Callable, int]:
+    """A forward pass, a training step, and the number of weights."""
+    inputs = keras.Input((length,), batch_size=batch, dtype="int32")
+    model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(SYMBOLS)])
+    model.compile(keras.optimizers.Adam(1e-3), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x, y = np.random.default_rng(0).integers(SYMBOLS, size=(2, batch, length)).astype("int32")
+    return lambda: model.predict_on_batch(x)[0, 0, 0], lambda: float(model.train_on_batch(x, y)), model.count_params()
+
+
+def chip() -> str:
+    """What the backend computes on; "" where that is a CPU."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        device = jax.devices()[0]
+        return "" if device.platform == "cpu" else device.device_kind
+    if backend == "torch":
+        import torch
+
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    import tensorflow as tf
+
+    found = tf.config.list_physical_devices("GPU")
+    return tf.config.experimental.get_device_details(found[0]).get("device_name", "GPU") if found else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tests", action="store_true", help="run the layers' tests first")
+    parser.add_argument("--batch", type=int, nargs="+", default=[128, 512])
+    parser.add_argument("--length", type=int, default=100)
+    parser.add_argument("--units", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--out", help="a JSON file for the results")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    sizes = (args.units, 216, 550)
+    if args.smoke:
+        args.batch, args.length, args.rounds, sizes = [4], 10, 2, (8, 6, 8)
+    where = chip()
+    print(f"{keras.backend.backend()} on {where or 'the CPU: no accelerator is at hand'}.")
+    record = {"backend": keras.backend.backend(), "accelerator": where or None, **records.environment()}
+    if args.tests:
+        command = [sys.executable, "-m", "pytest", "-q", "tests/layers", "tests/test_recurrence.py"]
+        done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+        record["tests"] = done.stdout.strip().splitlines()[-1]
+        print(f"Tests of the layers: {record['tests']}")
+    record["times"] = []
+    for batch in args.batch:
+        made = {name: steps(recurrent, batch, args.length) for name, recurrent in networks(*sizes).items()}
+        forward = in_turn({name: found[0] for name, found in made.items()}, args.rounds)
+        training = in_turn({name: found[1] for name, found in made.items()}, args.rounds)
+        print(f"\nBatch {batch}, {args.length} steps; ms, median of {args.rounds} rounds:\n")
+        print("| network | weights | forward | training step | symbols/s in training |\n|---|---|---|---|---|")
+        for name, (_, _, weights) in made.items():
+            ahead, whole = (statistics.median(times[name]) for times in (forward, training))
+            rate = batch * args.length / whole
+            print(f"| {name} | {weights:,} | {1000 * ahead:.2f} | {1000 * whole:.2f} | {rate:,.0f} |", flush=True)
+            row = {"network": name, "weights": weights, "batch": batch, "length": args.length}
+            record["times"].append({**row, "forward_seconds": ahead, "training_seconds": whole})
+    if args.out:
+        records.write_json(Path(args.out), record)
+
+
+if __name__ == "__main__":
+    main()
