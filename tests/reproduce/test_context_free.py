@@ -373,10 +373,12 @@ class TestRun:
         }
         written = json.loads(path.read_text())
         assert written.pop("environment")
+        assert written.pop("format")
         assert written == record
         again, none = context_free.run(path, "language", "small", kind, None, tests, 4, CENTROIDS, 7, seed=9)
         assert none is None
         assert again.pop("environment")
+        assert again.pop("format")
         assert again == record
 
     @pytest.mark.usefixtures("quick")

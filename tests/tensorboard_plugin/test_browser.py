@@ -333,6 +333,7 @@ def test_runs_and_tags_with_markup_are_text_and_paths_lead_nowhere(tmp_path):
             with pytest.raises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(f"{address}/data/plugin/interp_rnn/{path}")
             assert caught.value.code == 404
+            caught.value.close()
 
 
 def test_a_run_deleted_while_it_is_looked_at(tmp_path):
