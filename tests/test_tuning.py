@@ -58,6 +58,7 @@ class TestHypermodels:
         assert len(history.history["loss"]) == 2
 
 
+@pytest.mark.slow
 class TestSearch:
     def test_it_goes_on_where_it_was(self, tmp_path):
         first = tuning.trials(tuning.search(classes(), tmp_path / "s", 2))
@@ -90,7 +91,6 @@ class TestSearch:
         assert cli.tune(["sr-palindromes", "--row", "large-LSTM"]) == 2
         assert "Texts and classes are tuned. Received: sr-palindromes" in capsys.readouterr().err
 
-    @pytest.mark.slow
     def test_a_chief_and_two_workers_share_a_search(self, tmp_path):
         import socket
 

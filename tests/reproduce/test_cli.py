@@ -18,6 +18,7 @@ ROWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_runs_on_made_up_data_and_is_reported(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cli, "scratch_folder", lambda: tmp_path)
