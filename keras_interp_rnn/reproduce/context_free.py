@@ -141,14 +141,14 @@ def run(
                 f"{found['protocol']}. Give another folder for the records."
             )
         return found, None
-    record, model = _trained(kind, load, tests, units, centroids, passes, seed, config)
+    record, model = trained(config, kind, load, tests, units, centroids, passes, seed)
     record = {"experiment": language, **record}
     records.write(path, record)
     return record, model
 
 
 def trained(
-    folder: Path,
+    config: str,
     kind: str,
     load: Callable[[str], LabelledWords],
     tests: Sequence[str],
@@ -156,28 +156,13 @@ def trained(
     centroids: int,
     passes: int,
     seed: int,
-    config: str,
-) -> dict[str, Any]:
-    """Trains a network and keeps its model in a folder; the record, without experiment.
-
-    Args: as `run`.
-    """
-    record, model = _trained(kind, load, tests, units, centroids, passes, seed, config)
-    folder.mkdir(parents=True, exist_ok=True)
-    model.save(folder / "model.keras")
-    return record
-
-
-def _trained(
-    kind: str,
-    load: Callable[[str], LabelledWords],
-    tests: Sequence[str],
-    units: int,
-    centroids: int,
-    passes: int,
-    seed: int,
-    config: str,
 ) -> tuple[dict[str, Any], keras.Model]:
+    """Trains a network; its record, without experiment, and the model.
+
+    Args:
+        config: of the words, for the record. load: split -> its words. tests: splits to judge. The rest as `network`
+            and `train`.
+    """
     train_words, validation = load("train"), load("validation")
     model = network(kind, len(train_words.alphabet), units, centroids, seed)
     curve = train(model, train_words, validation, passes, seed=seed)

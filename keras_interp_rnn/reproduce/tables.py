@@ -132,8 +132,8 @@ class Language:
         config, passes, tests, units = settings["config"], settings["passes"], self.tests, 10
         if asked.smoke:
             config, passes, units, tests = "small", 1, 4, tests[:1]
-        return context_free.trained(
-            asked.folder,
+        record, model = context_free.trained(
+            config,
             settings["network"],
             partial(self.load, config=config, data_dir=asked.data),
             tests,
@@ -141,8 +141,10 @@ class Language:
             settings.get("centroids", 0),
             passes,
             asked.seed,
-            config,
         )
+        asked.folder.mkdir(parents=True, exist_ok=True)
+        model.save(asked.folder / "model.keras")
+        return record
 
 
 BASELINE = {"batch": 64, "clip": 1.0, "validation": 64, "warm_up": 100}
