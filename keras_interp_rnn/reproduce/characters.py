@@ -149,13 +149,12 @@ def run(
         return Windows(text.parts[part], protocol.batch, protocol.length, read=text.read, **which)
 
     if minutes is not None:
-        model, some = build(network, units, text, protocol), windows("train")
         steps = training.steps_within(
             folder,
             minutes,
             protocol.epochs,
             {"network": network, "units": units, "batch": protocol.batch, "length": protocol.length},
-            lambda i: model.train_on_batch(*some[i % len(some)]),
+            training.trial_steps(lambda: (build(network, units, text, protocol), windows("train"))),
         )
         protocol = dataclasses.replace(protocol, steps=steps)
     keras.utils.set_random_seed(seed)

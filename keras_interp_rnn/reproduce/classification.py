@@ -186,14 +186,14 @@ def run(
     kept, held_out = split(data, seed)
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if minutes is not None:
-        model = build(protocol, data, 100, seed)
-        some = training.Shuffled(x[kept], y[kept], protocol.batch, seed)
         steps = training.steps_within(
             folder,
             minutes,
             protocol.epochs,
             dataclasses.asdict(protocol),
-            lambda i: model.train_on_batch(*some[i % len(some)]),
+            training.trial_steps(
+                lambda: (build(protocol, data, 100, seed), training.Shuffled(x[kept], y[kept], protocol.batch, seed))
+            ),
         )
     print(f"\n{name}: {len(kept)} sequences, {steps} steps an epoch.", flush=True)
     done = training.fit(

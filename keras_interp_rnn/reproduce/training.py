@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable
@@ -65,6 +66,17 @@ def steps_within(
     steps = max(1, round(60 * minutes / float(np.median(seconds[WARM:])) / epochs))
     records.write_json(path, {"settings": wanted, "steps": steps})
     return steps
+
+
+def trial_steps(make: Callable[[], tuple[keras.Model, keras.utils.PyDataset]]) -> Callable[[int], None]:
+    """Does the i-th training step of a model and its batches, which are made when the first is taken."""
+    made = functools.cache(make)
+
+    def step(i: int) -> None:
+        model, batches = made()
+        model.train_on_batch(*batches[i % len(batches)])
+
+    return step
 
 
 def fit(
