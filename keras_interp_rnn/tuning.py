@@ -121,7 +121,11 @@ class Classes(keras_tuner.HyperModel):
         kept, held_out = classification.split(self.data, self.seed)
         x, y = self.data.train
         return model.fit(
-            training.Shuffled(x[kept], y[kept], protocol.batch, self.seed, count=steps * protocol.epochs),
+            training.Shuffled(
+                *(x[kept], y[kept], protocol.batch, self.seed),
+                count=steps * protocol.epochs,
+                segment=protocol.segment,
+            ),
             epochs=protocol.epochs,
             steps_per_epoch=steps,
             shuffle=False,

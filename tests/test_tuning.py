@@ -45,7 +45,7 @@ class TestHypermodels:
         assert set(plain.values) == {"learning_rate", "decay", "clip", "dropout", "word_dropout", "batch"}
 
     def test_pixels_have_no_words_to_drop(self):
-        protocol = classification.Protocol("LSTM", embedding=0, cell_state=True, dropout=0.0, units=4, batch=8)
+        protocol = classification.Protocol("LSTM", embedding=0, head="last_and_cell", dropout=0.0, units=4, batch=8)
         hp = keras_tuner.HyperParameters()
         tuning.Classes(protocol, sources.mnist(None, made_up=True)).build(hp)
         assert set(hp.values) == {"learning_rate", "decay", "clip", "batch"}

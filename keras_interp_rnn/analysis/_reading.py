@@ -102,13 +102,22 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
     called_on = tree.flatten(layer.input)
     read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
     reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
-    masks = [part for part in others if keras.backend.standardize_dtype(part.dtype) == "bool"]
+    masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
     if len(masks) < len(others):
         raise ValueError(
             f"Sequences are read from the layer's own initial state. Received: {layer.name}, to which {model.name} "
             "gives another one. Pass the layer and its own inputs."
         )
     return layer, reads, masks[0] if masks else None
+
+
+def _is_mask(tensor: Any) -> bool:
+    return keras.backend.standardize_dtype(tensor.dtype) == "bool"
+
+
+def _masks(layer: Any) -> list[Any]:
+    """The symbolic mask that a layer was called with, if there was one."""
+    return [part for part in tree.flatten(layer.input)[1:] if _is_mask(part)]
 
 
 def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
@@ -127,8 +136,11 @@ def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> N
         for after in model.layers[model.layers.index(layer) + 1 :]:
             given = after(given)
     else:
+        # What comes after, the mean over time for one, may read the mask that the layer hands on.
+        masks = _masks(layer) if layer.return_sequences else []
         try:
-            given = keras.Model(layer.output, model.outputs[0])(given)
+            after = keras.Model([layer.output, *masks], model.outputs[0])
+            given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
         except ValueError:
             obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
     if obstacle:

@@ -1,4 +1,4 @@
-"""Text as words: tokens, a vocabulary of the commonest, and sequences of ids."""
+"""Text as words: tokens, a vocabulary of the commonest, sequences of ids, and vectors counted from them."""
 
 import re
 from collections import Counter
@@ -71,3 +71,55 @@ class Vocabulary:
             line = [START, *words, *([END] if end else [])]
             row[: len(line)] = line
         return ids
+
+
+def vectors(
+    ids: NDArray[np.integer], size: int, features: int, window: int = 5, contexts: int = 2000, seed: int = 0
+) -> NDArray[np.float32]:
+    r"""Word vectors counted from texts: singular vectors of their positive pointwise mutual information.
+
+    $M_{wc} = \max(0, \log\frac{n_{wc}}{n_w p_c})$ with $p_c \propto n_c^{0.75}$, where $n_{wc}$ counts how often c
+    stands within `window` words of w, a neighbour at distance d with the weight 1 - (d - 1)/window. Of
+    $M \approx U S V^T$ the rows of $U S^{1/2}$ are the vectors, scaled to a mean square of 1.
+
+    Args:
+        ids: int (texts, time) as `Vocabulary.encode` makes them.
+        size: ids in all. features: of a vector. window: words to either side.
+        contexts: ids below this count as neighbours; the commonest words come first. seed: of the randomized SVD.
+
+    Returns:
+        (size, features); the special ids, and words that do not occur, are 0.
+
+    Raises:
+        ValueError: if there are more features than neighbours or words.
+
+    Reference: Levy, Goldberg and Dagan, "Improving Distributional Similarity with Lessons Learned from Word
+    Embeddings", 2015, sections 2 and 3; Halko, Martinsson and Tropp, 2011, for the SVD.
+    """
+    contexts, special = min(contexts, size), len(SPECIAL)
+    if not 0 < features <= contexts - special:
+        raise ValueError(
+            f"A vector has at most as many features as there are words that count as neighbours, {contexts - special}. "
+            f"Received: features={features}."
+        )
+    counts = np.zeros(size * contexts)
+    for distance in range(1, min(window, ids.shape[1] - 1) + 1):
+        before, after = ids[:, :-distance].ravel(), ids[:, distance:].ravel()
+        words = (before >= special) & (after >= special)
+        for word, context in ((before[words], after[words]), (after[words], before[words])):
+            near = context < contexts
+            places = word[near].astype(np.int64) * contexts + context[near]
+            counts += (1 - (distance - 1) / window) * np.bincount(places, minlength=size * contexts)
+    counts = counts.reshape(size, contexts)
+    smoothed = counts.sum(axis=0) ** 0.75
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information = np.log(counts / (counts.sum(axis=1, keepdims=True) * (smoothed / smoothed.sum())))
+    information = np.maximum(np.where(np.isfinite(information), information, 0), 0).astype(np.float32)
+    basis = np.random.default_rng(seed).normal(size=(contexts, min(contexts, features + 20))).astype(np.float32)
+    for _ in range(5):
+        basis, _ = np.linalg.qr(information.T @ (information @ basis))
+    left, values, _ = np.linalg.svd(information @ basis, full_matrices=False)
+    there = counts.any(axis=1)
+    found = np.where(there[:, None], left[:, :features] * np.sqrt(values[:features]), 0)
+    square = np.mean(found[there] ** 2) if there.any() else 0
+    return (found / np.sqrt(square) if square else found).astype(np.float32)

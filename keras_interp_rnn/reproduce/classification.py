@@ -7,6 +7,7 @@ best on it are judged on the test data. A killed run goes on where it was.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn.datasets import words
 from keras_interp_rnn.reproduce import training
 
 NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
+HEADS = ("last", "last_and_cell", "mean")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,9 +49,13 @@ class Protocol:
     Args:
         network: one of `NETWORKS`. centroids, transition, temperature: of the SR networks, else 0, "" and 0.
         units: of the recurrent layer. embedding: of an id; 0 for real inputs.
-        cell_state: whether the head reads the cell state beside the hidden one, as for pixels in the paper.
-        dropout: of the embedding's features and of the last state. word_dropout: share of ids read as unknown words
-            in training.
+        head: what it reads: the "last" hidden state; "last_and_cell", the cell state too, as for pixels in the paper;
+            or the "mean" hidden state over time.
+        vectors: mean square root of the embeddings at the start, word vectors counted from the training texts
+            (`datasets.words.vectors`); 0 for small random ones.
+        segment: ids of a text read in training, from a place drawn anew in each pass; 0 for the whole text.
+        dropout: of the embedding's features and of what the head reads. word_dropout: share of ids read as unknown
+            words in training.
         batch: rows. epochs: of training. steps: batches in an epoch; 0 for one pass of the data.
         learning_rate: Adam's highest, after 100 steps of linear growth; then a cosine to the share `decay` of it.
         clip: largest global norm of a gradient. weight_decay: of Adam, on kernels.
@@ -60,7 +67,9 @@ class Protocol:
     temperature: float = 0.0
     units: int = 128
     embedding: int = 128
-    cell_state: bool = False
+    head: str = "last"
+    vectors: float = 0.0
+    segment: int = 0
     dropout: float = 0.5
     word_dropout: float = 0.0
     batch: int = 64
@@ -101,9 +110,15 @@ class WordDropout(keras.layers.Layer):
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
     """The recurrent layer, named "recurrent"."""
     kind = protocol.network
-    flags: dict[str, Any] = {"return_state": protocol.cell_state, "name": "recurrent"}
+    flags: dict[str, Any] = {
+        "return_state": protocol.head == "last_and_cell",
+        "return_sequences": protocol.head == "mean",
+        "name": "recurrent",
+    }
     if kind not in NETWORKS:
         raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
+    if protocol.head not in HEADS:
+        raise ValueError(f"A head reads {', '.join(HEADS)}. Received: {protocol.head!r}.")
     if not kind.startswith("SR"):
         plain = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
         return plain.get(kind, layers.PeepholeLSTM)(protocol.units, **flags)
@@ -128,16 +143,21 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     """A compiled model, sequences to logits: one for two classes, else one for each."""
     keras.utils.set_random_seed(seed)
     x, _ = data.train
-    inputs = keras.Input(x.shape[1:], dtype=x.dtype.name)
+    inputs = keras.Input((None, *x.shape[2:]), dtype=x.dtype.name)
     reads: Any = inputs
     if data.vocabulary is not None:
         if protocol.word_dropout:
             reads = WordDropout(protocol.word_dropout, seed)(reads)
-        reads = keras.layers.Embedding(len(data.vocabulary), protocol.embedding, mask_zero=True)(reads)
+        embedding = keras.layers.Embedding(len(data.vocabulary), protocol.embedding, mask_zero=True)
+        reads = embedding(reads)
+        if protocol.vectors:
+            embedding.set_weights([protocol.vectors * _vectors(data, protocol.embedding)])
         reads = keras.layers.SpatialDropout1D(protocol.dropout, seed=seed + 1)(reads)
     found = recurrent(protocol, seed + 2)(reads)
-    if protocol.cell_state:
+    if protocol.head == "last_and_cell":
         found = keras.layers.Concatenate()(list(found[1:]))
+    elif protocol.head == "mean":
+        found = keras.layers.GlobalAveragePooling1D()(found)
     if protocol.dropout:
         found = keras.layers.Dropout(protocol.dropout, seed=seed + 3)(found)
     binary = len(data.classes) == 2
@@ -154,6 +174,12 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
         accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
     model.compile(optimizer, loss, metrics=[accuracy])
     return model
+
+
+@functools.lru_cache(maxsize=1)
+def _vectors(data: Sequences, features: int) -> NDArray[np.float32]:
+    assert data.vocabulary is not None
+    return words.vectors(data.train[0], len(data.vocabulary), features)
 
 
 def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -184,6 +210,10 @@ def run(
     """
     x, y = data.train
     kept, held_out = split(data, seed)
+
+    def batches(start: int = 0, count: int | None = None) -> training.Shuffled:
+        return training.Shuffled(x[kept], y[kept], protocol.batch, seed, start, count, protocol.segment)
+
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if minutes is not None:
         steps = training.steps_within(
@@ -191,15 +221,13 @@ def run(
             minutes,
             protocol.epochs,
             dataclasses.asdict(protocol),
-            training.trial_steps(
-                lambda: (build(protocol, data, 100, seed), training.Shuffled(x[kept], y[kept], protocol.batch, seed))
-            ),
+            training.trial_steps(lambda: (build(protocol, data, 100, seed), batches())),
         )
     print(f"\n{name}: {len(kept)} sequences, {steps} steps an epoch.", flush=True)
     done = training.fit(
         folder,
         lambda: build(protocol, data, steps * protocol.epochs, seed),
-        lambda start, count: training.Shuffled(x[kept], y[kept], protocol.batch, seed, start, count),
+        batches,
         (x[held_out], y[held_out]),
         steps,
         protocol.epochs,
@@ -207,7 +235,7 @@ def run(
     )
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
-    record = {
+    record: dict[str, Any] = {
         "data": {**data.info, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": seed, "minutes": minutes},

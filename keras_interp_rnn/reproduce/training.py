@@ -143,13 +143,22 @@ class Shuffled(keras.utils.PyDataset):
     Args:
         x, y: rows. batch_size: of them in a batch; what is left over at the end of a pass is not used in it.
         seed: of the orders. start: batches read already. count: items.
+        segment: ids read of a longer row, from a place that is drawn anew in each pass; 0 for whole rows.
     """
 
     def __init__(
-        self, x: NDArray[Any], y: NDArray[Any], batch_size: int, seed: int, start: int = 0, count: int | None = None
+        self,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        batch_size: int,
+        seed: int,
+        start: int = 0,
+        count: int | None = None,
+        segment: int = 0,
     ) -> None:
         super().__init__()
         self.x, self.y, self.batch_size, self.seed, self.start = x, y, batch_size, seed, start
+        self.segment = segment
         self.batches = len(x) // batch_size
         self._count = self.batches if count is None else count
         if self.batches < 1:
@@ -162,7 +171,12 @@ class Shuffled(keras.utils.PyDataset):
         passed, at = divmod(index + self.start, self.batches)
         order = np.random.default_rng([self.seed, passed]).permutation(len(self.x))
         rows = order[at * self.batch_size : (at + 1) * self.batch_size]
-        return self.x[rows], self.y[rows]
+        x = self.x[rows]
+        if self.segment:
+            spare = np.maximum(np.count_nonzero(x, axis=1) - self.segment, 0)
+            first = np.random.default_rng([self.seed, passed, at]).integers(spare + 1)
+            x = np.take_along_axis(x, first[:, None] + np.arange(min(self.segment, x.shape[1])), axis=1)
+        return x, self.y[rows]
 
 
 def training_seconds(history: list[dict[str, float]]) -> float:

@@ -127,6 +127,22 @@ def test_phrases_are_ranked_by_their_mean_probability():
         analysis.phrases(network(), TEXTS, 0)
 
 
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_head_that_reads_the_mean_over_time_judges_a_centroid_as_a_text_that_stays_there(masked):
+    ids = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(6, 2, mask_zero=masked)(ids)
+    states = layers.SRSimpleRNN(2, 3, return_sequences=True)(embedded)
+    dense = keras.layers.Dense(2)
+    model = keras.Model(ids, dense(keras.layers.GlobalAveragePooling1D()(states)))
+    model.layers[1].set_weights([PULL])
+    recurrent = next(layer for layer in model.layers if isinstance(layer, layers.SRSimpleRNN))
+    recurrent.cell.cell.set_weights([np.eye(2), np.zeros((2, 2)), np.zeros(2)])
+    recurrent.cell.centroids.assign(CENTROIDS)
+    found = analysis.prototypes(model, TEXTS, WORDS)
+    kernel, bias = (np.asarray(weight.value) for weight in dense.weights)
+    np.testing.assert_allclose(found.outputs, CENTROIDS @ kernel + bias, rtol=1e-5)
+
+
 def test_a_head_that_reads_more_than_the_states_is_refused():
     ids = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(6, 2)(ids)

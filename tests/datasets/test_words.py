@@ -38,6 +38,51 @@ def test_texts_become_rows_with_start_and_end_and_padding():
     assert found.encode(TEXTS, 7).dtype == np.int32
 
 
+class TestVectors:
+    @staticmethod
+    def information(rows, size, window):
+        """The matrix of the docstring, pair by pair."""
+        counts = np.zeros((size, size))
+        for row in rows:
+            for i, word in enumerate(row):
+                for j, other in enumerate(row):
+                    if word > 3 and other > 3 and 0 < abs(i - j) <= window:
+                        counts[word, other] += 1 - (abs(i - j) - 1) / window
+        smoothed = counts.sum(axis=0) ** 0.75
+        found = np.zeros_like(counts)
+        for word, other in zip(*np.nonzero(counts), strict=True):
+            share = counts[word, other] / counts[word].sum() / (smoothed[other] / smoothed.sum())
+            found[word, other] = max(0, np.log(share))
+        return found
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_they_are_the_singular_vectors_of_the_mutual_information(self, seed):
+        ids = np.random.default_rng(seed).integers(0, 24, (30, 12)) ** 2 // 24  # the first ids are the commonest
+        found = words.vectors(ids, 24, 20, window=3, contexts=24).astype(float)
+        left, values, _ = np.linalg.svd(self.information(ids.tolist(), 24, 3))
+        wanted = (left * np.sqrt(values))[:, :20]
+        wanted *= 1 / np.sqrt(np.mean(wanted[np.unique(ids[ids > 3])] ** 2))
+        np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-4)
+        assert not found[:4].any()
+
+    def test_words_in_the_same_places_are_alike(self):
+        rng = np.random.default_rng(0)
+        x = rng.integers(6, 30, (200, 9))
+        x[:, 3], x[:, 4], x[:, 5] = 30, rng.integers(4, 6, 200), 31  # 4 and 5 between the same words
+        found = words.vectors(x, 32, 8, window=1)
+        angles = found @ found[4] / np.linalg.norm(found[4]) / np.linalg.norm(found, axis=1).clip(1e-9)
+        assert angles[5] > 0.9 > angles[6:].max()
+        assert np.mean(found[4:] ** 2) == pytest.approx(1, rel=1e-4)
+
+    def test_no_words_no_vectors(self):
+        assert not words.vectors(np.zeros((2, 5), np.int32), 12, 3).any()
+        assert words.vectors(np.full((2, 1), 5), 12, 3).shape == (12, 3)
+
+    def test_more_features_than_neighbours(self):
+        with pytest.raises(ValueError, match="at most as many features .* neighbours, 8. Received: features=9"):
+            words.vectors(np.zeros((2, 5), np.int32), 12, 9)
+
+
 def test_reviews_as_files(tmp_path):
     for label, name in enumerate(imdb.CLASSES):
         folder = tmp_path / "test" / name

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
+from keras_interp_rnn.datasets import words
 from keras_interp_rnn.reproduce import classification, sources
 
 SMALL = {"units": 5, "embedding": 4, "batch": 8, "epochs": 2, "steps": 2}
@@ -44,10 +45,30 @@ def test_an_unknown_network():
 def test_one_logit_for_two_classes_else_one_for_each(source, outputs):
     data = source(None, made_up=True)
     pixels = data.vocabulary is None
-    model = classification.build(protocol("SR-LSTM", cell_state=pixels), data, 10, 0)
+    model = classification.build(protocol("SR-LSTM", head="last_and_cell" if pixels else "last"), data, 10, 0)
     assert model.output_shape == (None, outputs)
     if pixels:  # the head reads hidden and cell state
         assert model.layers[-1].kernel.shape == (2 * 5, 10)
+
+
+def test_a_head_that_is_not_there():
+    with pytest.raises(ValueError, match=r"A head reads last, last_and_cell, mean. Received: 'first'"):
+        classification.recurrent(protocol("RNN", head="first"), 0)
+
+
+def test_the_mean_over_time_is_that_of_the_words_alone():
+    data = sources.imdb(None, made_up=True)
+    model = classification.build(protocol("SR-LSTM", head="mean"), data, 10, 0)
+    x = data.test[0]
+    np.testing.assert_allclose(model(x), model(np.pad(x, ((0, 0), (0, 9)))), atol=1e-6)
+
+
+def test_embeddings_start_from_word_vectors():
+    data = sources.imdb(None, made_up=True)
+    model = classification.build(protocol("LSTM", vectors=0.5), data, 10, 0)
+    [embedding] = [layer for layer in model.layers if isinstance(layer, keras.layers.Embedding)]
+    wanted = 0.5 * words.vectors(data.train[0], len(data.vocabulary), 4)
+    np.testing.assert_array_equal(embedding.get_weights()[0], wanted)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "SR-LSTM-P"])

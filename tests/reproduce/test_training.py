@@ -50,6 +50,23 @@ class TestShuffled:
         for i in range(4):
             np.testing.assert_array_equal(batches[i][0][:, 0], batches[i][1])
 
+    def test_segments_lie_within_the_ids_of_a_row_and_are_drawn_anew_in_each_pass(self):
+        x = np.zeros((6, 9), int)
+        for row, length in enumerate((9, 9, 7, 4, 2, 1)):
+            x[row, :length] = 10 * (row + 1) + np.arange(length)
+        batches = training.Shuffled(x, np.arange(6), 3, seed=0, count=40, segment=4)
+        starts = {row: set() for row in range(6)}
+        for i in range(40):
+            for found, row in zip(*batches[i], strict=True):
+                ids = found[found > 0]
+                assert len(ids) == min(4, np.count_nonzero(x[row]))
+                np.testing.assert_array_equal(np.diff(ids), 1)
+                starts[row].add(int(ids[0]) % 10)
+        assert starts == {0: set(range(6)), 1: set(range(6)), 2: set(range(4)), 3: {0}, 4: {0}, 5: {0}}
+        later = training.Shuffled(x, np.arange(6), 3, seed=0, start=7, count=5, segment=4)
+        np.testing.assert_array_equal(later[2][0], batches[9][0])
+        assert training.Shuffled(x, np.arange(6), 3, seed=0, segment=99)[0][0].shape == (3, 9)
+
     def test_from_any_start_the_order_is_the_same(self):
         whole = training.Shuffled(self.x, self.y, 3, seed=1, count=8)
         later = training.Shuffled(self.x, self.y, 3, seed=1, start=5, count=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from typing import Any
 
@@ -22,8 +23,55 @@ def table(records: list[dict[str, Any]]) -> str:
         f"{measure}, lower is better, means over seeds and in brackets the lowest and the highest. "
         f"{first['table']['about']}\n\n"
         "| data | network | weights | seeds | test | paper | validation | minutes of training | read |\n"
-        "|---|---|---|---|---|---|---|---|---|\n" + "".join(lines) + "\nRuns:\n\n" + runs(records, _name)
+        "|---|---|---|---|---|---|---|---|---|\n"
+        + "".join(lines)
+        + "".join(_read(record) for record in _readable(records))
+        + "\nRuns:\n\n"
+        + runs(records, _name)
     )
+
+
+def _readable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of the networks that were asked what their centroids stand for, the one that does best on the validation data."""
+    asked = [record for record in records if "reading" in record]
+    return sorted(asked, key=lambda record: record["result"]["validation_error"])[:1]
+
+
+def _read(record: dict[str, Any]) -> str:
+    """Prototypes, phrases and explained texts of a network (tables 6 to 10 of Wang, Lawrence and Niepert)."""
+    found = record["reading"]
+    parts = [
+        f"\nRead off {_name(record)}, on {found['texts']:,} test texts. Its centroids (tables 6 and 7): the class that "
+        "the head gives each, the share of the steps that arrive there, and the words that move it there with the "
+        "highest mean transition probability.\n\n| class | share | words |\n|---|---|---|\n"
+    ]
+    for centroid in found["centroids"]:
+        shown = ", ".join(f"{_plain(word)} ({probability:.2f})" for word, probability in centroid["words"])
+        parts.append(f"| {centroid['class']} | {centroid['share']:.1%} | {shown} |\n")
+    parts.append(
+        "\nPhrases with the highest mean probability of moving to centroids of a class (table 10):\n\n"
+        "| class | words | phrases |\n|---|---|---|\n"
+    )
+    for length, of_class in found["phrases"].items():
+        for label, phrases in sorted(of_class.items()):
+            shown = ", ".join(f"{_plain(phrase)} ({probability:.2f})" for phrase, probability in phrases)
+            parts.append(f"| {label} | {length} | {shown} |\n")
+    parts.append(
+        "\nTexts that it judges rightly, and the words that move it with a probability above one half to the centroid "
+        "of their class that it ends in (tables 8 and 9):\n\n"
+    )
+    for text in found["explained"]:
+        words = [
+            f"**{_plain(word)}**" if probability > 0.5 else _plain(word)
+            for word, probability in zip(text["words"], text["probabilities"], strict=True)
+        ]
+        parts.append(f"- {text['class']}: {' '.join(words)}\n")
+    return "".join(parts)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes as it is."""
+    return re.sub(r"([^\w\s])", r"\\\1", text)
 
 
 def _line(row: str, found: list[dict[str, Any]]) -> str:

@@ -1,0 +1,82 @@
+"""What a trained network with centroids says of itself, for the record: words, phrases, explained texts.
+
+Wang, Lawrence and Niepert, 2022: tables 6 and 7 (prototypes), 8 and 9 (explanations), 10 (phrases).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn import analysis
+from keras_interp_rnn.reproduce.classification import Sequences
+
+TEXTS = 1000
+"""Drawn at random from the test data, as for the paper's table 10."""
+
+
+def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
+    """Prototypes of every centroid, phrases for every class, and an explained text for each of two classes.
+
+    Args:
+        model: of ids, with one state-regularized layer. data: what it was trained and tested on. seed: of the draw.
+
+    Returns:
+        `centroids`: class, share of the steps, and [word, mean probability] of each centroid in use, the commonest
+        first. `phrases`: for each length, the best [phrase, mean probability] of each class. `explained`: predicted
+        class, words, and each one's probability of moving to the centroid of that class.
+    """
+    assert data.vocabulary is not None
+    x, y = data.test
+    rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:TEXTS])
+    x, y = x[rows], y[rows]
+    found = analysis.prototypes(model, x, data.vocabulary, top=6, by="mean", least=5)
+    return {
+        "texts": len(x),
+        "centroids": [
+            {
+                "class": data.classes[found.classes[i]],
+                "share": float(found.share[i]),
+                "words": [[word, probability] for word, probability, _ in found.tokens[i]],
+            }
+            for i in np.argsort(-found.share)
+            if found.share[i] > 0
+        ],
+        "phrases": {
+            str(length): {
+                data.classes[label]: [[phrase, probability] for phrase, probability, _ in best]
+                for label, best in analysis.phrases(model, x, length, data.vocabulary, 5, least=2).items()
+            }
+            for length in (2, 4)
+        },
+        "explained": [explained(model, x[i], data) for i in clear_cases(model, x, y)],
+    }
+
+
+def clear_cases(model: keras.Model, x: NDArray[Any], y: NDArray[Any], shortest: int = 15) -> list[int]:
+    """Of the first and of the last class, the text that is judged rightly and most surely, among the short ones."""
+    logits = np.asarray(model.predict(x, batch_size=256, verbose=0), np.float64)
+    logits = np.concatenate([-logits, logits], axis=1) if logits.shape[1] == 1 else logits
+    lengths = np.count_nonzero(x, axis=1)
+    right = logits.argmax(axis=1) == y
+    found = []
+    for label in (0, logits.shape[1] - 1):
+        among = np.flatnonzero(right & (y == label) & (lengths >= min(shortest, lengths.max())))
+        if len(among):
+            short = among[lengths[among] <= np.quantile(lengths[among], 0.2)]
+            others = np.delete(logits[short], label, axis=1).max(axis=1)
+            found.append(int(short[(logits[short, label] - others).argmax()]))
+    return found
+
+
+def explained(model: keras.Model, ids: NDArray[Any], data: Sequences) -> dict[str, Any]:
+    """A text, and what moved the network (table 8, table 9)."""
+    found = analysis.explain(model, ids, data.vocabulary)
+    return {
+        "class": data.classes[found.prediction],
+        "words": list(found.tokens),
+        "probabilities": [round(float(weight), 4) for weight in found.weights],
+    }

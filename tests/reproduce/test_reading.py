@@ -1,0 +1,80 @@
+"""What the record says of a trained network with centroids."""
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis
+from keras_interp_rnn.reproduce import classification, reading, report, sources
+
+
+@pytest.fixture(scope="module", params=["last", "mean"])
+def trained(request):
+    data = sources.newsgroups(None, made_up=True)
+    protocol = classification.Protocol(
+        "SR-GRU", 6, "mixture", 1.0, units=8, embedding=8, head=request.param, dropout=0.0, batch=8
+    )
+    model = classification.build(protocol, data, 60, 0)
+    x, y = (np.tile(part, (12, 1)[: part.ndim]) for part in data.train)
+    model.fit(x, y, 8, verbose=0)
+    return model, data
+
+
+def test_it_says_what_the_analysis_says(trained):
+    model, data = trained
+    x, _ = data.test
+    found = reading.words(model, data)
+    assert found["texts"] == len(x)
+    shares = [centroid["share"] for centroid in found["centroids"]]
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
+    wanted = analysis.prototypes(model, x, data.vocabulary, top=6, by="mean", least=5)
+    commonest = int(np.argmax(wanted.share))
+    assert found["centroids"][0]["class"] == data.classes[wanted.classes[commonest]]
+    assert [word for word, _ in found["centroids"][0]["words"]] == [word for word, *_ in wanted.tokens[commonest]]
+    of_two = analysis.phrases(model, x, 2, data.vocabulary, 5, least=2)
+    for label, best in of_two.items():
+        said = found["phrases"]["2"][data.classes[label]]
+        assert said == [[phrase, pytest.approx(probability)] for phrase, probability, _ in best]
+
+
+def test_explained_texts_are_judged_rightly(trained):
+    model, data = trained
+    x, y = data.test
+    logits = model.predict(x, verbose=0)
+    chosen = reading.clear_cases(model, x, y)
+    assert [int(y[i]) for i in chosen] == [label for label in (0, 2) if ((logits.argmax(1) == y) & (y == label)).any()]
+    assert (logits[chosen].argmax(axis=1) == y[chosen]).all()
+    for i in chosen:
+        told = reading.explained(model, x[i], data)
+        assert told["class"] == data.classes[y[i]]
+        assert told["words"] == [data.vocabulary[token] for token in x[i] if token]
+        assert all(0 <= probability <= 1 for probability in told["probabilities"])
+
+
+def test_the_report_shows_the_words_and_takes_them_as_they_are():
+    told = {
+        "texts": 3,
+        "centroids": [{"class": "pos", "share": 0.6, "words": [["*great*", 0.9], ["<b>", 0.8]]}],
+        "phrases": {"2": {"pos": [["10 |", 0.7]]}},
+        "explained": [{"class": "pos", "words": ["not", "_bad_"], "probabilities": [0.2, 0.9]}],
+    }
+    of_table = {"place": "here", "measure": "error", "row": "x", "order": 0, "paper": None, "about": ""}
+    result = {"test_error": 0.1, "validation_error": 0.2, "training_seconds": 60, "sequences": 9, "seconds": 60}
+    record = {
+        "experiment": "sr-imdb",
+        "table": of_table,
+        "data": {"name": "imdb"},
+        "model": {"parameters": 3},
+        "protocol": {"seed": 0},
+        "result": result,
+        "environment": {"date": "", "commit": "", "hardware": "", "python": "", "versions": {}},
+    }
+    better = {**record, "reading": told}
+    worse = {**record, "result": {**result, "validation_error": 0.3}, "reading": {**told, "texts": 4}}
+    text = report.results([record, worse, better])
+    assert r"| pos | 60.0% | \*great\* (0.90), \<b\> (0.80) |" in text
+    assert r"| pos | 2 | 10 \| (0.70) |" in text
+    assert r"- pos: not **_bad_**" in text.replace("\\_", "_")
+    assert "on 3 test texts" in text
+    assert "on 4 test texts" not in text
+    assert "Its centroids" not in report.results([record])
