@@ -16,9 +16,7 @@ from pathlib import Path
 import quiet
 
 with quiet.standard_error():
-    import numpy as np
-
-    from keras_interp_rnn import analysis, figures
+    from keras_interp_rnn import figures
     from keras_interp_rnn.reproduce import recommendation, records
 
 
@@ -39,28 +37,15 @@ def main() -> None:
         args.units, args.length, args.batch, args.draws, args.lags = 8, 12, 3, 2, [0, 5]
         args.figure, args.records = f"{folder}/figure.png", f"{folder}/records"
 
-    found: dict[str, list[np.ndarray]] = {}
-    for draw in range(args.draws):
-        inputs = np.random.default_rng(draw).normal(scale=args.scale, size=(args.batch, args.length, args.units))
-        for name in recommendation.ARCHITECTURES:
-            layer = recommendation.recurrent_layer(name, args.units, args.units, seed=draw)
-            values = analysis.jacobian_singular_values(layer, inputs.astype("float32"), args.lags)
-            found.setdefault(name, []).append(values.reshape(len(args.lags), -1))
-            print(f"draw {draw + 1} of {args.draws}: {name}", end="      \r", flush=True)
-    together = {name: np.concatenate(draws, axis=1) for name, draws in found.items()}
-
+    protocol = {name: getattr(args, name) for name in ("units", "length", "batch", "draws", "lags", "scale")}
+    found = recommendation.at_start(protocol, lambda text: print(text, end="      \r", flush=True))
+    record = recommendation.start_record(protocol, found)
     print(" " * 40 + f"\r{'':12}" + "".join(f"{f'k = {lag}':>28}" for lag in args.lags) + "   (median, 10 % to 90 %)")
-    table = {}
-    for name, values in together.items():
-        table[name] = np.percentile(values, [10, 50, 90], axis=1).T.tolist()
-        print(f"{name:12}" + "".join(f"{m:10.2g} ({low:.1e}, {high:.1e})" for low, m, high in table[name]))
+    for name, result in record["result"].items():
+        rows = result["p10_p50_p90"]
+        print(f"{name:12}" + "".join(f"{m:10.2g} ({low:.1e}, {high:.1e})" for low, m, high in rows))
     Path(args.figure).parent.mkdir(parents=True, exist_ok=True)
-    figures.jacobian_histogram(together, args.lags).savefig(args.figure, dpi=150)
-    record = {
-        "experiment": "jacobians_at_start",
-        "protocol": {name: getattr(args, name) for name in ("units", "length", "batch", "draws", "lags", "scale")},
-        "result": {name: {"p10_p50_p90": rows} for name, rows in table.items()},
-    }
+    figures.jacobian_histogram(found, args.lags).savefig(args.figure, dpi=150)
     records.write(Path(args.records) / f"jacobians_at_start-{args.scale:g}.json", record)
     print(f"Figure: {args.figure}")
 

@@ -12,7 +12,6 @@ Reference: Chen, "MinimalRNN", 2017, arXiv:1711.06788, section 3.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -20,49 +19,24 @@ from pathlib import Path
 import quiet
 
 with quiet.standard_error():
-    import keras
     import numpy as np
 
-    from keras_interp_rnn import callbacks, datasets, figures
+    from keras_interp_rnn import datasets, figures
     from keras_interp_rnn.reproduce import recommendation, records
 
-PROTOCOL = ("units", "batch", "epochs", "learning_rate", "longest", "negatives")
 
-
-def run(kind: str, seed: int, data, args: argparse.Namespace) -> dict:
+def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: argparse.Namespace) -> dict:
     path = Path(args.records) / f"recommend-{args.name}-{kind}-{seed}.json"
     if path.exists():
-        return json.loads(path.read_text())
-    train, validation, test = data.leave_one_out(args.longest)
-    model = recommendation.recommender(
-        kind, len(data.names), args.units, data.gaps is not None, seed=seed, negatives=args.negatives
-    )
-    batches = datasets.interactions.TrainingBatches(train, args.batch, seed=seed)
-    model.compile(keras.optimizers.Adam(args.learning_rate, global_clipnorm=1.0))
-    long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, args.longest) > max(args.lags))
-    probe = validation.histories.padded(long_enough[: args.probe])
-    watch = recommendation.Validation(validation, probe, args.lags)
+        return records.read(path)
     logs = Path(args.runs) / args.name / f"{kind}-{seed}"
-    histograms = callbacks.JacobianHistograms(logs, probe, lags=args.lags)
-    print(f"\n{args.name}, {kind}, seed {seed}: {model.count_params():,} weights.")
-    model.fit(batches, epochs=args.epochs, verbose=args.verbose, shuffle=False, callbacks=[watch, histograms])
-    model.set_weights(watch.weights)
-    found = recommendation.metrics(recommendation.ranks(model, test))
-    model.save(logs / "model.keras")
+    record, model = recommendation.trained(kind, args.name, data, protocol, logs, seed, args.verbose)
     if kind == "MinimalRNN":
         cell, blocks = model.get_layer("recurrent").cell, {"item": args.units}
         if data.gaps is not None:
             blocks["time gap"] = args.units // 4
         kernels = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
         figures.latent_weights(*kernels, blocks).savefig(logs / "figure3.png", dpi=150)
-    record = {
-        "experiment": "recommend",
-        "data": {"name": args.name, "items": len(data.names), "interactions": len(data.items)},
-        "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
-        "protocol": {name: getattr(args, name) for name in PROTOCOL},
-        "result": {**found, "validation_map_20": watch.best, "seconds": watch.seconds},
-        "curve": watch.curve,
-    }
     records.write(path, record)
     return record
 
@@ -100,7 +74,11 @@ def main() -> None:
         else:
             parser.error("give a file of interactions, or --synthetic ITEMS")
         args.name = args.name or (Path(args.file).stem if args.file else "synthetic")
-        found = [run(kind, seed, data, args) for kind in args.architectures for seed in args.seeds]
+        protocol = recommendation.Protocol(
+            *(args.units, args.batch, args.epochs, args.learning_rate),
+            *(args.longest, args.negatives, args.probe, tuple(args.lags)),
+        )
+        found = [run(kind, seed, data, protocol, args) for kind in args.architectures for seed in args.seeds]
     except datasets.text.TextError as error:
         print(f"recommend: {error}", file=sys.stderr)
         sys.exit(2)

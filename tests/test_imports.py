@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "reproduce/recommendation.py": {
         "keras",
         "tensorflow",
-        *(f"{OURS}.{n}" for n in ("analysis", "datasets", "layers")),
+        *(f"{OURS}.{n}" for n in ("analysis", "callbacks", "datasets", "layers")),
     },
     "reproduce/context_free.py": {
         "keras",
@@ -49,7 +49,7 @@ MAY_IMPORT = {
     },
     "reproduce/characters.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses", "reproduce.training")),
+        *(f"{OURS}.{n}" for n in ("analysis", "datasets", "layers", "losses", "reproduce.training")),
     },
     "reproduce/classification.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "reproduce.training"))},
     "reproduce/reading.py": {"keras", f"{OURS}.analysis", f"{OURS}.reproduce.classification"},

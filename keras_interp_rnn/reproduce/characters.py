@@ -7,6 +7,7 @@ epoch, and the weights that did best there are judged on the test text. A killed
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,24 @@ from typing import Any
 import keras
 from numpy.typing import NDArray
 
-from keras_interp_rnn import layers, losses
+from keras_interp_rnn import analysis, layers, losses
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.reproduce import training
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 
-RATES = {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35}
+ABLATIONS = ("ISAN without biases", "linear", "linear, nonlinear readout")
+"""An ISAN whose biases stay zero; a linear network without switching, under a linear readout or under one with a
+rectified layer of four times as many units."""
+
+COUNTED = ("unigrams", "bigrams", "naive Bayes")
+"""Models that are counted, not trained."""
+
+RATES = {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35} | {
+    "ISAN without biases": 0.35,
+    "linear": 0.5,
+    "linear, nonlinear readout": 0.5,
+}
 """Adam's highest learning rate times the number of units. Adam moves every entry of a matrix by about its rate, and so
 the norm of an n x n matrix by up to n times as much."""
 
@@ -32,13 +44,14 @@ class Text:
     Attributes:
         parts: symbols of train, validation and test, below `outputs`.
         outputs: symbols that are predicted. read: (outputs,), as what id each is read, None for as it is.
-        info: what the record says of the text.
+        info: what the record says of the text. of_symbol: characters in a symbol.
     """
 
     parts: Mapping[str, NDArray[Any]]
     outputs: int
     read: NDArray[Any] | None
     info: Mapping[str, Any]
+    of_symbol: int = 1
 
     @property
     def inputs(self) -> int:
@@ -75,18 +88,29 @@ class Protocol:
 def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) -> int:
     """Weights of a network of n units that reads K symbols, with its readout to L outputs, L (n + 1).
 
-    ISAN: K n (n + 1) + n. The others, of g gates (1, 1, 3, 4): g (n² + K n + n), and 3 n more for the GRU.
+    ISAN: K n (n + 1) + n. The others, of g gates (1, 1, 3, 4): g (n² + K n + n), and 3 n more for the GRU. A nonlinear
+    readout: 4 n (n + 1) + L (4 n + 1).
     """
     readout = outputs * (units + 1)
-    if network == "ISAN":
+    if network.startswith("ISAN"):
         return inputs * units * (units + 1) + units + readout
-    gates, biases = {"RNN": (1, 1), "IRNN": (1, 1), "GRU": (3, 2), "LSTM": (4, 1)}[network]
+    if network == "linear, nonlinear readout":
+        readout = 4 * units * (units + 1) + outputs * (4 * units + 1)
+    gates, biases = {"GRU": (3, 2), "LSTM": (4, 1)}.get(network, (1, 1))
     return gates * units * (units + inputs + biases) + readout
 
 
 def units_within(network: str, most: float, inputs: int = 27, outputs: int = 27) -> int:
     """The largest number of units whose weights stay within `most`."""
     return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= most)
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Zero(keras.constraints.Constraint):
+    """Keeps a weight at zero."""
+
+    def __call__(self, w: Any) -> Any:
+        return keras.ops.zeros_like(w)
 
 
 def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Model:
@@ -96,17 +120,23 @@ def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Mod
     and Hinton, 2015).
     """
     flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
-    scale = protocol.scale or (0.9 if network == "ISAN" else 1.0)
+    scale = protocol.scale or (0.9 if network.startswith(("ISAN", "linear")) else 1.0)
     flags["recurrent_initializer"] = (
         keras.initializers.Identity(scale) if network == "IRNN" else keras.initializers.Orthogonal(scale)
     )
     if network == "ISAN":
         recurrent = [layers.ISAN(units, text.inputs, **flags)]
+    elif network == "ISAN without biases":
+        recurrent = [layers.ISAN(units, text.inputs, bias_initializer="zeros", bias_constraint=Zero(), **flags)]
     else:
         kind = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
         one_hot = keras.layers.Embedding(text.inputs, text.inputs, embeddings_initializer="identity", trainable=False)
         if network == "IRNN":
             recurrent = [one_hot, keras.layers.SimpleRNN(units, "relu", **flags)]
+        elif network.startswith("linear"):
+            recurrent = [one_hot, keras.layers.SimpleRNN(units, "linear", **flags)]
+            if network != "linear":
+                recurrent.append(keras.layers.Dense(4 * units, "relu"))
         else:
             recurrent = [one_hot, kind[network](units, **flags)]
     inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
@@ -169,18 +199,46 @@ def run(
         verbose,
     )
     best = keras.models.load_model(done.best)
-    bits = best.evaluate(windows("test"), verbose=0)
+    bits = best.evaluate(windows("test"), verbose=0) / text.of_symbol
     record = {
         "data": dict(text.info),
         "model": {"layer": network, "units": units, "parameters": weights, "size": size},
         "protocol": {**dataclasses.asdict(protocol), "seed": seed, "minutes": minutes},
         "result": {
             "test_bits": bits,
-            "validation_bits": min(entry["val_loss"] for entry in done.history),
+            "validation_bits": min(entry["val_loss"] for entry in done.history) / text.of_symbol,
             "seconds": done.history[-1]["seconds"],
             "training_seconds": training.training_seconds(done.history),
-            "characters": protocol.epochs * protocol.steps * protocol.batch * protocol.length,
+            "characters": protocol.epochs * protocol.steps * protocol.batch * protocol.length * text.of_symbol,
         },
         "curve": done.history,
     }
     return record, done.best
+
+
+def count(model: str, text: Text) -> dict[str, Any]:
+    """The record of one of `COUNTED`, counted on the training text.
+
+    The window of naive Bayes, 1 to 6 characters, is chosen on the validation text.
+    """
+    started = time.monotonic()
+    train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
+    if model == "naive Bayes":
+        made: list[Any] = [analysis.NaiveBayes(train, window, text.outputs) for window in range(1, 7)]
+    else:
+        made = [analysis.BackoffModel(train, 1 + COUNTED.index(model), text.outputs)]
+    validation_bits, best = min(((found.bits(validation), i) for i, found in enumerate(made)))
+    seconds = time.monotonic() - started
+    return {
+        "data": dict(text.info),
+        "model": {"layer": model, "parameters": 0, "size": ""},
+        "protocol": {"seed": 0},
+        "result": {
+            "test_bits": made[best].bits(test) / text.of_symbol,
+            "validation_bits": validation_bits / text.of_symbol,
+            "seconds": seconds,
+            "training_seconds": seconds,
+            "characters": len(train) * text.of_symbol,
+        },
+        "curve": [],
+    }

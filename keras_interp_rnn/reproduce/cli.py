@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn.datasets.text import TextError
-from keras_interp_rnn.reproduce import records, report
-from keras_interp_rnn.reproduce.tables import TABLES, Asked, Characters, Language, Table
+from keras_interp_rnn.reproduce import characters, records, report
+from keras_interp_rnn.reproduce.tables import TABLES, Asked, Characters, Classes, Table
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,8 +104,8 @@ def search(args: argparse.Namespace) -> None:
     [name] = _tables(args.what)
     table = TABLES[name]
     settings = _settings(name, args.row)
-    if isinstance(table.experiment, Language):
-        raise ValueError(f"Texts and classes are tuned. Received: {name}, a formal language. Choose another table.")
+    if not isinstance(table.experiment, Characters | Classes) or settings["network"] in characters.COUNTED:
+        raise ValueError(f"Networks on texts and classes are tuned. Received: {name}, {args.row}. Choose another.")
     try:
         from keras_interp_rnn import tuning
     except ImportError as error:
@@ -229,6 +229,10 @@ def _figure(record: dict[str, Any], table: Table) -> str:
     result = record["result"]
     if "errors" in result:
         return ", ".join(f"{test} {wrong:.1%}" for test, wrong in result["errors"].items())
+    if "map_20" in result:
+        return f"MAP@20 {result['map_20']:.4f}"
+    if "MinimalRNN" in result:
+        return ", ".join(f"{network} {found['p10_p50_p90'][-1][1]:.1e}" for network, found in result.items())
     if "test_bits" in result:
         return f"{result['test_bits']:.3f} {table.measure}"
     return f"{result['test_error']:.1%} {table.measure}"

@@ -7,8 +7,10 @@ catalogue, in chunks. The backend is TensorFlow.
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -17,7 +19,7 @@ import tensorflow as tf
 from keras import ops
 from numpy.typing import NDArray
 
-from keras_interp_rnn import analysis, layers
+from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
 
@@ -171,6 +173,102 @@ class Validation(keras.callbacks.Callback):
             logs.update({f"val_{name}": value for name, value in found.items()})
         if found[f"map_{TOP}"] > self.best:
             self.best, self.weights = found[f"map_{TOP}"], self.model.get_weights()
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """How a recommender is trained.
+
+    Args:
+        units: of the layer and of an item's embedding. batch: histories. epochs: of training. learning_rate: Adam's.
+        longest: interactions kept of a user. negatives: items drawn for a batch. probe: histories whose Jacobians are
+            taken after each epoch, at these lags.
+    """
+
+    units: int = 64
+    batch: int = 128
+    epochs: int = 20
+    learning_rate: float = 3e-3
+    longest: int = 500
+    negatives: int = 512
+    probe: int = 16
+    lags: tuple[int, ...] = (0, 10, 25)
+
+
+def trained(
+    kind: str,
+    name: str,
+    data: interactions.Interactions,
+    protocol: Protocol,
+    folder: Path,
+    seed: int = 0,
+    verbose: int = 1,
+) -> tuple[dict[str, Any], Recommender]:
+    """Trains a recommender, and judges its best epoch by validation MAP on each user's last item.
+
+    Args:
+        kind: one of `ARCHITECTURES`. name: of the data. folder: the model and TensorBoard's logs go there.
+        seed: of weights and orders. verbose: as in `fit`.
+
+    Returns:
+        The record, and the model.
+    """
+    train, validation, test = data.leave_one_out(protocol.longest)
+    model = recommender(kind, len(data.names), protocol.units, data.gaps is not None, seed, protocol.negatives)
+    model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0))
+    long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, protocol.longest) > max(protocol.lags))
+    probe = validation.histories.padded(long_enough[: protocol.probe])
+    watch = Validation(validation, probe, protocol.lags)
+    histograms = callbacks.JacobianHistograms(folder, probe, lags=protocol.lags)
+    print(f"\n{name}, {kind}, seed {seed}: {model.count_params():,} weights.")
+    batches = interactions.TrainingBatches(train, protocol.batch, seed=seed)
+    model.fit(batches, epochs=protocol.epochs, verbose=verbose, shuffle=False, callbacks=[watch, histograms])
+    model.set_weights(watch.weights)
+    found = metrics(ranks(model, test))
+    model.save(folder / "model.keras")
+    record = {
+        "experiment": "recommend",
+        "data": {"name": name, "items": len(data.names), "interactions": len(data.items)},
+        "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
+        "protocol": dataclasses.asdict(protocol),
+        "result": {**found, "validation_map_20": watch.best, "seconds": watch.seconds},
+        "curve": watch.curve,
+    }
+    return record, model
+
+
+def at_start(
+    protocol: Mapping[str, Any], say: Callable[[str], None] = lambda text: None
+) -> dict[str, NDArray[np.float64]]:
+    """Singular values of the Jacobians of untrained networks, all matrices orthogonal, inputs normal (figure 4).
+
+    Args:
+        protocol: units, length, batch, draws, lags, scale: `draws` of all weights and of `batch` sequences of `length`
+            steps whose entries have the standard deviation `scale`. say: told what is done.
+
+    Returns:
+        {architecture: (lags, values)}.
+    """
+    units, lags = protocol["units"], protocol["lags"]
+    found: dict[str, list[NDArray[np.float64]]] = {kind: [] for kind in ARCHITECTURES}
+    for draw in range(protocol["draws"]):
+        shape = (protocol["batch"], protocol["length"], units)
+        inputs = np.random.default_rng(draw).normal(scale=protocol["scale"], size=shape).astype("float32")
+        for kind, values in found.items():
+            say(f"draw {draw + 1} of {protocol['draws']}: {kind}")
+            layer = recurrent_layer(kind, units, units, seed=draw)
+            values.append(analysis.jacobian_singular_values(layer, inputs, lags).reshape(len(lags), -1))
+    return {kind: np.concatenate(values, axis=1) for kind, values in found.items()}
+
+
+def start_record(protocol: Mapping[str, Any], found: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """What `at_start` found: 10 %, 50 % and 90 % of the values at each lag."""
+    result = {kind: np.percentile(values, [10, 50, 90], axis=1).T.tolist() for kind, values in found.items()}
+    return {
+        "experiment": "jacobians_at_start",
+        "protocol": dict(protocol),
+        "result": {kind: {"p10_p50_p90": rows} for kind, rows in result.items()},
+    }
 
 
 def ranks(model: Recommender, examples: interactions.Examples, batch_size: int = 256) -> NDArray[np.int64]:

@@ -25,6 +25,13 @@ def text8(data: Path | None, made_up: bool = False) -> Text:
     return Text(found, symbols, None, {**datasets.text8.info(source=data), "name": name})
 
 
+def pairs(data: Path | None, made_up: bool = False) -> Text:
+    """The same text, two characters a symbol: 27² = 729 symbols (Foerster et al., 2017, section 5.1)."""
+    of_one = text8(data, made_up)
+    found = {part: datasets.text.pairs(symbols) for part, symbols in of_one.parts.items()}
+    return Text(found, of_one.outputs**2, None, of_one.info, of_symbol=2)
+
+
 def lm1b(data: Path | None, made_up: bool = False) -> Text:
     """One Billion Word text as bytes: the 70 commonest are told apart when read, all 256 when predicted."""
     names = ("train", "validation", "test")

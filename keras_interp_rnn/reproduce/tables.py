@@ -41,7 +41,7 @@ class Table:
     """A table or figure of a paper.
 
     Attributes:
-        place: in which paper, where. measure: what its figures are; lower is better.
+        place: in which paper, where. measure: what its figures are.
         data: what `--data` is given, and what is downloaded without it.
         rows: name -> settings of the protocol. paper: name -> the paper's figure, where it has one.
         about: what differs from the paper, for the report.
@@ -55,7 +55,7 @@ class Table:
     rows: Mapping[str, Mapping[str, Any]]
     paper: Mapping[str, Any]
     about: str
-    experiment: Characters | Classes | Language
+    experiment: Characters | Classes | Language | Recommendation | Start
     minutes: float | None = None
     records: str | None = None
 
@@ -84,7 +84,9 @@ class Characters:
         return network, size, self.source(asked.data, asked.smoke), protocol
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
-        """Trains a row; its record."""
+        """Trains a row, or counts; its record."""
+        if settings["network"] in characters.COUNTED:
+            return characters.count(settings["network"], self.source(asked.data, asked.smoke))
         setting = self.setting(settings, asked)
         record, _ = characters.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
         return record
@@ -153,8 +155,48 @@ class Language:
         return record
 
 
+@dataclasses.dataclass(frozen=True)
+class Recommendation:
+    """Networks that say which item a user meets next. A run that is killed begins anew; it takes minutes."""
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        # Not with the others: it asks for TensorFlow, whatever Keras's backend.
+        from keras_interp_rnn.reproduce import recommendation
+
+        protocol = recommendation.Protocol()
+        if asked.smoke:
+            data, name = datasets.interactions.generate(50, 64, length=30), "smoke"
+            protocol = recommendation.Protocol(units=8, batch=32, epochs=2, negatives=16, probe=4, lags=(0, 5))
+        elif asked.data is None:
+            raise datasets.text.TextError("There is nothing to download: give a file of interactions by --data.")
+        else:
+            data, name = datasets.interactions.read(asked.data), asked.data.name.split(".")[0]
+        asked.folder.mkdir(parents=True, exist_ok=True)
+        record, _ = recommendation.trained(
+            settings["network"], name, data, protocol, asked.folder, asked.seed, asked.verbose
+        )
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """Jacobians before any training."""
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Draws networks and takes the singular values; the record."""
+        from keras_interp_rnn.reproduce import recommendation
+
+        protocol = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10, 25], **settings}
+        if asked.smoke:
+            protocol = {**protocol, "units": 6, "length": 12, "batch": 2, "draws": 1, "lags": [0, 5]}
+        return recommendation.start_record(protocol, recommendation.at_start(protocol))
+
+
 BASELINE = {"batch": 64, "clip": 1.0, "validation": 64, "warm_up": 100}
 """Of the networks that are so much slower than the ISAN that they see little text: smaller batches, more steps."""
+
+_TEXT = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
 
 _TEXT8 = {
     f"{network}-{size}": {"network": network, "size": size, **(BASELINE if network != "ISAN" else {"validation": 16})}
@@ -229,12 +271,53 @@ TABLES: dict[str, Table] = {
     "isan-text8": Table(
         "Foerster et al. 2017, table 1",
         "bits per character",
-        "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded",
+        _TEXT,
         _TEXT8,
         {f"{network}-{size}": bits for network, row in PAPER_TABLE_1.items() for size, bits in row.items()},
         "Every network is trained for as many minutes on the same machine, not to its end as in the paper, so fast "
         "ones read more. Figures on a text other than text8 can be set beside the paper's, not against them.",
         Characters(sources.text8),
+        30,
+    ),
+    "isan-ablations": Table(
+        "Foerster et al. 2017, section 3.1: what makes an ISAN work",
+        "bits per character",
+        _TEXT,
+        {
+            **{name: {"network": name} for name in characters.COUNTED},
+            **_alike(
+                {name: {"network": name} for name in (*characters.ABLATIONS, "ISAN")},
+                size="4.5e5",
+                batch=64,
+                length=50,
+                clip=1.0,
+                epochs=6,
+                validation=64,
+            ),
+        },
+        {"naive Bayes": 3.3, "linear": 3.1, "linear, nonlinear readout": 2.15, "ISAN": 1.58},
+        "About as many weights and as many characters for every network that is trained; the paper's were trained "
+        "to their end, its ISAN has 1.28 million weights. Without biases an ISAN predicts no better than unigrams, "
+        "says the paper's version 1.",
+        Characters(sources.text8),
+    ),
+    "isan-pairs": Table(
+        "Foerster et al. 2017, section 5.1: pairs of characters as symbols",
+        "bits per character",
+        _TEXT,
+        _alike(
+            {
+                "ISAN": {"network": "ISAN", "validation": 16},
+                "GRU": {"network": "GRU", **BASELINE},
+                "LSTM": {"network": "LSTM", **BASELINE},
+            },
+            size="1.28e6",
+            length=50,
+        ),
+        {},
+        "729 symbols, two characters at a step; 1.28 million weights give the ISAN 41 units. The paper has no figure "
+        "for networks trained so.",
+        Characters(sources.pairs),
         30,
     ),
     "isan-lm1b": Table(
@@ -253,6 +336,26 @@ TABLES: dict[str, Table] = {
         "size overfit at once. The paper's networks have 41 and 44 million weights.",
         Characters(sources.lm1b),
         30,
+    ),
+    "minimal-rnn-recommendation": Table(
+        "Chen 2017, section 3, figures 2 and 5",
+        "MAP@20",
+        "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`",
+        {network: {"network": network} for network in ("vanilla", "GRU", "CFN", "MinimalRNN")},
+        {},
+        "As the section on recommendation.",
+        Recommendation(),
+        records="recommend",
+    ),
+    "minimal-rnn-start": Table(
+        "Chen 2017, figure 4",
+        "singular values",
+        "none",
+        {f"inputs of standard deviation {scale:g}": {"scale": scale} for scale in (1.0, 0.3)},
+        {},
+        "As the section on Jacobians at the initial point.",
+        Start(),
+        records="jacobians_at_start",
     ),
     "sr-parentheses": Table(
         "Wang, Lawrence and Niepert 2022, tables 1 and 2",

@@ -12,6 +12,7 @@ from keras_interp_rnn.reproduce.tables import TABLES
 
 ROWS = {
     "isan-text8": ["ISAN-8e4", "IRNN-8e4"],
+    "isan-ablations": ["naive Bayes", "ISAN without biases", "linear, nonlinear readout"],
     "sr-parentheses": ["small-LSTM"],
     "sr-palindromes": ["small-SR-LSTM"],
     "sr-imdb": ["LSTM-P", "SR-LSTM-P (k = 10, eq. 19)"],

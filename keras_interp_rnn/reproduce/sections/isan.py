@@ -44,16 +44,6 @@ figures, in italics.
 
 """
 
-ABLATIONS = """
-## What makes an ISAN work (Foerster et al. 2017, section 3.1)
-
-`examples/isan_ablations.py`: test bits per character of networks trained for as many steps on the same text. The
-paper's figures are for fully trained networks on text8.
-
-| text | network | units | weights | steps | test bits | paper, text8 |
-|---|---|---|---|---|---|---|
-"""
-
 COUNTING = """
 ## Counting, reverse-engineered (Foerster et al. 2017, section 4)
 
@@ -79,14 +69,6 @@ an input, the share of its variance that the forecast leaves; a linear network c
 | data | network | weights | steps | bits per character | variance left |
 |---|---|---|---|---|---|
 """
-
-PAPER_ABLATIONS = {
-    "naive Bayes": "3.3",
-    "linear, linear readout": "3.1",
-    "linear, nonlinear readout": "2.15",
-    "ISAN without biases": "about unigrams (version 1)",
-    "ISAN": "1.58 (216 units)",
-}
 
 
 def text8(records: list[dict[str, Any]]) -> str:
@@ -242,22 +224,6 @@ def ngrams(records: list[dict[str, Any]]) -> str:
         )
         parts.append(runs([record], lambda record: record["data"]["name"]))
     return "".join(parts)
-
-
-def ablations(records: list[dict[str, Any]]) -> str:
-    """What is left without biases, switching, or both."""
-    lines = []
-    for text in sorted({record["data"]["name"] for record in records}):
-        group = [record for record in records if record["data"]["name"] == text]
-        for name, bits in group[0]["result"]["counted"].items():
-            lines.append(f"| {text} | {name} | | | | {bits:.3f} | {PAPER_ABLATIONS.get(name, '')} |\n")
-        for record in sorted(group, key=lambda record: -record["result"]["test_bits"]):
-            name, how = record["model"]["layer"], record["protocol"]
-            lines.append(
-                f"| {text} | {name} | {how['units']} | {record['model']['parameters']:,} | {how['steps']:,} "
-                f"| {record['result']['test_bits']:.3f} | {PAPER_ABLATIONS.get(name, '')} |\n"
-            )
-    return ABLATIONS + "".join(lines) + "\nRuns:\n\n" + runs(records[:1], lambda record: record["data"]["name"])
 
 
 def counting(records: list[dict[str, Any]]) -> str:
