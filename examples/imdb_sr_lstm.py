@@ -3,7 +3,7 @@
 Trains an SR-LSTM-P, an LSTM with peepholes whose hidden state moves among k centroids, to tell positive from negative
 reviews. Prints its test error, the words that each centroid stands for (table 6 of the paper), phrases (table 10) and,
 word by word, why it judged one negative and one positive review as it did (table 9). TensorBoard shows the transition
-probabilities through training.
+probabilities through training. `python -m keras_interp_rnn reproduce sr-imdb` compares eight networks, trained longer.
 
     python examples/imdb_sr_lstm.py aclImdb         # the unpacked archive; about six minutes on two cores
     python examples/imdb_sr_lstm.py --smoke
@@ -14,7 +14,6 @@ Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Netwo
 import argparse
 import sys
 import tempfile
-from pathlib import Path
 
 import quiet
 
@@ -23,7 +22,6 @@ with quiet.standard_error():
     import numpy as np
 
     from keras_interp_rnn import analysis, callbacks, datasets, figures, layers
-    from keras_interp_rnn.reproduce import records
 
 
 def reviews(args: argparse.Namespace):
@@ -82,14 +80,13 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", default="runs/imdb", help="model, TensorBoard logs and figures")
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
     parser.add_argument("--verbose", type=int, default=1, help="as in fit")
     parser.add_argument("--smoke", action="store_true", help="a few made-up words, in a scratch folder")
     args = parser.parse_args()
     if args.smoke:
         folder = tempfile.mkdtemp(prefix="imdb_sr_lstm-")
         args.longest, args.units, args.embedding, args.centroids, args.epochs = 16, 8, 8, 4, 2
-        args.runs, args.records = f"{folder}/runs", f"{folder}/records"
+        args.runs = f"{folder}/runs"
     elif not args.folder:
         parser.error("give the folder aclImdb, or --smoke")
     try:
@@ -132,13 +129,6 @@ def main() -> None:
     titles = [f"predicted probability of a positive review: {e.output[0]:.3f}" for e in explained]
     figure = figures.token_map([e.tokens for e in explained], [e.weights for e in explained], titles)
     figure.savefig(f"{args.runs}/table9.png", dpi=150)
-    record = {
-        "experiment": "imdb",
-        "model": {"layer": "SRPeepholeLSTM", "parameters": model.count_params()},
-        "protocol": {k: v for k, v in vars(args).items() if k not in ("folder", "runs", "records", "verbose", "smoke")},
-        "result": {"test_error": error, "centroids_used": int((found.share > 0).sum())},
-    }
-    records.write(Path(args.records) / f"imdb-{args.transition}-{args.centroids}-{args.seed}.json", record)
     print(f"\nFigure: {args.runs}/table9.png. TensorBoard: tensorboard --logdir {args.runs}")
 
 

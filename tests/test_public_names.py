@@ -96,6 +96,7 @@ PUBLIC = {
         "latent_weights",
         "metric_progress",
         "ngram_agreement",
+        "pixel_maps",
         "prediction_stack",
         "state_paths",
         "state_spectra",

@@ -21,7 +21,14 @@ from keras_interp_rnn.figures.minimal_rnn import (
     latent_weights,
     metric_progress,
 )
-from keras_interp_rnn.figures.state_regularized import feature_map, state_paths, temperatures, token_map, transition_map
+from keras_interp_rnn.figures.state_regularized import (
+    feature_map,
+    pixel_maps,
+    state_paths,
+    temperatures,
+    token_map,
+    transition_map,
+)
 
 __all__ = [
     "Progress",
@@ -35,6 +42,7 @@ __all__ = [
     "latent_weights",
     "metric_progress",
     "ngram_agreement",
+    "pixel_maps",
     "prediction_stack",
     "state_paths",
     "state_spectra",

@@ -1,4 +1,4 @@
-"""Figures 3, 5 and 9 and table 9 of Wang, Lawrence and Niepert, 2022, "State-Regularized Recurrent Neural Networks"."""
+"""Figures 3, 5 and 7 to 9 and table 9 of "State-Regularized Recurrent Neural Networks" (Wang and others, 2022)."""
 
 from __future__ import annotations
 
@@ -119,6 +119,36 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     if len(tokens) <= 80:
         axes[-1].set_xticks(range(len(tokens)), tokens, fontsize=8, rotation=90 if max(map(len, tokens)) > 2 else 0)
     axes[-1].set_xlabel("token read")
+    return figure
+
+
+def pixel_maps(values: ArrayLike, rows: Sequence[str], columns: Sequence[str], label: str = "probability") -> Figure:
+    """Figures 7 and 8: a grid of images whose pixels are numbers in [0, 1], transition probabilities for one.
+
+    Args:
+        values: (rows, columns, height, width).
+        rows, columns: their names. label: what the numbers are.
+
+    Raises:
+        ValueError: if names and images do not pair up.
+    """
+    array = np.asarray(values, float)
+    if array.ndim != 4 or array.shape[:2] != (len(rows), len(columns)):
+        raise ValueError(
+            f"There must be an image in each of {len(rows)} rows and {len(columns)} columns. Received: {array.shape}."
+        )
+    figure = Figure(figsize=(0.72 * len(columns) + 1.8, 0.72 * len(rows) + 0.6), layout="constrained")
+    axes = figure.subplots(len(rows), len(columns), squeeze=False)
+    for y, row in enumerate(rows):
+        for x, column in enumerate(columns):
+            axis = axes[y, x]
+            image = axis.imshow(array[y, x], cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+            axis.set(xticks=[], yticks=[])
+            if y == 0:
+                axis.set_title(column, fontsize=9)
+            if x == 0:
+                axis.set_ylabel(row, fontsize=9, rotation=0, ha="right", va="center")
+    figure.colorbar(image, ax=axes, label=label, shrink=min(1.0, 3 / len(rows)))
     return figure
 
 

@@ -37,7 +37,6 @@ SECTIONS = {
     "compare_extraction": state_regularized.compare,
     "balanced_parentheses": state_regularized.parentheses,
     "palindromes": state_regularized.palindromes,
-    "imdb": state_regularized.imdb,
     "sr-imdb": tables.table,
     "sr-mnist": tables.table,
     "sr-newsgroups": tables.table,

@@ -229,6 +229,7 @@ _PIXELS = {
     "SR-LSTM-P (k = 100, eq. 19)": _sr("SR-LSTM-P", 100, "gumbel"),
     "SR-LSTM-P (k = 100, eq. 20)": _sr("SR-LSTM-P", 100),
     "SR-LSTM-P (k = 50)": _sr("SR-LSTM-P", 50),
+    "SR-LSTM-P (k = 10)": _sr("SR-LSTM-P", 10),
     "SR-RNN (k = 100)": {**_sr("SR-RNN", 100), "head": "last"},
     "SR-GRU (k = 100)": {**_sr("SR-GRU", 100), "head": "last"},
 }

@@ -82,6 +82,20 @@ def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
         figures.state_paths(states, "(()")
 
 
+def test_pixel_maps_are_a_grid_of_named_images():
+    values = np.random.default_rng(0).random((2, 3, 5, 4))
+    figure = figures.pixel_maps(values, ["0", "1"], ["a", "b", "c"], "share")
+    *images, bar = figure.axes
+    for axis, wanted in zip(images, values.reshape(6, 5, 4), strict=True):
+        np.testing.assert_array_equal(axis.images[0].get_array(), wanted)
+        assert axis.images[0].get_clim() == (0, 1)
+    assert [axis.get_title() for axis in images] == ["a", "b", "c", "", "", ""]
+    assert [axis.get_ylabel() for axis in images] == ["0", "", "", "1", "", ""]
+    assert bar.get_ylabel() == "share"
+    with pytest.raises(ValueError, match=r"in each of 2 rows and 2 columns. Received: \(2, 3, 5, 4\)"):
+        figures.pixel_maps(values, ["0", "1"], ["a", "b"])
+
+
 def test_the_feature_map_has_a_colour_for_each_label():
     points = np.random.default_rng(0).normal(size=(5, 2))
     [axis] = figures.feature_map(points, ["a", "b", "a", "a", "b"]).axes

@@ -126,16 +126,6 @@ they do.
 
 """
 
-IMDB = """
-## IMDB reviews (Wang, Lawrence and Niepert 2022, table 4)
-
-`examples/imdb_sr_lstm.py`: a quick run of a small network, error on the 25,000 test reviews. The paper's SR-LSTM-P with
-k = 10 has 9.2 % (mixture), 11.1 % (soft_argmax) and 11.0 % (gumbel).
-
-| transition | k | units | epochs | seed | test error | centroids used |
-|---|---|---|---|---|---|---|
-"""
-
 
 def tomita(records: list[dict[str, Any]]) -> str:
     """Section 5.1 and figure 4."""
@@ -193,18 +183,6 @@ def parentheses(records: list[dict[str, Any]]) -> str:
 def palindromes(records: list[dict[str, Any]]) -> str:
     """Table 3."""
     return PALINDROMES + _errors(records, {"large": PAPER_PALINDROMES}, {})
-
-
-def imdb(records: list[dict[str, Any]]) -> str:
-    """Table 4, as far as it was run."""
-    lines = []
-    for record in records:
-        how, result = record["protocol"], record["result"]
-        lines.append(
-            f"| {how['transition']} | {how['centroids']} | {how['units']} | {how['epochs']} | {how['seed']} "
-            f"| {result['test_error']:.1%} | {result['centroids_used']} |\n"
-        )
-    return IMDB + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["protocol"]["transition"])
 
 
 def _errors(
