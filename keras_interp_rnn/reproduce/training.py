@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from keras_interp_rnn import callbacks
 from keras_interp_rnn.reproduce import records
 
-WARM, TIMED = 4, 12
-"""Steps before the clock, and on it, where minutes are counted out as steps."""
+WARM, TIMED, MOST, LONG_ENOUGH = 4, 12, 60, 20.0
+"""Where minutes are counted out as steps: steps before the clock, the fewest and the most on it, and how many seconds
+of them are enough."""
 
 
 def schedule(
@@ -39,7 +40,7 @@ def steps_within(
 ) -> int:
     """Steps of an epoch so that all epochs take so many minutes, without validation.
 
-    They are counted out once, after a dozen steps have been timed, and written into the folder with the settings: a
+    They are counted out once, after some dozen steps have been timed, and written into the folder with the settings: a
     run that goes on keeps its plan.
 
     Args:
@@ -58,11 +59,13 @@ def steps_within(
                 f"{kept['settings']}. Give another folder for the runs."
             )
         return int(kept["steps"])
-    seconds = []
-    for i in range(WARM + TIMED):
+    seconds: list[float] = []
+    for i in range(WARM + MOST):
         started = time.monotonic()
         step(i)
         seconds.append(time.monotonic() - started)
+        if len(seconds) >= WARM + TIMED and sum(seconds[WARM:]) >= LONG_ENOUGH:
+            break
     steps = max(1, round(60 * minutes / float(np.median(seconds[WARM:])) / epochs))
     records.write_json(path, {"settings": wanted, "steps": steps})
     return steps
