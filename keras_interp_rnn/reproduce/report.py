@@ -39,6 +39,8 @@ SECTIONS = {
     "palindromes": state_regularized.palindromes,
     "sr-imdb": tables.table,
     "sr-mnist": tables.table,
+    "sr-mnist-quarter": tables.table,
+    "mnist_centroids": state_regularized.digits,
     "sr-newsgroups": tables.table,
 }
 """Experiment of the records -> what is written of them, in the order of the report."""

@@ -28,6 +28,10 @@ the time goes into the embeddings and the sampled softmax, which all networks sh
 step takes half of the GRU's time (benchmarks/README.md), trains in some four fifths of its time, not in the paper's
 two thirds. A vanilla RNN does not fail here as in the paper, but stays behind.
 
+Validation MAP@20 by steps and by hours on sasrec-Video (first seed), figure 2 of the paper:
+
+![validation MAP@20 through training](figures/recommendation_progress.png)
+
 Singular values through training, figure 5 of the paper, on sasrec-Video (first seed). What the paper says of the GRU is
 seen here: the largest grow beyond 1 in some directions. What it says of the MinimalRNN is not: its largest singular
 values stay near 1, but at k = 10 its median vanishes within a thousand steps.

@@ -127,6 +127,23 @@ they do.
 """
 
 
+DIGITS = """
+## What centroids stand for, in pixels (Wang, Lawrence and Niepert 2022, figures 7, 8 and 9)
+
+`examples/mnist_centroids.py`, on a network of the table on MNIST: the mean probability of moving to each centroid at
+every pixel, for each digit, the commonest centroids first with their shares of all steps; the same for single digits
+that it reads rightly; and digits in the plane, by t-SNE of their mean transition probabilities. "By transitions": how
+many a logistic regression tells rightly by those probabilities alone, in which the order of the steps is lost.
+
+![mean transition probabilities for each digit](figures/mnist-7.png)
+![transition probabilities of single digits](figures/mnist-8.png)
+![digits by their mean transition probabilities](figures/mnist-9.png)
+
+| run | pixels | centroids | in use | digits | read rightly | by transitions |
+|---|---|---|---|---|---|---|
+"""
+
+
 def tomita(records: list[dict[str, Any]]) -> str:
     """Section 5.1 and figure 4."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -183,6 +200,19 @@ def parentheses(records: list[dict[str, Any]]) -> str:
 def palindromes(records: list[dict[str, Any]]) -> str:
     """Table 3."""
     return PALINDROMES + _errors(records, {"large": PAPER_PALINDROMES}, {})
+
+
+def digits(records: list[dict[str, Any]]) -> str:
+    """Figures 7, 8 and 9."""
+    lines = []
+    for record in records:
+        result, data = record["result"], record["data"]
+        lines.append(
+            f"| {record['model']['run']} | {data['pixels']} | {record['model']['centroids']} "
+            f"| {result['centroids_used']} | {data['digits']:,} | {result['accuracy']:.1%} "
+            f"| {result['by_transitions']:.1%} |\n"
+        )
+    return DIGITS + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["model"]["run"])
 
 
 def _errors(
