@@ -248,7 +248,7 @@ _PAPER_PIXELS = {
 
 
 def _mnist(side: int, about: str) -> Table:
-    of_pixels: dict[str, Any] = {"embedding": 0, "head": "last_and_cell", "dropout": 0.0, "learning_rate": 1e-3}
+    of_pixels: dict[str, Any] = {"units": 64, "embedding": 0, "head": "last_and_cell", "dropout": 0.0}
     return Table(
         "Wang, Lawrence and Niepert 2022, table 5",
         "error",
