@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -99,6 +100,51 @@ def tensorflow_obstacle() -> str | None:
             context = context.outer_context
         graph = getattr(graph, "outer_graph", None)
     return None
+
+
+def summed(gradient: Any) -> Any:
+    """A gradient in which no row occurs twice: `IndexedSlices` with repeated rows become some with their sums."""
+    if name() != "tensorflow":
+        return gradient
+    import tensorflow as tf
+
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    if tensorflow_obstacle():
+        return tf.convert_to_tensor(gradient)
+    rows, places = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
+
+def update_rows(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
+    """Assigns `updated(gradient, *variables)` to the variables, in the rows whose gradient is not zero.
+
+    On TensorFlow, but for XLA and GPUs, only those rows are read and written.
+
+    Args:
+        gradient: as `summed` gives it. variables: all of its shape, of two axes or more: Keras's, or the backend's own,
+            as an optimizer on TensorFlow is given them. updated: from rows to rows.
+    """
+    if name() == "tensorflow":
+        import tensorflow as tf
+
+        if not tensorflow_obstacle():
+            if isinstance(gradient, tf.IndexedSlices):
+                rows, found = gradient.indices, gradient.values
+            else:
+                there = tf.reduce_any(tf.not_equal(gradient, 0), axis=list(range(1, len(gradient.shape))))
+                rows = tf.where(there)[:, 0]
+                found = tf.gather(gradient, rows)
+            held = [variable.value if isinstance(variable, keras.Variable) else variable for variable in variables]
+            parts = [tf.gather(variable, rows) for variable in held]
+            for variable, values in zip(held, updated(found, *parts), strict=True):
+                variable.scatter_update(tf.IndexedSlices(values, rows))
+            return
+    there = keras.ops.any(keras.ops.not_equal(gradient, 0), axis=tuple(range(1, len(gradient.shape))), keepdims=True)
+    now = [keras.ops.convert_to_tensor(variable) for variable in variables]
+    for variable, old, new in zip(variables, now, updated(gradient, *now), strict=True):
+        variable.assign(keras.ops.where(there, new, old))
 
 
 def guard_range(ids: Any, size: int) -> Any:

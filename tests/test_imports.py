@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "_kernels/tensorflow.py": {"tensorflow"},
     "_recurrence.py": {"keras", f"{OURS}._backend", f"{OURS}._kernels"},
     "losses.py": {"keras"},
+    "optimizers.py": {"keras", f"{OURS}._backend"},
     "_progress.py": set(),
     "layers": {"keras", f"{OURS}.layers", f"{OURS}.equations", f"{OURS}._backend", f"{OURS}._recurrence"},
     "analysis/_weights.py": {"keras", f"{OURS}.affine"},

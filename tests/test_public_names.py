@@ -7,7 +7,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
-    "keras_interp_rnn": ["analysis", "automata", "callbacks", "datasets", "layers", "losses"],
+    "keras_interp_rnn": ["analysis", "automata", "callbacks", "datasets", "layers", "losses", "optimizers"],
     "keras_interp_rnn.analysis": [
         "BackoffModel",
         "Basis",

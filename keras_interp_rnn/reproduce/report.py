@@ -30,6 +30,7 @@ SECTIONS = {
     "isan-pairs": tables.table,
     "counting": isan.counting,
     "factored_isan": isan.factored,
+    "rare_symbols": isan.rare,
     "jacobians_at_start": minimal_rnn.start,
     "recommend": minimal_rnn.recommend,
     "tomita": state_regularized.tomita,
