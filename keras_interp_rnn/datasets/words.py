@@ -102,15 +102,15 @@ def vectors(
             f"A vector has at most as many features as there are words that count as neighbours, {contexts - special}. "
             f"Received: features={features}."
         )
-    counts = np.zeros(size * contexts)
+    counts: NDArray[np.float64] = np.zeros((size, contexts))
     for distance in range(1, min(window, ids.shape[1] - 1) + 1):
         before, after = ids[:, :-distance].ravel(), ids[:, distance:].ravel()
         words = (before >= special) & (after >= special)
         for word, context in ((before[words], after[words]), (after[words], before[words])):
             near = context < contexts
             places = word[near].astype(np.int64) * contexts + context[near]
-            counts += (1 - (distance - 1) / window) * np.bincount(places, minlength=size * contexts)
-    counts = counts.reshape(size, contexts)
+            found = np.bincount(places, minlength=size * contexts).reshape(size, contexts)
+            counts += (1 - (distance - 1) / window) * found
     smoothed = counts.sum(axis=0) ** 0.75
     with np.errstate(divide="ignore", invalid="ignore"):
         information = np.log(counts / (counts.sum(axis=1, keepdims=True) * (smoothed / smoothed.sum())))
@@ -119,7 +119,7 @@ def vectors(
     for _ in range(5):
         basis, _ = np.linalg.qr(information.T @ (information @ basis))
     left, values, _ = np.linalg.svd(information @ basis, full_matrices=False)
-    there = counts.any(axis=1)
-    found = np.where(there[:, None], left[:, :features] * np.sqrt(values[:features]), 0)
-    square = np.mean(found[there] ** 2) if there.any() else 0
-    return (found / np.sqrt(square) if square else found).astype(np.float32)
+    there = np.asarray(counts.sum(axis=1) > 0)
+    vectors = np.where(there[:, None], left[:, :features] * np.sqrt(values[:features]), 0)
+    square = np.mean(vectors[there] ** 2) if there.any() else 0
+    return (vectors / np.sqrt(square) if square else vectors).astype(np.float32)

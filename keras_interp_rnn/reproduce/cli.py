@@ -21,7 +21,8 @@ from typing import Any
 
 from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import characters, records, report
-from keras_interp_rnn.reproduce.tables import TABLES, Asked, Characters, Classes, Table
+from keras_interp_rnn.reproduce.experiments import Asked, Characters, Classes
+from keras_interp_rnn.reproduce.tables import TABLES, Table
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,0 +1,165 @@
+"""How the rows of a table are run: settings and what the command line asks for, to a record."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_interp_rnn import datasets
+from keras_interp_rnn.reproduce import characters, classification, context_free, reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What the command line asks for, of one run.
+
+    Attributes:
+        data: file or folder of local data, None for TensorFlow Datasets. budget: minutes of training, None for the
+            table's own. seed: of the run. folder: of the run. smoke: made-up data, and a network of toy size.
+        verbose: as in `fit`.
+    """
+
+    data: Path | None
+    budget: float | None
+    seed: int
+    folder: Path
+    smoke: bool = False
+    verbose: int = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Characters:
+    """Networks that predict the next symbol of a text.
+
+    Attributes:
+        source: (data, made up) -> the text.
+    """
+
+    source: Callable[..., characters.Text]
+
+    def setting(
+        self, settings: Mapping[str, Any], asked: Asked
+    ) -> tuple[str, str, characters.Text, characters.Protocol]:
+        """Network, size, text and protocol."""
+        chosen = {"epochs": 10, **settings}
+        network, size = chosen.pop("network"), chosen.pop("size")
+        chosen.setdefault("learning_rate", characters.RATES[network])
+        protocol = characters.Protocol(**chosen)
+        if asked.smoke:
+            size = "4e3"
+            protocol = dataclasses.replace(protocol, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
+        return network, size, self.source(asked.data, asked.smoke), protocol
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row, or counts; its record."""
+        if settings["network"] in characters.COUNTED:
+            return characters.count(settings["network"], self.source(asked.data, asked.smoke))
+        setting = self.setting(settings, asked)
+        record, _ = characters.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """Networks that tell classes apart.
+
+    Attributes:
+        source: (data, made up, vocabulary, longest, headers, side) -> sequences; the last four where the settings say
+            them.
+    """
+
+    source: Callable[..., classification.Sequences]
+
+    def setting(
+        self, settings: Mapping[str, Any], asked: Asked
+    ) -> tuple[classification.Protocol, classification.Sequences]:
+        """Protocol and sequences."""
+        of_data = {key: settings[key] for key in ("vocabulary", "longest", "headers", "side") if key in settings}
+        protocol = classification.Protocol(**{key: value for key, value in settings.items() if key not in of_data})
+        if asked.smoke:
+            small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
+            protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
+        return protocol, self.source(asked.data, asked.smoke, **of_data)
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        setting = self.setting(settings, asked)
+        record, best = classification.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
+        protocol, data = setting
+        if protocol.network.startswith("SR") and data.vocabulary is not None:
+            record["reading"] = reading.words(keras.models.load_model(best), data)
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Language:
+    """Networks that learn a language from words and outsiders.
+
+    Attributes:
+        load: (split, config, data_dir) -> words. tests: splits to judge.
+    """
+
+    load: Callable[..., Any]
+    tests: tuple[str, ...]
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        config, passes, tests, units = settings["config"], settings["passes"], self.tests, 10
+        if asked.smoke:
+            config, passes, units, tests = "small", 1, 4, tests[:1]
+        record, model = context_free.trained(
+            config,
+            settings["network"],
+            partial(self.load, config=config, data_dir=asked.data),
+            tests,
+            units,
+            settings.get("centroids", 0),
+            passes,
+            asked.seed,
+        )
+        asked.folder.mkdir(parents=True, exist_ok=True)
+        model.save(asked.folder / "model.keras")
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Recommendation:
+    """Networks that say which item a user meets next. A run that is killed begins anew; it takes minutes."""
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Trains a row; its record."""
+        # Not with the others: it asks for TensorFlow, whatever Keras's backend.
+        from keras_interp_rnn.reproduce import recommendation
+
+        protocol = recommendation.Protocol()
+        if asked.smoke:
+            data, name = datasets.interactions.generate(50, 64, length=30), "smoke"
+            protocol = recommendation.Protocol(units=8, batch=32, epochs=2, negatives=16, probe=4, lags=(0, 5))
+        elif asked.data is None:
+            raise datasets.text.TextError("There is nothing to download: give a file of interactions by --data.")
+        else:
+            data, name = datasets.interactions.read(asked.data), asked.data.name.split(".")[0]
+        asked.folder.mkdir(parents=True, exist_ok=True)
+        record, _ = recommendation.trained(
+            settings["network"], name, data, protocol, asked.folder, asked.seed, asked.verbose
+        )
+        return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """Jacobians before any training."""
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Draws networks and takes the singular values; the record."""
+        from keras_interp_rnn.reproduce import recommendation
+
+        protocol = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10, 25], **settings}
+        if asked.smoke:
+            protocol = {**protocol, "units": 6, "length": 12, "batch": 2, "draws": 1, "lags": [0, 5]}
+        return recommendation.start_record(protocol, recommendation.at_start(protocol))
