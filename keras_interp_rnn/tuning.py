@@ -13,6 +13,7 @@ KERASTUNER_ORACLE_PORT on all. TensorBoard's HParams tab shows the trials.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import warnings
 from pathlib import Path
@@ -171,6 +172,11 @@ def search(
 
 
 def trials(tuner: keras_tuner.Tuner) -> list[dict[str, Any]]:
-    """Settings and validation loss of every finished trial, the best first."""
+    """Settings and validation loss of every finished trial, the best first; None for one whose training ran away."""
     ordered = [trial for trial in tuner.oracle.get_best_trials(1_000_000) if trial.score is not None]
-    return [{"settings": dict(trial.hyperparameters.values), "val_loss": float(trial.score)} for trial in ordered]
+    losses = [float(trial.score) if math.isfinite(trial.score) else None for trial in ordered]
+    found = [
+        {"settings": dict(trial.hyperparameters.values), "val_loss": loss}
+        for trial, loss in zip(ordered, losses, strict=True)
+    ]
+    return sorted(found, key=lambda trial: trial["val_loss"] is None)

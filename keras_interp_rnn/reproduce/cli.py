@@ -133,7 +133,8 @@ def search(args: argparse.Namespace) -> None:
         records.write(args.records / f"tuning-{slug}-{args.seed}.json", record)
     for trial in found[:5]:
         shown = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
-        print(f"{trial['val_loss']:.4f}: {shown}")
+        loss = "no number" if trial["val_loss"] is None else f"{trial['val_loss']:.4f}"
+        print(f"{loss}: {shown}")
     print(f"{len(found)} trials. TensorBoard: tensorboard --logdir {args.runs / slug / 'tensorboard'}")
 
 

@@ -43,6 +43,7 @@ SECTIONS = {
     "sr-mnist-quarter": tables.table,
     "mnist_centroids": state_regularized.digits,
     "sr-newsgroups": tables.table,
+    "tuning": tables.tuning,
 }
 """Experiment of the records -> what is written of them, in the order of the report."""
 

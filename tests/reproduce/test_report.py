@@ -322,6 +322,23 @@ def test_tables_of_the_command_have_a_line_for_each_row_in_its_order_with_the_pa
     assert second[1:6] == ["b", "1,234", "1", "20.0%", ""]
 
 
+def test_a_search_shows_its_best_trial_and_how_far_the_others_are():
+    trials = [
+        {"settings": {"learning_rate": 0.5, "batch": 32}, "val_loss": 2.0},
+        {"settings": {"learning_rate": 0.1, "batch": 64}, "val_loss": 2.5},
+        {"settings": {"learning_rate": 3.0, "batch": 64}, "val_loss": None},
+    ]
+    given = {
+        "experiment": "tuning",
+        "table": {"table": "isan-text8", "row": "RNN"},
+        "protocol": {"steps": 30, "epochs": 2},
+        "result": {"trials": trials},
+        "environment": records.environment(),
+    }
+    [[_, line]] = tables(report.results([given]))
+    assert line == ["isan-text8", "RNN", "3", "60", "2.000", "2.500", "inf", "0.5", "batch 32"]
+
+
 def test_a_record_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "new" / "r.json"
     records.write(path, {"a": 1, "environment": "elsewhere"})

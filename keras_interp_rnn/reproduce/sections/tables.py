@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from typing import Any
@@ -29,6 +30,34 @@ def table(records: list[dict[str, Any]]) -> str:
         + "\nRuns:\n\n"
         + runs(records, _name)
     )
+
+
+TUNING = """
+## Searches
+
+`python -m keras_interp_rnn tune`: Bayesian optimization of the validation loss after a short training, over what
+Collins, Sohl-Dickstein and Sussillo (2017) search. Settings of the best trial; learning rates of networks on characters
+are times the number of units. inf: a trial whose training ran away.
+
+| table | row | trials | steps of each | best loss | median | worst | learning rate | others |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def tuning(records: list[dict[str, Any]]) -> str:
+    """Searches for settings."""
+    lines = []
+    for record in records:
+        trials, how = record["result"]["trials"], record["protocol"]
+        losses = sorted(math.inf if trial["val_loss"] is None else trial["val_loss"] for trial in trials)
+        settings = dict(trials[0]["settings"])
+        rate = settings.pop("learning_rate")
+        others = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in sorted(settings.items()))
+        lines.append(
+            f"| {record['table']['table']} | {record['table']['row']} | {len(trials)} | {how['steps'] * how['epochs']} "
+            f"| {losses[0]:.3f} | {losses[len(losses) // 2]:.3f} | {losses[-1]:.3f} | {rate:.3g} | {others} |\n"
+        )
+    return TUNING + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["table"]["row"])
 
 
 def _readable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
