@@ -23,6 +23,7 @@ with quiet.standard_error():
     import numpy as np
     from sklearn.linear_model import LogisticRegression
     from sklearn.manifold import TSNE
+    from sklearn.preprocessing import StandardScaler
 
     from keras_interp_rnn import analysis, datasets, figures, layers
     from keras_interp_rnn.reproduce import records, sources
@@ -81,7 +82,7 @@ def main() -> None:
     figure = figures.pixel_maps(grid, rows, [str(y[i]) for i in chosen], "pixel, or probability")
     figure.savefig(folder / "figure8.png", dpi=150)
 
-    described, half = alpha.mean(axis=(2, 3)), len(x) // 2
+    described, half = StandardScaler().fit_transform(alpha.mean(axis=(2, 3))), len(x) // 2
     score = LogisticRegression(max_iter=5000).fit(described[:half], y[:half]).score(described[half:], y[half:])
     points = TSNE(perplexity=min(30, half // 3), random_state=args.seed, init="pca").fit_transform(described)
     order = np.argsort(y, kind="stable")

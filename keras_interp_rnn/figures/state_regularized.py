@@ -137,7 +137,8 @@ def pixel_maps(values: ArrayLike, rows: Sequence[str], columns: Sequence[str], l
         raise ValueError(
             f"There must be an image in each of {len(rows)} rows and {len(columns)} columns. Received: {array.shape}."
         )
-    figure = Figure(figsize=(0.72 * len(columns) + 1.8, 0.72 * len(rows) + 0.6), layout="constrained")
+    figure = Figure(figsize=(0.72 * len(columns) + 1.9, 0.72 * len(rows) + 0.7))
+    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     axes = figure.subplots(len(rows), len(columns), squeeze=False)
     for y, row in enumerate(rows):
         for x, column in enumerate(columns):
