@@ -9,12 +9,11 @@ from typing import Any
 
 from keras_interp_rnn.reproduce.sections.common import runs
 
-
 FOUND = {
-    "sr-mnist-quarter": "\nThe order is not the paper's. In five minutes the LSTM reads every image seven times, a network "
-    "with centroids, whose step takes twice as long, three times, and it needs more of them to begin: it is still far "
-    "from its end, and the paper trains to the end. What the centroids stand for shows all the same, in figures 7 to "
-    "9 below.\n",
+    "sr-mnist-quarter": "\nThe order is not the paper's. In five minutes the LSTM reads every image seven times, a "
+    "network with centroids, whose step takes twice as long, three times, and it needs more of them to begin: it is "
+    "still far from its end, and the paper trains to the end. What the centroids stand for shows all the same, in "
+    "figures 7 to 9 below.\n",
 }
 """Experiment -> what is to be said of its figures."""
 
