@@ -91,7 +91,8 @@ class Classes:
         setting = self.setting(settings, asked)
         record, best = classification.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
         protocol, data = setting
-        if protocol.network.startswith("SR") and data.vocabulary is not None:
+        # Headers hold people's addresses; the paper too reads the network without them.
+        if protocol.network.startswith("SR") and data.vocabulary is not None and not settings.get("headers"):
             record["reading"] = reading.words(keras.models.load_model(best), data)
         return record
 

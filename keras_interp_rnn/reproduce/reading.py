@@ -15,7 +15,7 @@ from keras_interp_rnn import analysis
 from keras_interp_rnn.reproduce.classification import Sequences
 
 TEXTS = 1000
-"""Drawn at random from the test data, as for the paper's table 10."""
+"""Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
 
 
 def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
@@ -33,6 +33,8 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
     x, y = data.test
     rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:TEXTS])
     x, y = x[rows], y[rows]
+    private = (x == data.vocabulary.index("@")).any(axis=1) if "@" in data.vocabulary else np.zeros(len(x), bool)
+    x, y = x[~private], y[~private]
     found = analysis.prototypes(model, x, data.vocabulary, top=6, by="mean", least=5)
     return {
         "texts": len(x),

@@ -301,7 +301,8 @@ TABLES: dict[str, Table] = {
         ),
         {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343},
         "15,076 posts for training and 3,770 for the test, drawn at random, as in the paper; 10,003 words; the first "
-        "200 tokens of each post. The head reads the mean of the states over time. The paper's network without headers is an SR-RNN.",
+        "200 tokens of each post. The head reads the mean of the states over time. The paper's network without headers "
+        "is an SR-RNN.",
         Classes(sources.newsgroups),
     ),
 }

@@ -1,5 +1,7 @@
 """What the record says of a trained network with centroids."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,17 @@ def test_it_says_what_the_analysis_says(trained):
     for label, best in of_two.items():
         said = found["phrases"]["2"][data.classes[label]]
         assert said == [[phrase, pytest.approx(probability)] for phrase, probability, _ in best]
+
+
+def test_texts_with_an_address_are_left_out(trained):
+    model, data = trained
+    names = ("<pad>", *data.vocabulary[1:-1], "@")
+    x, y = data.test
+    some = x.copy()
+    some[:3, 2] = len(names) - 1
+    found = reading.words(model, dataclasses.replace(data, test=(some, y), vocabulary=names))
+    assert found["texts"] == len(x) - int((some == len(names) - 1).any(axis=1).sum()) < len(x)
+    assert all("@" not in text["words"] for text in found["explained"])
 
 
 def test_explained_texts_are_judged_rightly(trained):
