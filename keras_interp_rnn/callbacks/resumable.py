@@ -7,7 +7,7 @@ import math
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -23,14 +23,14 @@ class Resumable(keras.callbacks.Callback):
 
     Args:
         directory: of this run. `model.keras` in it is the best model so far, and always loads.
-        monitor: the entry of the logs that is smallest for the best model.
+        monitor: the entry of the logs that tells which model is best. mode: "min" if it is smallest there, or "max".
 
     Attributes:
         epoch: epochs finished, for `fit(initial_epoch=...)`.
         history: logs of every finished epoch, with `seconds` since the start of the training, stops left out.
 
     Raises:
-        ValueError: at the first epoch's end, if `monitor` is not among the logs.
+        ValueError: if there is no such mode; at the first epoch's end, if `monitor` is not among the logs.
 
     Example:
 
@@ -39,10 +39,14 @@ class Resumable(keras.callbacks.Callback):
     >>> model.fit(windows, epochs=20, initial_epoch=resumable.epoch, shuffle=False, callbacks=[resumable])
     """
 
-    def __init__(self, directory: str | os.PathLike[str], monitor: str = "val_loss") -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], monitor: str = "val_loss", mode: Literal["min", "max"] = "min"
+    ) -> None:
         super().__init__()
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode must be 'min' or 'max'. Received: {mode!r}.")
         self.directory = Path(directory)
-        self.monitor = monitor
+        self.monitor, self.mode = monitor, mode
         self.directory.mkdir(parents=True, exist_ok=True)
         self.history: list[dict[str, float]] = []
         if self._progress.exists():
@@ -87,8 +91,9 @@ class Resumable(keras.callbacks.Callback):
             )
         entry = {name: float(value) for name, value in logs.items()}
         entry["seconds"] = time.monotonic() - self._started
-        numbers = [earlier[self.monitor] for earlier in self.history if not math.isnan(earlier[self.monitor])]
-        if entry[self.monitor] < min(numbers, default=math.inf) or not self.best.exists():
+        sign = 1 if self.mode == "min" else -1
+        numbers = [sign * earlier[self.monitor] for earlier in self.history if not math.isnan(earlier[self.monitor])]
+        if sign * entry[self.monitor] < min(numbers, default=math.inf) or not self.best.exists():
             self._save(self.best)
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))

@@ -1,7 +1,7 @@
 """Which class does a sequence have: one protocol for every recurrent network (Wang, Lawrence and Niepert, 2022).
 
-Reviews (table 4), pixels (table 5) and news (section 6). A tenth of the training data is held out, the weights that do
-best on it are judged on the test data. A killed run goes on where it was.
+Reviews (table 4), pixels (table 5) and news (section 6). A tenth of the training data is held out, the weights that
+judge most of it rightly are judged on the test data. A killed run goes on where it was.
 """
 
 from __future__ import annotations
@@ -232,6 +232,7 @@ def run(
         steps,
         protocol.epochs,
         verbose,
+        by_accuracy=True,
     )
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)

@@ -251,10 +251,10 @@ TABLES: dict[str, Table] = {
             longest=400,
             vectors=0.5,
             segment=300,
-            dropout=0.5,
+            dropout=0.4,
             word_dropout=0.3,
             learning_rate=3e-3,
-            epochs=4,
+            epochs=6,
         ),
         {
             "LSTM": 0.101,

@@ -90,18 +90,20 @@ def fit(
     steps: int,
     epochs: int,
     verbose: int = 1,
+    by_accuracy: bool = False,
 ) -> callbacks.Resumable:
-    """Trains in a folder, or goes on with what is there; the best weights by validation loss are kept.
+    """Trains in a folder, or goes on with what is there; the best weights by validation are kept.
 
     Args:
         folder: checkpoints and TensorBoard's logs. build: a compiled model.
         batches: from how many batches are done and how many are left, those. validation: as `fit` takes it.
         steps: batches in an epoch. epochs: of the whole training. verbose: as in `fit`.
+        by_accuracy: whether the best weights are those of the highest accuracy, or of the least loss.
 
     Returns:
         Where the best model lies, and the history; `training_seconds` of an epoch are without validation.
     """
-    resumable = callbacks.Resumable(folder)
+    resumable = callbacks.Resumable(folder, *(("val_accuracy", "max") if by_accuracy else ()))
     model = resumable.load() or build()
     done, all_steps = resumable.epoch * steps, epochs * steps
     if done < all_steps:
