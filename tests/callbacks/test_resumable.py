@@ -289,6 +289,21 @@ def test_another_monitor_ranks_by_another_value(tmp_path: Path) -> None:
     assert weights_of(keras.models.load_model(resumable.best)) == {1}
 
 
+@pytest.mark.parametrize("values", [[3.0, math.nan, 4.0, 4.0, 2.0], [1.0, 2.0, 5.0, math.nan]])
+def test_the_best_may_be_the_largest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "VALIDATION", values)
+    resumable, model = Resumable(tmp_path, mode="max"), new_model(units=2)
+    for _ in values:
+        pretend_epoch(model, resumable)
+    assert weights_of(keras.models.load_model(resumable.best)) == {3}
+
+
+def test_a_mode_that_there_is_not(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"mode must be 'min' or 'max'. Received: 'auto'"):
+        Resumable(tmp_path / "new", mode="auto")
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_monitor_that_fit_does_not_log_is_named(tmp_path: Path) -> None:
     resumable = Resumable(tmp_path)
     sentence = (
