@@ -123,26 +123,24 @@ def _masks(layer: Any) -> list[Any]:
 def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
     """What a model puts out where the recurrent layer puts out these states: (rows, n) -> (rows, classes).
 
-    For a layer that returns sequences every state stands for a sequence of one step. A head that reads the last states
-    too is given this one for the hidden state, and zeros for others, such as a cell state.
+    For a layer that returns sequences every state stands for a sequence of one step.
 
     Raises:
         ValueError: if the model's output does not follow from the layer's alone.
     """
     given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
     obstacle = None
-    if isinstance(model, keras.Sequential):
+    if layer.return_state:
+        obstacle = f"{layer.name}, which returns its last states too"
+    elif isinstance(model, keras.Sequential):
         for after in model.layers[model.layers.index(layer) + 1 :]:
             given = after(given)
     else:
         # What comes after, the mean over time for one, may read the mask that the layer hands on.
         masks = _masks(layer) if layer.return_sequences else []
-        reads, last = tree.flatten(layer.output), ops.cast(states, layer.compute_dtype)
-        others = [ops.zeros((len(states), *part.shape[1:]), part.dtype) for part in reads[2:]]
         try:
-            after = keras.Model([*reads, *masks], model.outputs[0])
-            ones = [ops.ones(given.shape[:2], "bool") for _ in masks]
-            given = after([given, *([last] if len(reads) > 1 else []), *others, *ones])
+            after = keras.Model([layer.output, *masks], model.outputs[0])
+            given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
         except ValueError:
             obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
     if obstacle:

@@ -143,19 +143,6 @@ def test_a_head_that_reads_the_mean_over_time_judges_a_centroid_as_a_text_that_s
     np.testing.assert_allclose(found.outputs, CENTROIDS @ kernel + bias, rtol=1e-5)
 
 
-def test_a_head_that_reads_the_cell_state_too_judges_a_centroid_with_an_empty_one():
-    ids = keras.Input((None,), dtype="int32")
-    embedded = keras.layers.Embedding(6, 2, mask_zero=True)(ids)
-    recurrent = layers.SRPeepholeLSTM(3, 4, return_state=True)
-    _, hidden, memory = recurrent(embedded)
-    dense = keras.layers.Dense(2)
-    model = keras.Model(ids, dense(keras.layers.Concatenate()([hidden, memory])))
-    found = analysis.prototypes(model, TEXTS, WORDS)
-    kernel, bias = (np.asarray(weight.value) for weight in dense.weights)
-    np.testing.assert_allclose(found.outputs, np.asarray(recurrent.cell.centroids) @ kernel[:3] + bias, rtol=1e-5)
-    assert analysis.explain(model, TEXTS[0], WORDS).tokens == ("the", "good", "bad", "good")
-
-
 def test_a_head_that_reads_more_than_the_states_is_refused():
     ids = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(6, 2)(ids)
