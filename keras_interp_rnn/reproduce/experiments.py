@@ -91,8 +91,10 @@ class Classes:
         setting = self.setting(settings, asked)
         record, best = classification.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
         protocol, data = setting
-        # Headers hold people's addresses; the paper too reads the network without them.
-        if protocol.network.startswith("SR") and data.vocabulary is not None and not settings.get("headers"):
+        # What a head makes of a centroid is known where it reads hidden states alone. And headers hold people's
+        # addresses; the paper too reads the network without them.
+        alone = protocol.network.startswith("SR") and protocol.head != "last_and_cell"
+        if alone and data.vocabulary is not None and not settings.get("headers"):
             record["reading"] = reading.words(keras.models.load_model(best), data)
         return record
 

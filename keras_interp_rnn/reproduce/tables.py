@@ -244,6 +244,7 @@ TABLES: dict[str, Table] = {
                 "SR-LSTM-P (k = 10, eq. 20)": _sr("SR-LSTM-P", 10),
                 "SR-LSTM-P (k = 50)": _sr("SR-LSTM-P", 50),
                 "SR-GRU (k = 10)": {**_sr("SR-GRU", 10), "head": "last"},
+                "SR-LSTM-P (k = 10, eq. 20), mean": {**_sr("SR-LSTM-P", 10), "head": "mean"},
             },
             **_WORDS,
             head="last_and_cell",
@@ -267,8 +268,8 @@ TABLES: dict[str, Table] = {
         },
         "The labelled reviews alone, the last 400 tokens of each, 10,000 words; 300 of the tokens, from a place drawn "
         "anew, are read in each pass of the training. The embeddings start from word vectors counted from the training "
-        "reviews, and the head reads the last hidden and cell state, as the paper's on pixels. The paper does not say "
-        "its sizes.",
+        "reviews, and the head reads the last hidden and cell state, as the paper's on pixels, or, where a row says "
+        "so, the mean hidden state. The paper does not say its sizes.",
         Classes(sources.imdb),
     ),
     "sr-mnist": _mnist(
