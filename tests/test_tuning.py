@@ -14,6 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from keras_interp_rnn import tuning  # noqa: E402
 from keras_interp_rnn.reproduce import characters, classification, cli, sources  # noqa: E402
+from keras_interp_rnn.reproduce.tables import TABLES  # noqa: E402
 
 
 def classes(kind="SR-GRU"):
@@ -87,9 +88,13 @@ class TestSearch:
         assert found["table"] == {"table": "isan-text8", "row": "LSTM-8e4"}
         assert len(found["result"]["trials"]) == 3
 
-    def test_a_formal_language_is_not_tuned(self, capsys):
-        assert cli.tune(["sr-palindromes", "--row", "large-LSTM"]) == 2
-        assert "Texts and classes are tuned. Received: sr-palindromes" in capsys.readouterr().err
+    @pytest.mark.parametrize(
+        ("table", "row"), [("sr-palindromes", "large-LSTM"), ("isan-ablations", "bigrams"), ("minimal-rnn-start", None)]
+    )
+    def test_what_is_not_tuned(self, capsys, table, row):
+        row = row or next(iter(TABLES[table].rows))
+        assert cli.tune([table, "--row", row]) == 2
+        assert f"Networks on texts and classes are tuned. Received: {table}, {row}." in capsys.readouterr().err
 
     def test_a_chief_and_two_workers_share_a_search(self, tmp_path):
         import socket
