@@ -3,7 +3,7 @@
 What is searched, and how far, follows Collins, Sohl-Dickstein and Sussillo, "Capacity and Trainability in Recurrent
 Neural Networks", 2017 (arXiv:1611.09913), from where the ISAN paper took its tuning.
 
-    python -m keras_interp_rnn tune sr-imdb --row LSTM --data aclImdb --trials 20 --budget 3
+    python -m keras_interp_rnn tune sr-imdb --row LSTM --data aclImdb --trials 20
 
 A search that was stopped goes on with the same command. With KerasTuner's environment variables it runs on several
 machines: KERASTUNER_TUNER_ID=chief on one, tuner0, tuner1, ... on the others, KERASTUNER_ORACLE_IP and

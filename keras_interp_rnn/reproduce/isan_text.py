@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +47,11 @@ def load(args: argparse.Namespace) -> tuple[keras.Model, tuple[NDArray[Any], NDA
     return model, text.split(symbols)
 
 
-def train(
-    recurrent: keras.layers.Layer | Sequence[keras.layers.Layer], symbols: NDArray[Any], steps: int, batch: int = 64
-) -> keras.Model:
-    """A model that predicts the next symbol from the states of these layers, after so many steps of training."""
-    middle = [recurrent] if isinstance(recurrent, keras.layers.Layer) else list(recurrent)
-    embedding = [] if isinstance(middle[0], layers.ISAN) else [keras.layers.Embedding(SYMBOLS, SYMBOLS)]
+def train(recurrent: keras.layers.Layer, symbols: NDArray[Any], steps: int, batch: int = 64) -> keras.Model:
+    """A model that predicts the next symbol from the states of this layer, after so many steps of training."""
+    embedding = [] if isinstance(recurrent, layers.ISAN) else [keras.layers.Embedding(SYMBOLS, SYMBOLS)]
     inputs = keras.Input((50,), batch_size=batch, dtype="int32")
-    model = keras.Sequential([inputs, *embedding, *middle, keras.layers.Dense(SYMBOLS)])
+    model = keras.Sequential([inputs, *embedding, recurrent, keras.layers.Dense(SYMBOLS)])
     schedule = keras.optimizers.schedules.CosineDecay(2e-3, steps, alpha=0.02)
     model.compile(keras.optimizers.Adam(schedule, global_clipnorm=1.0), losses.BitsPerSymbol())
     model.fit(Windows(symbols, batch, 50, count=steps), shuffle=False, verbose=0)

@@ -51,10 +51,6 @@ _TEXT8 = {
 }
 
 
-def _plain(network: str) -> dict[str, Any]:
-    return {"network": network}
-
-
 def _sr(network: str, centroids: int, transition: str = "mixture") -> dict[str, Any]:
     return {"network": network, "centroids": centroids, "transition": transition, "temperature": 1.0}
 
@@ -68,8 +64,8 @@ _WORDS: dict[str, Any] = {"units": 64, "embedding": 64}
 """Of networks that read words."""
 
 _PIXELS = {
-    "LSTM": _plain("LSTM"),
-    "LSTM-P": _plain("LSTM-P"),
+    "LSTM": {"network": "LSTM"},
+    "LSTM-P": {"network": "LSTM-P"},
     "SR-LSTM (k = 100)": _sr("SR-LSTM", 100),
     "SR-LSTM-P (k = 100, eq. 17)": _sr("SR-LSTM-P", 100, "soft_argmax"),
     "SR-LSTM-P (k = 100, eq. 19)": _sr("SR-LSTM-P", 100, "gumbel"),
@@ -236,8 +232,8 @@ TABLES: dict[str, Table] = {
         "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews",
         _alike(
             {
-                "LSTM": _plain("LSTM"),
-                "LSTM-P": _plain("LSTM-P"),
+                "LSTM": {"network": "LSTM"},
+                "LSTM-P": {"network": "LSTM-P"},
                 "SR-LSTM (k = 10)": _sr("SR-LSTM", 10),
                 "SR-LSTM-P (k = 10, eq. 17)": _sr("SR-LSTM-P", 10, "soft_argmax"),
                 "SR-LSTM-P (k = 10, eq. 19)": _sr("SR-LSTM-P", 10, "gumbel"),
