@@ -23,7 +23,8 @@ class Resumable(keras.callbacks.Callback):
 
     Args:
         directory: of this run. `model.keras` in it is the best model so far, and always loads.
-        monitor: the entry of the logs that tells which model is best. mode: "min" if it is smallest there, or "max".
+        monitor: the entry of the logs that tells which model is best; among equals the least `val_loss` does.
+        mode: "min" if the best is smallest there, or "max".
 
     Attributes:
         epoch: epochs finished, for `fit(initial_epoch=...)`.
@@ -91,9 +92,7 @@ class Resumable(keras.callbacks.Callback):
             )
         entry = {name: float(value) for name, value in logs.items()}
         entry["seconds"] = time.monotonic() - self._started
-        sign = 1 if self.mode == "min" else -1
-        numbers = [sign * earlier[self.monitor] for earlier in self.history if not math.isnan(earlier[self.monitor])]
-        if sign * entry[self.monitor] < min(numbers, default=math.inf) or not self.best.exists():
+        if not self.best.exists() or self._rank(entry) < min(map(self._rank, self.history), default=(math.inf, 0.0)):
             self._save(self.best)
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))
@@ -107,6 +106,11 @@ class Resumable(keras.callbacks.Callback):
         for file in self.directory.glob("epoch-*"):
             if file not in current:
                 file.unlink()
+
+    def _rank(self, logs: dict[str, float]) -> tuple[float, float]:
+        monitored, loss = logs[self.monitor], logs.get("val_loss", 0.0)
+        rank = monitored if self.mode == "min" else -monitored
+        return (math.inf if math.isnan(rank) else rank), (math.inf if math.isnan(loss) else loss)
 
     def save_if_none(self) -> None:
         """After an interruption: leaves the model as it is now, if no epoch was finished yet."""

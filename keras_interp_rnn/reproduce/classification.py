@@ -52,7 +52,7 @@ class Protocol:
         head: what it reads: the "last" hidden state; "last_and_cell", the cell state too, as for pixels in the paper;
             or the "mean" hidden state over time.
         vectors: mean square root of the embeddings at the start, word vectors counted from the training texts
-            (`datasets.words.vectors`); 0 for small random ones.
+            (`datasets.words.vectors`, the held-out texts among them, without their classes); 0 for small random ones.
         segment: ids of a text read in training, from a place drawn anew in each pass; 0 for the whole text.
         dropout: of the embedding's features and of what the head reads. word_dropout: share of ids read as unknown
             words in training.

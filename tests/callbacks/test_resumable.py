@@ -180,14 +180,14 @@ class Disk:
 VALIDATION = [3.0, 2.0, 2.5]
 
 
-def pretend_epoch(model: keras.Model, resumable: Resumable) -> None:
+def pretend_epoch(model: keras.Model, resumable: Resumable, loss: float = 0.0) -> None:
     """The end of an epoch, without training: weights and states are the number of the epoch."""
     number = resumable.epoch + 1
     for variable in (*model.weights, *model.layers[0].states):
         variable.assign(np.full(variable.shape, number))
     resumable.set_model(model)
     resumable.on_train_begin()
-    resumable.on_epoch_end(number - 1, {"loss": 0.0, "val_loss": VALIDATION[number - 1]})
+    resumable.on_epoch_end(number - 1, {"loss": loss, "val_loss": VALIDATION[number - 1]})
 
 
 def run_on_a_disk_that_dies(directory: Path, dies_at: int) -> int:
@@ -284,9 +284,20 @@ def test_a_value_that_is_no_number_is_never_the_best_for_long(
 
 def test_another_monitor_ranks_by_another_value(tmp_path: Path) -> None:
     resumable, model = Resumable(tmp_path, monitor="loss"), new_model(units=2)
-    for _ in VALIDATION:
-        pretend_epoch(model, resumable)  # all losses are 0
-    assert weights_of(keras.models.load_model(resumable.best)) == {1}
+    for loss in (5.0, 6.0, 4.0):
+        pretend_epoch(model, resumable, loss)
+    assert weights_of(keras.models.load_model(resumable.best)) == {3}
+
+
+@pytest.mark.parametrize("values", [[3.0, 2.0, 2.0], [math.nan, 2.0, math.nan], [3.0, 2.0, 2.5]])
+def test_of_models_that_are_equal_by_the_monitor_the_one_of_least_loss_is_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float]
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "VALIDATION", values)
+    resumable, model = Resumable(tmp_path, monitor="loss", mode="max"), new_model(units=2)
+    for loss in (0.9, 0.9, 0.9):
+        pretend_epoch(model, resumable, loss)
+    assert weights_of(keras.models.load_model(resumable.best)) == {2}
 
 
 @pytest.mark.parametrize("values", [[3.0, math.nan, 4.0, 4.0, 2.0], [1.0, 2.0, 5.0, math.nan]])

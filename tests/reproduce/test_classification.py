@@ -85,7 +85,7 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
 
 def test_a_class_given_away_by_a_word_is_learned(tmp_path):
     data = sources.imdb(None, made_up=True)
-    chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=2, steps=60, learning_rate=0.02)
+    chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
     record, _ = classification.run("test", chosen, data, tmp_path, verbose=0)
     assert record["result"]["test_error"] == 0
 
