@@ -3,9 +3,10 @@
 Side by side: whole training steps (`train_on_batch` with Adam and clipping, as an ordinary user compiles them) of all
 models in turn, round after round, so that a noisy machine is noisy to all; medians over the rounds.
 Growth: states and gradients of the layer alone, without readout and optimizer, on the whole-sequence path and
-stepwise (a gather of one matrix per sequence and step), over time, batch, units and symbols.
+stepwise (a gather of one matrix per sequence and step), over time, batch, units and symbols. Factored: the same of a
+`FactoredISAN`, beside its cell in `keras.layers.RNN` and an ISAN of as many units.
 
-    python benchmarks/isan_vs_lstm.py            # both, about ten minutes on two cores
+    python benchmarks/isan_vs_lstm.py            # all, about ten minutes on two cores
     python benchmarks/isan_vs_lstm.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
@@ -80,12 +81,16 @@ def side_by_side(batch: int, length: int, units: int, lstm_units: int, rounds: i
         )
 
 
-def layer_step(fused: bool | str, batch: int, length: int, units: int, symbols: int) -> Callable[[], object]:
+def isan_step(fused: bool | str, batch: int, length: int, units: int, symbols: int) -> Callable[[], object]:
+    layer = layers.ISAN(units, symbols, return_sequences=True, fused=fused, recurrent_initializer="zeros")
+    return layer_step(layer, batch, length, symbols)
+
+
+def layer_step(layer: keras.layers.Layer, batch: int, length: int, symbols: int, axes: int = 2) -> Callable[[], object]:
     """States and gradients of the layer alone. Symbols are drawn by Zipf's law, so that some are common."""
     weights = 1 / np.arange(1, symbols + 1)
     ids = np.random.default_rng(0).choice(symbols, (batch, length), p=weights / weights.sum())
-    layer = layers.ISAN(units, symbols, return_sequences=True, fused=fused, recurrent_initializer="zeros")
-    ids = tf.constant(ids, tf.int32)
+    ids = tf.constant(ids[..., None] if axes == 3 else ids, tf.int32)
     layer(ids[:1, :1])
 
     @tf.function
@@ -116,13 +121,35 @@ def growth(rounds: int, smoke: bool) -> None:
         # Stepwise, automatic differentiation keeps one (n, n) product per sequence and step.
         stepwise_bytes = 4 * sizes["batch"] * sizes["length"] * sizes["units"] ** 2
         paths = ("auto", False) if stepwise_bytes < LARGEST_STEPWISE else ("auto",)
-        steps = {str(fused): layer_step(fused, **sizes) for fused in paths}
+        steps = {str(fused): isan_step(fused, **sizes) for fused in paths}
         times = in_turn(steps, rounds, warm_up=1)
         fast = statistics.median(times["auto"])
         slow = statistics.median(times["False"]) if "False" in times else math.nan
         changed = ", ".join(f"{name} {value:,}" for name, value in case.items())
         rate = sizes["batch"] * sizes["length"] / fast
         print(f"| {changed} | {1000 * fast:.0f} | {rate:,.0f} | {1000 * slow:.0f} | {slow / fast:.1f} |", flush=True)
+
+
+def factored(rounds: int, smoke: bool) -> None:
+    batch, length, units, factors = (4, 5, 8, 4) if smoke else (128, 100, 128, 64)
+    print(f"\nStates and gradients of the layer alone, batch {batch}, {length} steps, n = {units}, f = {factors}:\n")
+    print("| symbols | FactoredISAN, ms | its cell in RNN, ms | times as fast | ISAN, ms | times as fast |")
+    print("|---|---|---|---|---|---|")
+    for symbols in (27,) if smoke else (27, 729, 10_000):
+        cell = layers.FactoredISANCell(units, factors, symbols)
+        steps = {
+            "own": layer_step(
+                layers.FactoredISAN(units, factors, symbols, return_sequences=True), batch, length, symbols
+            ),
+            "cell": layer_step(keras.layers.RNN(cell, return_sequences=True), batch, length, symbols, axes=3),
+            "ISAN": isan_step("auto", batch, length, units, symbols),
+        }
+        times = in_turn(steps, rounds)
+        row = [f"{symbols:,}", f"{1000 * statistics.median(times['own']):.1f}"]
+        for other in ("cell", "ISAN"):
+            ratios = [theirs / ours for theirs, ours in zip(times[other], times["own"], strict=True)]
+            row += [f"{1000 * statistics.median(times[other]):.1f}", f"{statistics.median(ratios):.2f}"]
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 def matrix_product_rate(units: int) -> float:
@@ -136,12 +163,12 @@ def matrix_product_rate(units: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--only", choices=["side-by-side", "growth"])
+    parser.add_argument("--only", choices=["side-by-side", "growth", "factored"])
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, seconds")
     args = parser.parse_args()
     rounds = 1 if args.smoke else args.rounds
     print(f"TensorFlow {tf.__version__}, Keras {keras.__version__}, {os.cpu_count()} cores.")
-    if args.only != "growth":
+    if args.only in (None, "side-by-side"):
         for batch in (4,) if args.smoke else (128, 512):
             side_by_side(batch, *((10, 24, 20) if args.smoke else (100, 216, 550)), rounds)
         rate = matrix_product_rate(216)
@@ -151,8 +178,10 @@ def main() -> None:
         print(
             f"{rate / (6 * 216**2):,.0f} characters/s of an ISAN(216)'s recurrence (6 n^2 FLOP each, with gradients)."
         )
-    if args.only != "side-by-side":
+    if args.only in (None, "growth"):
         growth(max(rounds // 3, 1), args.smoke)
+    if args.only in (None, "factored"):
+        factored(rounds, args.smoke)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ an end token last, from short words to long ones, and the weights that do best o
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import tempfile
 import time
@@ -134,7 +133,7 @@ def run(
     """
     protocol = {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes}
     if path.exists():
-        found = json.loads(path.read_text())
+        found = records.read(path)
         if found.get("protocol", protocol) != protocol:
             raise ValueError(
                 f"A record is read again if it was made with the same settings. Received: {protocol}, and {path} with "
