@@ -300,7 +300,7 @@ TABLES: dict[str, Table] = {
             word_dropout=0.1,
             learning_rate=5e-3,
             batch=32,
-            epochs=6,
+            epochs=10,
         ),
         {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343},
         "15,076 posts for training and 3,770 for the test, drawn at random, as in the paper; 10,003 words; the first "
