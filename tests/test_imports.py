@@ -46,7 +46,7 @@ MAY_IMPORT = {
     },
     "reproduce/context_free.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records")),
+        *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records", "reproduce.training")),
     },
     "reproduce/characters.py": {
         "keras",

@@ -21,7 +21,7 @@ import numpy as np
 from keras_interp_rnn import layers
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.datasets import LabelledWords
-from keras_interp_rnn.reproduce import records
+from keras_interp_rnn.reproduce import records, training
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -155,8 +155,9 @@ def trained(
     centroids: int,
     passes: int,
     seed: int,
+    checkpoint: Path | None = None,
 ) -> tuple[dict[str, Any], keras.Model]:
-    """Trains a network; its record, without experiment, and the model.
+    """Trains a network, or goes on with it; its record, without experiment, and the model.
 
     Args:
         config: of the words, for the record. load: split -> its words. tests: splits to judge. The rest as `network`
@@ -164,7 +165,7 @@ def trained(
     """
     train_words, validation = load("train"), load("validation")
     model = network(kind, len(train_words.alphabet), units, centroids, seed)
-    curve = train(model, train_words, validation, passes, seed=seed)
+    curve = train(model, train_words, validation, passes, seed=seed, checkpoint=checkpoint)
     record = {
         "data": {"config": config, "words": len(train_words), "positives": train_words.positives},
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
@@ -188,6 +189,7 @@ def train(
     passes: int,
     batch: int = 32,
     seed: int = 0,
+    checkpoint: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Trains from short words to long ones, and leaves the weights of the least validation error.
 
@@ -196,13 +198,14 @@ def train(
 
     Args:
         passes: over the words of a length.
+        checkpoint: a file, written after every pass; where there is one, the training goes on from it.
 
     Returns:
         The curve: after each pass the steps and seconds so far, the loss (None if it was not finite: training ends
         there), and the validation error.
 
     Raises:
-        ValueError: if all words have one label.
+        ValueError: if all words have one label; if the checkpoint is of a training with other passes.
     """
     if len(set(words.labels.tolist())) < 2:
         raise ValueError(
@@ -219,34 +222,49 @@ def train(
     lengths = np.array([len(word) for word in words.words])
     rows, labels = words.ids(end=True), words.labels.astype("float32")
     longest = rows.shape[1]
-    curve: list[dict[str, Any]] = []
-    started, best, kept = time.monotonic(), math.inf, model.get_weights()
+    limits = []
     for tenth in range(1, 11):
         limit = math.ceil(tenth * lengths.max() / 10)
+        if len(set(labels[lengths <= limit])) == 2:
+            limits += [limit] * passes * (3 if tenth == 10 else 1)
+    curve: list[dict[str, Any]] = []
+    kept = model.get_weights()
+    if checkpoint is not None and checkpoint.exists():
+        kept, progress = training.load_progress(checkpoint, model)
+        if progress["limits"] != limits:
+            raise ValueError(
+                f"A training goes on with the passes it began with. Received: {len(limits)} passes to length "
+                f"{limits[-1]}, and {checkpoint} of {len(progress['limits'])} to {progress['limits'][-1]}. Take the "
+                "file away, or give another folder for the runs."
+            )
+        curve, rng.bit_generator.state = progress["curve"], progress["orders"]
+    started = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
+    best = min((point["validation_error"] for point in curve if point["loss"] is not None), default=math.inf)
+    for limit in limits[len(curve) :]:
+        if curve and curve[-1]["loss"] is None:
+            break
         among = np.flatnonzero(lengths <= limit)
-        if len(set(labels[among])) < 2:
-            continue
         width = next(w for w in (math.ceil(longest / 3), math.ceil(2 * longest / 3), longest) if w > limit)
-        for _ in range(passes * (3 if tenth == 10 else 1)):
-            if curve and curve[-1]["loss"] is None:
-                break
-            # Whole executions, so that nothing is compiled for a remainder.
-            count = max(1, len(among) // (batch * STEPS)) * batch * STEPS
-            order = np.concatenate([rng.permutation(among) for _ in range(math.ceil(count / len(among)))])[:count]
-            history = model.fit(rows[order, :width], labels[order], batch, shuffle=False, verbose=0)
-            wrong = error(model, validation)
-            loss = history.history["loss"][-1]
-            point = {
-                "step": int(model.optimizer.iterations),
-                "seconds": time.monotonic() - started,
-                "length": limit,
-                "loss": loss if math.isfinite(loss) else None,
-                "validation_error": wrong,
-            }
-            curve.append(point)
-            say(f"length {limit}, step {point['step']}: loss {loss:.4f}, validation error {wrong:.3f}")
-            if wrong < best and math.isfinite(loss):
-                best, kept = wrong, model.get_weights()
+        # Whole executions, so that nothing is compiled for a remainder.
+        count = max(1, len(among) // (batch * STEPS)) * batch * STEPS
+        order = np.concatenate([rng.permutation(among) for _ in range(math.ceil(count / len(among)))])[:count]
+        history = model.fit(rows[order, :width], labels[order], batch, shuffle=False, verbose=0)
+        wrong = error(model, validation)
+        loss = history.history["loss"][-1]
+        point = {
+            "step": int(model.optimizer.iterations),
+            "seconds": time.monotonic() - started,
+            "length": limit,
+            "loss": loss if math.isfinite(loss) else None,
+            "validation_error": wrong,
+        }
+        curve.append(point)
+        say(f"length {limit}, step {point['step']}: loss {loss:.4f}, validation error {wrong:.3f}")
+        if wrong < best and math.isfinite(loss):
+            best, kept = wrong, model.get_weights()
+        if checkpoint is not None:
+            progress = {"limits": limits, "curve": curve, "orders": rng.bit_generator.state}
+            training.save_progress(checkpoint, model, kept, progress)
     model.set_weights(kept)
     return curve
 

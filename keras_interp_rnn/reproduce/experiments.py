@@ -124,8 +124,8 @@ class Language:
             settings.get("centroids", 0),
             passes,
             asked.seed,
+            asked.folder / "training.npz",
         )
-        asked.folder.mkdir(parents=True, exist_ok=True)
         model.save(asked.folder / "model.keras")
         return record
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,34 @@ def fit(
             verbose=verbose,
         )
     return resumable
+
+
+def save_progress(path: Path, model: keras.Model, kept: list[NDArray[Any]], progress: dict[str, Any]) -> None:
+    """Writes all that a training needs to go on, whole or not at all.
+
+    Args:
+        model: compiled and built. kept: its best weights so far. progress: what JSON can hold.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts = {"weights": model.get_weights(), "optimizer": map(np.asarray, model.optimizer.variables), "kept": kept}
+    arrays = {f"{part}_{i}": array for part, all_of_it in parts.items() for i, array in enumerate(all_of_it)}
+    partial = path.with_name(f"partial-{path.name}")
+    np.savez(partial, progress=np.array(json.dumps(progress)), **arrays)
+    os.replace(partial, path)
+
+
+def load_progress(path: Path, model: keras.Model) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+    """Sets the model and its optimizer to what `save_progress` wrote; returns the best weights and the progress."""
+    model.optimizer.build(model.trainable_variables)
+    with np.load(path) as file:
+
+        def part(name: str) -> list[NDArray[Any]]:
+            return [file[f"{name}_{i}"] for i in range(sum(key.startswith(f"{name}_") for key in file.files))]
+
+        model.set_weights(part("weights"))
+        for variable, value in zip(model.optimizer.variables, part("optimizer"), strict=True):
+            variable.assign(value)
+        return part("kept"), dict(json.loads(str(file["progress"])))
 
 
 class TrainingTime(keras.callbacks.Callback):

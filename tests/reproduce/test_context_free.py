@@ -314,6 +314,44 @@ class TestTrain:
         least = min(point["validation_error"] for point in curve)
         assert context_free.error(model, words) == least < before
 
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("quick")
+    def test_killed_in_any_pass_it_ends_with_the_same_weights(self, tmp_path, monkeypatch):
+        words = random_words([1, 2, 3] * 20, distinct=True)
+        judge, whole, passes = context_free.error, context_free.network("SR-LSTM-P", 3, 4, CENTROIDS, seed=0), 1
+        expected = context_free.train(whole, words, words, passes, batch=8, seed=4)
+        checkpoint, kills = tmp_path / "run" / "training.npz", 0
+
+        def killed(model, words):
+            """Before every pass but the first is judged, once."""
+            nonlocal kills
+            if calls and len(expected) > kills + 1:
+                kills += 1
+                raise KeyboardInterrupt
+            calls.append(1)
+            return judge(model, words)
+
+        monkeypatch.setattr(context_free, "error", killed)
+        while True:
+            model, calls = context_free.network("SR-LSTM-P", 3, 4, CENTROIDS, seed=kills), []
+            try:
+                found = context_free.train(model, words, words, passes, batch=8, seed=4, checkpoint=checkpoint)
+                break
+            except KeyboardInterrupt:
+                continue
+        assert kills == len(expected) - 1 >= 10
+        for one, other in zip(found, expected, strict=True):
+            assert {**one, "seconds": 0} == {**other, "seconds": 0}
+        assert [point["seconds"] for point in found] == sorted(point["seconds"] for point in found)
+        for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert [path.name for path in checkpoint.parent.iterdir()] == ["training.npz"]
+        sentence = (
+            rf"passes it began with\. Received: {2 * len(expected)} passes to length 3, and .* of {len(expected)} to 3"
+        )
+        with pytest.raises(ValueError, match=sentence):
+            context_free.train(model, words, words, 2 * passes, batch=8, checkpoint=checkpoint)
+
 
 class TestRun:
     CURVE = [
@@ -326,20 +364,21 @@ class TestRun:
 
     def test_a_record_that_exists_is_read_and_nothing_is_trained(self, tmp_path):
         path = tmp_path / "r.json"
-        path.write_text('{"result": {"errors": {"test_a": 0.125}}}')
+        path.write_text('{"experiment": "e", "result": {"errors": {"test_a": 0.125}}}')
 
         def never(split):
             raise AssertionError
 
         found = context_free.run(path, "language", "small", "LSTM", never, ["test_a"], 4, CENTROIDS, 1, seed=0)
-        assert found == ({"result": {"errors": {"test_a": 0.125}}}, None)
-        assert path.read_text() == '{"result": {"errors": {"test_a": 0.125}}}'
+        assert found == ({"experiment": "e", "result": {"errors": {"test_a": 0.125}}}, None)
+        assert path.read_text() == '{"experiment": "e", "result": {"errors": {"test_a": 0.125}}}'
 
     @pytest.mark.parametrize(("kind", "centroids"), [("LSTM", 0), ("SR-LSTM-P", CENTROIDS)])
     def test_a_record_says_what_was_trained_on_what_and_what_came_out(self, kind, centroids, tmp_path, monkeypatch):
         given = {}
 
-        def train(model, words, validation, passes, seed):
+        def train(model, words, validation, passes, seed, checkpoint):
+            assert checkpoint is None
             given.update(words=words.words, validation=validation.words, passes=passes, seed=seed)
             model.layers[-1].kernel.assign_add(np.ones((4, 1)))
             return self.CURVE
@@ -393,7 +432,7 @@ class TestRun:
 
 def test_a_record_of_other_settings_is_not_taken_for_this_run(tmp_path):
     path = tmp_path / "r.json"
-    path.write_text('{"protocol": {"units": 3, "centroids": 0, "passes": 1}}')
+    path.write_text('{"experiment": "e", "protocol": {"units": 3, "centroids": 0, "passes": 1}}')
     with pytest.raises(ValueError, match="made with the same settings. Received: .*'units': 4"):
         context_free.run(path, "x", "small", "LSTM", None, (), 4, 5, 1, 0)
 
