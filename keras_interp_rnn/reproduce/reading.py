@@ -27,7 +27,7 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
     Returns:
         `centroids`: class, share of the steps, and [word, mean probability] of each centroid in use, the commonest
         first. `phrases`: for each length, the best [phrase, mean probability] of each class. `explained`: predicted
-        class, words, and each one's probability of moving to the centroid of that class.
+        class, words, and each one's probability of moving to a centroid of that class.
     """
     assert data.vocabulary is not None
     x, y = data.test
@@ -54,7 +54,7 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
             }
             for length in (2, 4)
         },
-        "explained": [explained(model, x[i], data) for i in clear_cases(model, x, y)],
+        "explained": [explained(model, x[i], data, found.classes) for i in clear_cases(model, x, y)],
     }
 
 
@@ -74,11 +74,20 @@ def clear_cases(model: keras.Model, x: NDArray[Any], y: NDArray[Any], shortest: 
     return found
 
 
-def explained(model: keras.Model, ids: NDArray[Any], data: Sequences) -> dict[str, Any]:
-    """A text, and what moved the network (table 8, table 9)."""
-    found = analysis.explain(model, ids, data.vocabulary)
+def explained(model: keras.Model, ids: NDArray[Any], data: Sequences, classes: NDArray[Any]) -> dict[str, Any]:
+    """A text, and what moved the network to any of the centroids of the class it predicts (tables 8 and 9).
+
+    Args:
+        classes: of the centroids.
+    """
+    predicted = analysis.explain(model, ids).prediction
+    found = analysis.explain(model, ids, data.vocabulary, np.flatnonzero(classes == predicted).tolist() or None)
     return {
         "class": data.classes[found.prediction],
         "words": list(found.tokens),
-        "probabilities": [round(float(weight), 4) for weight in found.weights],
+        # The last word moves it to no centroid.
+        "probabilities": [
+            None if missing else round(weight, 4)
+            for weight, missing in zip(found.weights.tolist(), np.isnan(found.alpha[:, 0]), strict=True)
+        ],
     }

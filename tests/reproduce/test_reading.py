@@ -55,13 +55,19 @@ def test_explained_texts_are_judged_rightly(trained):
     x, y = data.test
     logits = model.predict(x, verbose=0)
     chosen = reading.clear_cases(model, x, y)
+    classes = analysis.prototypes(model, x, data.vocabulary).classes
     assert [int(y[i]) for i in chosen] == [label for label in (0, 2) if ((logits.argmax(1) == y) & (y == label)).any()]
     assert (logits[chosen].argmax(axis=1) == y[chosen]).all()
     for i in chosen:
-        told = reading.explained(model, x[i], data)
+        told = reading.explained(model, x[i], data, classes)
         assert told["class"] == data.classes[y[i]]
         assert told["words"] == [data.vocabulary[token] for token in x[i] if token]
-        assert all(0 <= probability <= 1 for probability in told["probabilities"])
+        towards = analysis.trace(model.get_layer("recurrent"), model.layers[1](x[i : i + 1]))["alpha"][0]
+        if (classes == y[i]).any():
+            wanted = towards[x[i] > 0][:, classes == y[i]].sum(axis=-1)
+            found = np.array(told["probabilities"], np.float64)
+            assert np.isnan(found).sum() == 1, "the last word moves it to no centroid"
+            np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
 def test_the_report_shows_the_words_and_takes_them_as_they_are():
@@ -69,7 +75,9 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
         "texts": 3,
         "centroids": [{"class": "pos", "share": 0.6, "words": [["*great*", 0.9], ["<b>", 0.8]]}],
         "phrases": {"2": {"pos": [["10 |", 0.7]]}},
-        "explained": [{"class": "pos", "words": ["not", "_bad_"], "probabilities": [0.2, 0.9]}],
+        "explained": [
+            {"class": "pos", "words": ["not", "_bad_", "at", "all", "x"], "probabilities": [0.2, 0.9, 0.85, 0.7, None]}
+        ],
     }
     of_table = {"place": "here", "measure": "error", "row": "x", "order": 0, "paper": None, "about": ""}
     result = {"test_error": 0.1, "validation_error": 0.2, "training_seconds": 60, "sequences": 9, "seconds": 60}
@@ -87,7 +95,7 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
     text = report.results([record, worse, better])
     assert r"| pos | 60.0% | \*great\* (0.90), \<b\> (0.80) |" in text
     assert r"| pos | 2 | 10 \| (0.70) |" in text
-    assert r"- pos: not **_bad_**" in text.replace("\\_", "_")
+    assert r"- pos: not **_bad_** at *all* x" in text.replace("\\_", "_")
     assert "on 3 test texts" in text
     assert "on 4 test texts" not in text
     assert "Its centroids" not in report.results([record])

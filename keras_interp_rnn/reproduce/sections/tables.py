@@ -100,16 +100,25 @@ def _read(record: dict[str, Any]) -> str:
             shown = ", ".join(f"{_plain(phrase)} ({probability:.2f})" for phrase, probability in phrases)
             parts.append(f"| {label} | {length} | {shown} |\n")
     parts.append(
-        "\nTexts that it judges rightly, and the words that move it with a probability above one half to the centroid "
-        "of their class that it ends in (tables 8 and 9):\n\n"
+        "\nTexts that it judges rightly. A word is **bold** where the probability of moving to the centroids of the "
+        "text's class is higher than at the word before by a tenth or more, *in italics* where it is lower by as much "
+        "(tables 8 and 9):\n\n"
     )
     for text in found["explained"]:
+        before = [text["probabilities"][0], *text["probabilities"]]
         words = [
-            f"**{_plain(word)}**" if probability > 0.5 else _plain(word)
-            for word, probability in zip(text["words"], text["probabilities"], strict=True)
+            mark + _plain(word) + mark
+            for word, mark in zip(text["words"], map(_mark, text["probabilities"], before), strict=True)
         ]
         parts.append(f"- {text['class']}: {' '.join(words)}\n")
     return "".join(parts)
+
+
+def _mark(probability: float | None, before: float) -> str:
+    """What Markdown puts around a word that moves a network."""
+    if probability is None:
+        return ""
+    return "**" if probability - before >= 0.1 else "*" if before - probability >= 0.1 else ""
 
 
 def _plain(text: str) -> str:
