@@ -144,8 +144,14 @@ def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Mod
     rate = training.schedule(
         protocol.learning_rate / units, protocol.epochs * protocol.steps, protocol.warm_up, protocol.decay
     )
-    made = {"adam": keras.optimizers.Adam, "adagrad": keras.optimizers.Adagrad}[protocol.optimizer]
-    model.compile(made(rate, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
+    if protocol.optimizer == "adagrad":
+        # Squares of these gradients are far below Keras's initial sum of them, 0.1, which would make it plain SGD.
+        optimizer = keras.optimizers.Adagrad(
+            rate, initial_accumulator_value=1e-7, epsilon=1e-12, global_clipnorm=protocol.clip
+        )
+    else:
+        optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip)
+    model.compile(optimizer, losses.BitsPerSymbol())
     return model
 
 
