@@ -30,7 +30,8 @@ TEXT8 = """
 
 EQUAL_TIME = """
 Networks of equal numbers of weights, each given the same time on the same core of a shared machine, one after another,
-one seed, rates not searched for. An ISAN reads far more text in it; the paper trained all of them to their end:
+one seed, rates not searched for but for the IRNN's. An ISAN reads far more text in it; the paper trained all of them to
+their end:
 
 | data | network | units | weights | test bits | paper, text8 | minutes of training | characters read | hardware |
 |---|---|---|---|---|---|---|---|---|
