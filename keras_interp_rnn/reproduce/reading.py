@@ -54,18 +54,24 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
             }
             for length in (2, 4)
         },
-        "explained": [explained(model, x[i], data, found.classes) for i in clear_cases(model, x, y)],
+        "explained": [explained(model, x[i], data, found.classes) for i in clear_cases(model, x, y, found.classes)],
     }
 
 
-def clear_cases(model: keras.Model, x: NDArray[Any], y: NDArray[Any], shortest: int = 15) -> list[int]:
-    """Of the first and of the last class, the text that is judged rightly and most surely, among the short ones."""
+def clear_cases(
+    model: keras.Model, x: NDArray[Any], y: NDArray[Any], classes: NDArray[Any], shortest: int = 15
+) -> list[int]:
+    """Of the first and of the last class that has a centroid, the short text judged rightly and most surely.
+
+    Args:
+        classes: of the centroids.
+    """
     logits = np.asarray(model.predict(x, batch_size=256, verbose=0), np.float64)
     logits = np.concatenate([-logits, logits], axis=1) if logits.shape[1] == 1 else logits
     lengths = np.count_nonzero(x, axis=1)
     right = logits.argmax(axis=1) == y
     found = []
-    for label in (0, logits.shape[1] - 1):
+    for label in sorted({int(classes.min()), int(classes.max())}):
         among = np.flatnonzero(right & (y == label) & (lengths >= min(shortest, lengths.max())))
         if len(among):
             short = among[lengths[among] <= np.quantile(lengths[among], 0.2)]
@@ -81,7 +87,7 @@ def explained(model: keras.Model, ids: NDArray[Any], data: Sequences, classes: N
         classes: of the centroids.
     """
     predicted = analysis.explain(model, ids).prediction
-    found = analysis.explain(model, ids, data.vocabulary, np.flatnonzero(classes == predicted).tolist() or None)
+    found = analysis.explain(model, ids, data.vocabulary, np.flatnonzero(classes == predicted).tolist())
     return {
         "class": data.classes[found.prediction],
         "words": list(found.tokens),
