@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import keras
@@ -11,6 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn.affine import AffineMap
 
 Array = NDArray[np.float64]
+
+_PASSES_ON = (
+    *(keras.layers.InputLayer, keras.layers.Identity, keras.layers.Masking, keras.layers.ActivityRegularization),
+    *(keras.layers.Dropout, keras.layers.GaussianDropout, keras.layers.GaussianNoise, keras.layers.AlphaDropout),
+)
+"""Layers that put out what they read, outside training."""
 
 
 class ISANWeights(NamedTuple):
@@ -51,10 +58,19 @@ def affine_readout(model_or_layer: Any, readout: Any = None) -> AffineMap:
             None for a layer by itself reads the state: the identity.
 
     Raises:
-        ValueError: if the head is not one linear Dense layer.
+        ValueError: if the head is not one linear Dense layer, or reads anything but the states themselves; if the pair
+            has other shapes.
     """
     if isinstance(readout, (tuple, list)):
-        return AffineMap(np.asarray(readout[0], dtype=np.float64), np.asarray(readout[1], dtype=np.float64))
+        units = isan_weights(model_or_layer).bias.shape[1]
+        arrays = [np.asarray(part, dtype=np.float64) for part in readout]
+        shapes = [array.shape for array in arrays]
+        if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
+            raise ValueError(
+                f"readout must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and (outputs,). "
+                f"Received: {', '.join(map(str, shapes))}."
+            )
+        return AffineMap(*arrays)
     if readout is None:
         if not isinstance(model_or_layer, keras.Model):
             return AffineMap.identity(isan_weights(model_or_layer).bias.shape[1])
@@ -120,19 +136,42 @@ def _switched_affine_cells(layer: Any) -> list[Any]:
 
 def _head(model: keras.Model) -> keras.layers.Dense:
     """The Dense layer right after the ISAN, if it is the model's last and linear."""
-    after: list[keras.layers.Layer] = []
-    for layer in model.layers:
-        if _switched_affine_cells(layer):
-            after = []
-        elif layer.weights:
-            after.append(layer)
-    linear = len(after) == 1 and isinstance(after[0], keras.layers.Dense)
-    if not linear or after[0].activation is not keras.activations.linear:
+    after: list[Any] = []
+    backwards = False
+    for step in _operations(model):
+        if _switched_affine_cells(step):
+            after, backwards = [], getattr(step, "go_backwards", False)
+        elif not _passes_on(step):
+            after.append(step)
+    head = after[0] if after else None
+    linear = isinstance(head, keras.layers.Dense) and head.activation is keras.activations.linear
+    if not linear or not all(isinstance(step, keras.layers.Softmax) for step in after[1:]):
         raise ValueError(
             "Logits split exactly only if one linear Dense layer reads the ISAN's states. Received: a model with "
-            f"{[layer.name for layer in after]} after the ISAN. Pass the ISAN layer and readout=(matrix, bias)."
+            f"{[step.name for step in after]} after the ISAN. Pass the ISAN layer and readout=(matrix, bias)."
         )
-    return after[0]
+    if backwards:
+        raise ValueError(
+            "A text is taken apart in the order in which it is read. Received: a model whose ISAN has "
+            "go_backwards=True. Pass the ISAN's cell, the Dense layer as readout, and the symbols in reverse."
+        )
+    return head
+
+
+def _operations(model: keras.Model) -> Iterator[Any]:
+    """Layers, and operations that are none, in the order of the model; nested models opened."""
+    for step in getattr(model, "operations", model.layers):
+        if isinstance(step, keras.Model):
+            yield from _operations(step)
+        else:
+            yield step
+
+
+def _passes_on(step: Any) -> bool:
+    """Whether a layer puts out what it reads, outside training."""
+    if isinstance(step, keras.layers.Activation):
+        return step.activation is keras.activations.linear
+    return isinstance(step, _PASSES_ON)
 
 
 def _array(weight: Any) -> Array:

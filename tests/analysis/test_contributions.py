@@ -91,12 +91,60 @@ def test_dropout_between_layer_and_head_is_no_obstacle():
 
 
 @pytest.mark.parametrize(
-    "head", [[keras.layers.Dense(3, "tanh")], [keras.layers.Dense(3), keras.layers.Dense(2)], [keras.layers.GRU(2)]]
+    "head",
+    [
+        [keras.layers.Dense(3, "tanh")],
+        [keras.layers.Dense(3), keras.layers.Dense(2)],
+        [keras.layers.GRU(2)],
+        [keras.layers.ReLU(), keras.layers.Dense(3)],
+        [keras.layers.Activation("tanh"), keras.layers.Dense(3)],
+        [keras.layers.Dense(3), keras.layers.ReLU()],
+        [],
+    ],
 )
 def test_a_head_that_is_not_one_linear_dense_layer_is_refused(head):
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layers.ISAN(4, 3, return_sequences=True), *head])
     with pytest.raises(ValueError, match="only if one linear Dense layer reads the ISAN's states.*readout=\\(matrix"):
         analysis.contributions(model, [0, 1])
+
+
+def test_an_operation_between_states_and_head_is_refused():
+    ids = keras.Input((5,), dtype="int32")
+    states = layers.ISAN(4, 3, return_sequences=True)(ids)
+    model = keras.Model(ids, keras.layers.Dense(3)(keras.ops.tanh(states)))
+    with pytest.raises(ValueError, match=r"Received: a model with \['tanh.*', 'dense.*'\] after the ISAN"):
+        analysis.contributions(model, [0, 1])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_layers_that_put_out_what_they_read_may_stand_between_and_a_softmax_after(nested):
+    isan, head = layers.ISAN(4, 3, return_sequences=True), keras.layers.Dense(2)
+    between = [keras.layers.Activation("linear"), keras.layers.SpatialDropout1D(0.5), keras.layers.GaussianNoise(1.0)]
+    inner = keras.Sequential([keras.Input((None,), dtype="int32"), isan, *between])
+    parts = [inner] if nested else [isan, *between]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts, head, keras.layers.Softmax()])
+    text = np.array([2, 0, 1, 1])
+    found = analysis.contributions(model, text)
+    logits = keras.ops.convert_to_numpy(head(isan(text[None])))[0]
+    np.testing.assert_allclose(found.logits, logits, atol=1e-6)
+
+
+def test_a_model_that_reads_backwards_is_refused_and_its_parts_are_not():
+    isan, head = layers.ISAN(4, 3, return_sequences=True, go_backwards=True), keras.layers.Dense(2)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
+    text = np.array([2, 0, 1, 1])
+    with pytest.raises(ValueError, match="Received: a model whose ISAN has go_backwards=True. Pass the ISAN's cell"):
+        analysis.contributions(model, text)
+    found = analysis.contributions(isan.cell, text[::-1], head)
+    np.testing.assert_allclose(found.logits, model(text[None])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("shapes", [[(4, 2), (3,)], [(3, 2), (2,)], [(4, 2)], [(4,), (4,)], [(4, 2), (2, 1)]])
+def test_a_readout_of_other_shapes_is_refused(shapes):
+    layer = layers.ISAN(4, 3)
+    layer(np.zeros((1, 2), "int32"))
+    with pytest.raises(ValueError, match=r"shapes \(4, outputs\) and \(outputs,\)\. Received: \("):
+        analysis.contributions(layer, [0, 1], [np.zeros(shape) for shape in shapes])
 
 
 def test_what_holds_no_isan_is_refused():
