@@ -131,6 +131,7 @@ def main() -> None:
         print(f"{bits[-1]:.4f} bits per character of the last batch it read")
         print(f"{1000 * np.median(later):.1f} ms a step, median of {len(later)}")
     print(f"checksum of the weights: {checksum:.4f}")
+    Path(args.runs).mkdir(parents=True, exist_ok=True)
     np.savez(Path(args.runs) / f"weights-{args.worker}.npz", *model.get_weights())
 
 

@@ -36,6 +36,8 @@ def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDAr
             f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
         )
     sequences = np.asarray(ops.convert_to_numpy(inputs))
+    if np.issubdtype(sequences.dtype, np.floating):
+        sequences = sequences.astype(layer.variable_dtype)
     if sequences.ndim < 2 or 0 in sequences.shape[:2]:
         raise ValueError(
             "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="

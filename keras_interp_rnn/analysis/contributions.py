@@ -235,7 +235,8 @@ def contributions(
             outside the text.
 
     Units: nats (logits).
-    Exactness: the terms sum to the logits; `residual` reports by how much they miss (float64 rounding).
+    Exactness: the terms and the bias of the readout sum to the logits; `residual` reports by how much they miss
+        (float64 rounding).
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
     weights = isan_weights(layer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,8 +161,17 @@ def network(
                 "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
             )
         alphabet, start, end = carried[0].symbol_ids, carried[0].start_id, None
-    if not alphabet:
-        raise ValueError("An alphabet holds at least one symbol. Received: none.")
+    if not isinstance(alphabet, Mapping) or not alphabet:
+        raise ValueError(
+            f"An alphabet says which id stands for which symbol. Received: {alphabet!r}. Pass {{symbol: id, ...}}."
+        )
+    tokens = {token for token in (*alphabet.values(), start, end) if token is not None}
+    sizes = [part.input_dim for part in model._flatten_layers() if isinstance(part, keras.layers.Embedding)]
+    if min(tokens) < 1 or max(tokens) >= min(sizes, default=math.inf):
+        raise ValueError(
+            f"Ids of symbols and tokens lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
+            f"{sorted(tokens)}, and an Embedding of {min(sizes, default='no')} ids."
+        )
     opened = Network(model, dict(alphabet), start, end)
     if layer_in(model, np.array([[next(iter(alphabet.values()))]]))[2] is None:
         raise ValueError(

@@ -149,6 +149,8 @@ def train_recognizer(
 
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's.
     """
+    if attempts < 1:
+        raise ValueError(f"A network is learned in at least one attempt. Received: attempts={attempts}.")
     started = time.monotonic()
     symbols = tuple(alphabet)
     given, wanted = _checked(words, labels, symbols)
@@ -326,7 +328,7 @@ def _checked(
     words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]
 ) -> tuple[list[Word], NDArray[np.bool_]]:
     given = [tuple(word) for word in words]
-    wanted = np.array([bool(label) for label in labels])
+    wanted = np.array([bool(label) for label in labels], dtype=bool)
     if len(given) != len(wanted):
         raise ValueError(f"Every word has a label. Received: {len(given)} words and {len(wanted)} labels.")
     if not alphabet or len(set(alphabet)) != len(alphabet) or not all(isinstance(s, (int, str)) for s in alphabet):

@@ -31,13 +31,15 @@ class Resumable(keras.callbacks.Callback):
         history: logs of every finished epoch, with `seconds` since the start of the training, stops left out.
 
     Raises:
-        ValueError: if there is no such mode; at the first epoch's end, if `monitor` is not among the logs.
+        ValueError: if there is no such mode, if the run in the directory was ranked without this monitor, or its
+            progress file is damaged; at the first epoch's end, if `monitor` is not among the logs.
 
     Example:
 
     >>> resumable = Resumable("runs/isan")
     >>> model = resumable.load() or build_and_compile()
-    >>> model.fit(windows, epochs=20, initial_epoch=resumable.epoch, shuffle=False, callbacks=[resumable])
+    >>> how = {"epochs": 20, "initial_epoch": resumable.epoch, "shuffle": False, "validation_data": held_out}
+    >>> model.fit(windows, callbacks=[resumable], **how)
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class Resumable(keras.callbacks.Callback):
         self.directory.mkdir(parents=True, exist_ok=True)
         self.history: list[dict[str, float]] = []
         if self._progress.exists():
-            self.history = json.loads(self._progress.read_text())["history"]
+            self.history = self._read()
         self._started = time.monotonic()
 
     @property
@@ -106,6 +108,21 @@ class Resumable(keras.callbacks.Callback):
         for file in self.directory.glob("epoch-*"):
             if file not in current:
                 file.unlink()
+
+    def _read(self) -> list[dict[str, float]]:
+        try:
+            history = list(json.loads(self._progress.read_text())["history"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"A run goes on from its progress file. Received: {self._progress}, damaged ({error!r}). Take the "
+                "directory away, or give another."
+            ) from None
+        if history and self.monitor not in history[-1]:
+            raise ValueError(
+                f"A run goes on with a monitor that its epochs have. Received: monitor={self.monitor!r}, and "
+                f"{self.directory}, whose epochs have {sorted(history[-1])}. Give one of these, or another directory."
+            )
+        return history
 
     def _rank(self, logs: dict[str, float]) -> tuple[float, float]:
         monitored, loss = logs[self.monitor], logs.get("val_loss", 0.0)

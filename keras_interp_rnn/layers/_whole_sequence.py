@@ -43,6 +43,11 @@ class WholeSequenceRNN(keras.layers.RNN):
         sequences = self.checked(sequences)
         if mask is not None:
             mask = checked_mask(mask, sequences)
+        if sequences.shape[1] == 0:
+            raise ValueError(
+                f"A sequence has at least one step. Received: sequences of shape {tuple(sequences.shape)}. Leave empty "
+                "ones out."
+            )
         if self.unroll and sequences.shape[1] is None:
             raise ValueError(
                 "unroll=True needs a known number of steps. Received: sequences of shape "
@@ -64,6 +69,12 @@ class WholeSequenceRNN(keras.layers.RNN):
                 ]
         elif not isinstance(initial_state, (list, tuple)):
             initial_state = [initial_state]
+        sizes = keras.tree.flatten(self.state_size)
+        shapes = [tuple(state.shape) if hasattr(state, "shape") else np.shape(state) for state in initial_state]
+        if [shape[-1:] for shape in shapes] != [(size,) for size in sizes]:
+            raise ValueError(
+                f"initial_state must be one array (batch, size) for each state, of sizes {sizes}. Received: {shapes}."
+            )
         initial_state = [ops.cast(state, self.variable_dtype) for state in initial_state]
         last_output, outputs, states = self.inner_loop(sequences, initial_state, mask, training)
         if self.stateful:

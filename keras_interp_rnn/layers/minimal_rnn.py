@@ -103,6 +103,11 @@ class MinimalRNNCell(GatedCell):
         )
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
+        if len(input_shape) < 2 and not self.given_encoder:
+            raise ValueError(
+                "MinimalRNN reads sequences (batch, time, features). Received: steps of shape "
+                f"{tuple(input_shape)}. Ids need an Embedding before it, or as its encoder."
+            )
         if not self.encoder.built:
             self.encoder.build(input_shape)
         encoded = tuple(self.encoder.compute_output_shape(input_shape))

@@ -33,9 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("what", help="a table, `all` tables, `list` or `report`")
     parser.add_argument("--rows", nargs="+", help="of the table, by name; all")
-    parser.add_argument("--budget", type=float, metavar="MINUTES", help="of training for each run; the table's own")
+    parser.add_argument(
+        "--budget", type=_positive(float), metavar="MINUTES", help="of training for each run; the table's own"
+    )
     parser.add_argument("--data", type=Path, help="a file or folder, as `list` says; else it is downloaded")
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="runs of each row, with seeds 0 to N - 1")
+    parser.add_argument(
+        "--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row, with seeds 0 to N - 1"
+    )
     parser.add_argument("--runs", type=Path, default=Path("runs/reproduce"), help="checkpoints, TensorBoard's logs")
     parser.add_argument("--records", type=Path, default=Path("runs/reproduce/records"), help="where the records go")
     parser.add_argument("--verbose", type=int, default=2, help="as in fit: 1 a progress bar, 2 a line per epoch")
@@ -102,6 +106,8 @@ def tune(arguments: list[str] | None = None) -> int:
 
 def search(args: argparse.Namespace) -> None:
     """Searches, prints the best trials, and writes all of them into one record."""
+    if args.what == "all":
+        raise ValueError("One row is tuned at a time. Received: all. Name its table.")
     [name] = _tables(args.what)
     table = TABLES[name]
     settings = _settings(name, args.row)
@@ -171,7 +177,8 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
         record = _record(name, table, row, seed, args)
         trained += record is not None
         found = record or records.read(_path(name, row, seed, args))
-        print(f"{row}: {_figure(found, table)}" + ("" if record else " (recorded before)"), flush=True)
+        before = f" (recorded before, {found['environment']['date']}, on {found['data'].get('name', 'its data')})"
+        print(f"{row}: {_figure(found, table)}" + ("" if record else before), flush=True)
 
 
 def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
@@ -204,10 +211,23 @@ def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespa
     return record
 
 
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A number above 0, for argparse."""
+
+    def number(text: str) -> Any:
+        found = kind(text)
+        if not found > 0:
+            raise argparse.ArgumentTypeError(f"must be above 0. Received: {text}")
+        return found
+
+    number.__name__ = kind.__name__  # what argparse calls it, where it is none
+    return number
+
+
 def _settings(name: str, row: str) -> Mapping[str, Any]:
     rows = TABLES[name].rows
     if row not in rows:
-        raise ValueError(f"{name} has the rows {', '.join(rows)}. Received: {row!r}.")
+        raise ValueError(f"{name} has the rows {', '.join(map(repr, rows))}. Received: {row!r}. Take one of them.")
     return rows[row]
 
 

@@ -24,7 +24,7 @@ def environment() -> dict[str, Any]:
         "commit": _commit(),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
-        "hardware": f"{len(os.sched_getaffinity(0))} cores of {_processor()}",
+        "hardware": f"{_cores()} cores of {_processor()}",
     }
 
 
@@ -79,6 +79,11 @@ def _commit() -> str:
         return git("rev-parse", "--short=12", "HEAD").strip() + ("+" if dirty else "")
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processor() -> str:

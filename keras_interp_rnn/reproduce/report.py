@@ -14,12 +14,11 @@ from keras_interp_rnn.reproduce.sections import isan, minimal_rnn, state_regular
 
 HEAD = """# Results
 
-Generated from the records in this folder by `python -m keras_interp_rnn.reproduce.report`; not to be edited.
+Generated from records by `python -m keras_interp_rnn.reproduce.report`; not to be edited.
 """
 
 SECTIONS = {
     "isan_text8": isan.text8,
-    "isan-text8": tables.table,
     "isan-lm1b": tables.table,
     "isan_spectra": isan.spectra,
     "isan_predictions": isan.predictions,
@@ -59,8 +58,17 @@ def results(found: list[dict[str, Any]]) -> str:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """All records of a folder, by file name."""
-    return [records.read(path) for path in sorted(folder.glob("*.json"))]
+    """All records of a folder, by file name.
+
+    What somebody has to say of the figures of an experiment, in the file `remarks/EXPERIMENT.md` of the folder, is the
+    `remark` of its records.
+    """
+    found = [records.read(path) for path in sorted(folder.glob("*.json"))]
+    remarks = {path.stem: path.read_text() for path in (folder / "remarks").glob("*.md")}
+    return [
+        {**record, "remark": remarks[record["experiment"]]} if record["experiment"] in remarks else record
+        for record in found
+    ]
 
 
 def main() -> None:

@@ -127,6 +127,7 @@ TABLES: dict[str, Table] = {
         "ones read more. Figures on a text other than text8 can be set beside the paper's, not against them.",
         Characters(sources.text8),
         30,
+        "isan_text8",
     ),
     "isan-ablations": Table(
         "Foerster et al. 2017, section 3.1: what makes an ISAN work",

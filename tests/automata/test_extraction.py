@@ -151,7 +151,14 @@ def test_what_cannot_be_extracted():
         automata.extract(other_model(layers.SRGRU(4, 3), outputs=2), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="with a strength of 0.5. Train on"):
         automata.extract(other_model(layers.SRGRU(4, 3, strength=0.5)), alphabet=ids, start=1)
+    with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'. Pass {symbol: id"):
+        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet="ab", start=1)
+    for wrong, begin in (({"a": 0, "b": 3}, 1), ({"a": 2, "b": 99}, 1), (ids, 99)):
+        with pytest.raises(
+            ValueError, match="as 0 is padding, to the last one of the Embedding. Received: .* of 5 ids"
+        ):
+            automata.extract(other_model(layers.SRGRU(4, 3)), alphabet=wrong, start=begin)
     with pytest.raises(ValueError, match="takes one way"):
         automata.extract(other_model(layers.SRGRU(4, 3, transition="sample")), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="at least one symbol. Received: none"):
+    with pytest.raises(ValueError, match="which id stands for which symbol. Received: {}"):
         automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={}, start=1)

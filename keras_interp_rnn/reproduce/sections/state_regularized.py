@@ -72,7 +72,7 @@ TEMPERATURE = """
 `examples/temperature.py`: a state-regularized GRU is trained on one of Tomita's languages at temperature 1, and run at
 others. "Least sure" is the least probability of a transition that its automaton takes; "words right" are 500 random
 words of up to twice the length trained on; "proved" is a certificate for all words. The automaton read off the network
-stays the right one far beyond the temperature at which the network stops to follow it.
+stays the right one far beyond the temperature at which the network stops following it.
 
 ![probabilities of all centroids after each symbol, by temperature](figures/temperature.png)
 
@@ -102,7 +102,7 @@ balanced. Mean over the seeds, and least to greatest. A negative of `small` and 
 anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
 
 On `large` and `small` all networks extrapolate, LSTMs far better than in the paper: a string with half of its symbols
-drawn anew is hardly ever nearly balanced, and the longer it is the farther off, so that a rough count is enough. With
+drawn anew is hardly ever nearly balanced, so that a rough count is enough (up to 200 symbols; at 1,000 it is not). With
 negatives that are one symbol off, where the count must be exact, the paper's order appears. 1,008 such words are too
 few: no network learns them in this budget.
 

@@ -9,25 +9,6 @@ from typing import Any
 
 from keras_interp_rnn.reproduce.sections.common import runs
 
-FOUND = {
-    "sr-imdb": "\nAs in the paper the mixture of ten centroids (eq. 20) errs less than soft argmax (eq. 17), "
-    "the Gumbel softmax (eq. 19) and fifty centroids. LSTM, LSTM-P, SR-LSTM and SR-LSTM-P lie "
-    "closer together than in the paper, and with one seed hardly further apart than chance gives "
-    "on 25,000 reviews (two standard errors are 0.4 points): the paper's lead of 0.9 points over "
-    "the LSTM is not found. The SR-GRU, of which the paper has no figure, begins to learn late "
-    "and is far from its end; all that it carries from word to word goes through its centroids, "
-    "where an LSTM has its cell state beside them. Where the head reads the mean hidden state, "
-    "and nothing but centroids, the network errs more, and can be read.\n",
-    "sr-newsgroups": "\nThe network with centroids stays behind the LSTM, of which the paper gives no figure, and "
-    "does better than the paper's networks, with headers and without. Of its twenty centroids "
-    "most have come to stand for one topic.\n",
-    "sr-mnist-quarter": "\nThe order is not the paper's. In five minutes the LSTM reads every image seven times, a "
-    "network with centroids, whose step takes twice as long, three times, and it needs more of "
-    "them to begin: it is still far from its end, and the paper trains to the end. What the "
-    "centroids stand for shows all the same, in figures 7 to 9 below.\n",
-}
-"""Experiment -> what is to be said of its figures."""
-
 
 def table(records: list[dict[str, Any]]) -> str:
     """A table: a line for each row, the paper's figure and ours, the mean over seeds."""
@@ -45,7 +26,7 @@ def table(records: list[dict[str, Any]]) -> str:
         "| data | network | weights | seeds | test | paper | validation | minutes of training | read |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
         + "".join(lines)
-        + FOUND.get(first["experiment"], "")
+        + (f"\n{first['remark']}" if "remark" in first else "")
         + "".join(_read(record) for record in _readable(records))
         + "\nRuns:\n\n"
         + runs(records, _name)
