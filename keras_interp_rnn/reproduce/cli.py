@@ -177,7 +177,9 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
         record = _record(name, table, row, seed, args)
         trained += record is not None
         found = record or records.read(_path(name, row, seed, args))
-        before = f" (recorded before, {found['environment']['date']}, on {found['data'].get('name', 'its data')})"
+        before = (
+            f" (recorded before, {found['environment']['date']}, on {found.get('data', {}).get('name', 'its data')})"
+        )
         print(f"{row}: {_figure(found, table)}" + ("" if record else before), flush=True)
 
 

@@ -98,3 +98,8 @@ def test_balanced_accuracy_does_not_reward_rejecting_all():
 def test_what_cannot_be_trained_on(given, labels, alphabet, sentence):
     with pytest.raises(ValueError, match=sentence):
         automata.train_recognizer(given, labels, alphabet)
+
+
+def test_nothing_is_learned_in_no_attempt():
+    with pytest.raises(ValueError, match=r"at least one attempt\. Received: attempts=0"):
+        automata.train_recognizer(["a"], [True], "a", attempts=0)

@@ -315,6 +315,22 @@ def test_a_mode_that_there_is_not(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_a_run_is_not_gone_on_with_by_another_monitor(tmp_path: Path) -> None:
+    resumable, model = Resumable(tmp_path), new_model(units=2)
+    pretend_epoch(model, resumable)
+    with pytest.raises(
+        ValueError, match=r"Received: monitor='accuracy', and .* have \['loss', 'seconds', 'val_loss'\]"
+    ):
+        Resumable(tmp_path, "accuracy", "max")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
+def test_a_damaged_progress_file_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "progress.json").write_text(content)
+    with pytest.raises(ValueError, match=r"Received: .*progress\.json, damaged .*Take the directory away"):
+        Resumable(tmp_path)
+
+
 def test_a_monitor_that_fit_does_not_log_is_named(tmp_path: Path) -> None:
     resumable = Resumable(tmp_path)
     sentence = (

@@ -73,6 +73,19 @@ def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, caps
     assert not (tmp_path / "records").exists()
 
 
+@pytest.mark.parametrize("wrong", [["--budget", "-1"], ["--budget", "0"], ["--seeds", "0"], ["--seeds", "1.5"]])
+def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["sr-imdb", *wrong])
+    assert stop.value.code == 2
+    assert f"argument {wrong[0]}: " in capsys.readouterr().err
+
+
+def test_all_tables_at_once_are_not_tuned(capsys):
+    assert cli.tune(["all", "--row", "LSTM"]) == 2
+    assert "One row is tuned at a time. Received: all" in capsys.readouterr().err
+
+
 def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):
     path = tmp_path / "sr-imdb-LSTM-0.json"
     records.write(path, {"experiment": "sr-imdb", "table": {"row": "LSTM"}, "protocol": {"minutes": 5}})
