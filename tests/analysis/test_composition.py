@@ -224,8 +224,11 @@ def test_what_no_table_wrote_is_not_loaded(tmp_path):
         ({"words": [[0.5]]}, "symbols must be the integers of one text.*Received: float64"),
         ({"words": ["ab"]}, "symbols must be the integers of one text.*Received: <U2"),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'. Received: dtype='float16'. Pass 'float32'"),
-        ({"readout": (np.zeros((4, 3)), np.zeros(3))}, r"must map the layer's 5 units.*Received: shapes \(4, 3\)"),
-        ({"readout": (np.zeros((5, 3)), np.zeros(1))}, r"bias \(outputs,\). Received: shapes \(5, 3\) and \(1,\)"),
+        (
+            {"readout": (np.zeros((4, 3)), np.zeros(3))},
+            r"of shapes \(5, outputs\) and \(outputs,\). Received: \(4, 3\), \(3,\)",
+        ),
+        ({"readout": (np.zeros((5, 3)), np.zeros(1))}, r"and \(outputs,\). Received: \(5, 3\), \(1,\)"),
         ({"readout": "head"}, "readout must be a Dense layer.*Received: 'head'"),
     ],
 )
