@@ -176,11 +176,11 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
         print(f"\n[{i + 1} of {len(wanted)}{left}] {name}, {row}, seed {seed}", flush=True)
         record = _record(name, table, row, seed, args)
         trained += record is not None
-        found = record or records.read(_path(name, row, seed, args))
-        before = (
-            f" (recorded before, {found['environment']['date']}, on {found.get('data', {}).get('name', 'its data')})"
+        found = records.read(_path(name, row, seed, args))
+        date, data = found.get("environment", {}).get("date", ""), found.get("data", {}).get("name", "its data")
+        print(
+            f"{row}: {_figure(found, table)}" + ("" if record else f" (recorded before, {date}, on {data})"), flush=True
         )
-        print(f"{row}: {_figure(found, table)}" + ("" if record else before), flush=True)
 
 
 def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:

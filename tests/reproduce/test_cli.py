@@ -37,7 +37,7 @@ def test_every_table_runs_on_made_up_data_and_is_reported(name, tmp_path, monkey
         cli.main([name, "--rows", rows[0], "--runs", str(tmp_path / "runs"), "--records", str(tmp_path / "records")])
         == 0
     )
-    assert "(recorded before)" in capsys.readouterr().out
+    assert "(recorded before, " in capsys.readouterr().out
 
 
 def test_the_list_names_every_table_row_and_source(capsys):
