@@ -54,7 +54,10 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
             }
             for length in (2, 4)
         },
-        "explained": [explained(model, x[i], data, found.classes) for i in clear_cases(model, x, y, found.classes)],
+        "explained": [
+            explained(model, x[i], data, np.flatnonzero(found.classes == y[i]))
+            for i in clear_cases(model, x, y, found.classes)
+        ],
     }
 
 
@@ -80,14 +83,9 @@ def clear_cases(
     return found
 
 
-def explained(model: keras.Model, ids: NDArray[Any], data: Sequences, classes: NDArray[Any]) -> dict[str, Any]:
-    """A text, and what moved the network to any of the centroids of the class it predicts (tables 8 and 9).
-
-    Args:
-        classes: of the centroids.
-    """
-    predicted = analysis.explain(model, ids).prediction
-    found = analysis.explain(model, ids, data.vocabulary, np.flatnonzero(classes == predicted).tolist())
+def explained(model: keras.Model, ids: NDArray[Any], data: Sequences, centroids: NDArray[Any]) -> dict[str, Any]:
+    """A text, and what moved the network to any of these centroids, those of its class (tables 8 and 9)."""
+    found = analysis.explain(model, ids, data.vocabulary, centroids.tolist())
     return {
         "class": data.classes[found.prediction],
         "words": list(found.tokens),

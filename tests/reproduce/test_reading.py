@@ -61,7 +61,7 @@ def test_explained_texts_are_judged_rightly(trained):
     ]
     assert (logits[chosen].argmax(axis=1) == y[chosen]).all()
     for i in chosen:
-        told = reading.explained(model, x[i], data, classes)
+        told = reading.explained(model, x[i], data, np.flatnonzero(classes == y[i]))
         assert told["class"] == data.classes[y[i]]
         assert told["words"] == [data.vocabulary[token] for token in x[i] if token]
         towards = analysis.trace(model.get_layer("recurrent"), model.layers[1](x[i : i + 1]))["alpha"][0]
