@@ -19,8 +19,6 @@ from pathlib import Path
 import quiet
 
 with quiet.standard_error():
-    import numpy as np
-
     from keras_interp_rnn import datasets, figures
     from keras_interp_rnn.reproduce import recommendation, records
 
@@ -32,11 +30,7 @@ def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: arg
     logs = Path(args.runs) / args.name / f"{kind}-{seed}"
     record, model = recommendation.trained(kind, args.name, data, protocol, logs, seed, args.verbose)
     if kind == "MinimalRNN":
-        cell, blocks = model.get_layer("recurrent").cell, {"item": args.units}
-        if data.gaps is not None:
-            blocks["time gap"] = args.units // 4
-        kernels = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
-        figures.latent_weights(*kernels, blocks).savefig(logs / "figure3.png", dpi=150)
+        figures.latent_weights(*recommendation.latent_weights(model)).savefig(logs / "figure3.png", dpi=150)
     records.write(path, record)
     return record
 

@@ -34,42 +34,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis import _trie
+from keras_interp_rnn.analysis._trie import LONGEST, Word
 from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
 
 Array = NDArray[Any]
-Word = tuple[int, ...]
 
-LONGEST = 63
-"""Symbols of the longest word: a tie between segmentations is broken in six bits."""
-
-_BLOCK = 2**20  # places of a text that are matched with the table at a time
 _ROWS = 2**16  # words that are collected before they are scored together
 _SCORED = 2**12  # of these, how many at a time: their states fit the second-level cache
 _FEW = 16  # lanes below which each reads on by itself
 _SHARE = 0.3  # of the waiting lanes that move on in a round
 _HELD = 2**9  # lanes that are fetched, moved on and put back at a time, in the second-level cache
 _PIECE = 10**6  # multiply-adds below which OpenBLAS multiplies without packing, a fifth faster
-_NEVER = 2**30  # costs of an impossible segmentation
 _VERSION = 1
-
-
-class _Words(NamedTuple):
-    """A trie over sorted words, its nodes in the order of a walk that takes a node before its children.
-
-    Sorted so, the words below a node are neighbours.
-    """
-
-    words: tuple[Word, ...]
-    children: Array  # (nodes + 1, K) int32; row `nodes` stands for no node
-    word: Array  # (nodes + 1,) int32, the word that ends in a node, or -1
-    first: Array  # (nodes,) int32, words below a node: first, ..., last - 1
-    last: Array
-    depth: Array  # (nodes,) int32, symbols read
-    length: Array  # (words,) int32
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self[1:])
 
 
 class CompositionTable:
@@ -121,7 +98,7 @@ class CompositionTable:
         weights = isan_weights(layer)
         symbols, units = weights.bias.shape
         head, outputs = _head(layer, readout, units)
-        self._index = _trie([*_singles(symbols), *(_checked_word(word, symbols) for word in words)], symbols)
+        self._index = _trie.build((_checked_word(word, symbols) for word in words), symbols)
         needed = _size(len(self._index.words), len(self._index.depth), symbols, units, outputs, self.dtype)
         if needed > budget:
             raise ValueError(
@@ -181,7 +158,7 @@ class CompositionTable:
             return _size(words, nodes, vocabulary, units, outputs, dtype)
 
         text = checked_symbols(symbols, vocabulary)
-        words = _chosen(text, vocabulary, longest, budget, size)
+        words = _trie.chosen(text, vocabulary, longest, budget, size)
         return cls(layer, words, readout, budget, dtype)
 
     @property
@@ -325,7 +302,7 @@ class CompositionTable:
                     raise KeyError("composition_table")
                 ends = np.cumsum(arrays["length"])[:-1]
                 words = [tuple(map(int, word)) for word in np.split(arrays["symbols"], ends)]
-                table._index = _trie(words, int(arrays["vocabulary_size"]))
+                table._index = _trie.build(words, int(arrays["vocabulary_size"]))
                 table._maps, table.initial_state = arrays["maps"], arrays["initial_state"]
                 table._readouts = arrays.get("readouts", None)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -367,7 +344,7 @@ class CompositionTable:
         """(steps, lanes), numbers of the words that each lane reads, then -1; text (lanes, time)."""
         if method not in ("optimal", "greedy"):
             raise ValueError(f"method must be 'optimal' or 'greedy'. Received: method={method!r}. Pass 'optimal'.")
-        return _walked(_best_words(self._index, np.ascontiguousarray(text.T), method), self._index.length)
+        return _trie.walk(_trie.best_words(self._index, np.ascontiguousarray(text.T), method), self._index.length)
 
     def _read(self, words: Array, states: Array) -> Iterator[_Group]:
         """Reads words (steps, lanes) and moves `states` (lanes, n + 1) in place to the end.
@@ -600,10 +577,6 @@ def _head(layer: Any, readout: Any, units: int) -> tuple[AffineMap | None, int]:
     return head, head.matrix.shape[1]
 
 
-def _singles(vocabulary_size: int) -> list[Word]:
-    return [(symbol,) for symbol in range(vocabulary_size)]
-
-
 def _size(words: int, nodes: int, vocabulary_size: int, units: int, outputs: int, dtype: str) -> int:
     """Bytes of a table with so many words and nodes, the root one of them."""
     numbers = words * units * (units + 1) + nodes * outputs * (units + 1) + units
@@ -611,36 +584,7 @@ def _size(words: int, nodes: int, vocabulary_size: int, units: int, outputs: int
     return numbers * np.dtype(dtype).itemsize + 4 * index
 
 
-def _trie(words: Iterable[Word], vocabulary_size: int) -> _Words:
-    """The trie of some words."""
-    ordered = tuple(sorted(set(words)))
-    ending, first, last, depth = [-1], [0], [len(ordered)], [0]
-    edges: list[tuple[int, int]] = []  # parent and symbol of each node but the root
-    path: list[int] = [0]
-    previous: Word = ()
-    for number, word in enumerate(ordered):
-        shared = len(os.path.commonprefix([previous, word]))
-        path = path[: shared + 1]
-        for symbol in word[shared:]:
-            edges.append((path[-1], symbol))
-            path.append(len(edges))
-            ending.append(-1)
-            first.append(number)
-            last.append(number)
-            depth.append(len(path) - 1)
-        ending[path[-1]] = number
-        for node in path[1:]:
-            last[node] = number + 1
-        previous = word
-    nodes = len(depth)
-    children = np.full((nodes + 1, vocabulary_size), nodes, np.int32)
-    parents, symbols = np.array(edges, np.int64).reshape(-1, 2).T
-    children[parents, symbols] = np.arange(1, nodes)
-    arrays = (np.array(a, np.int32) for a in ([*ending, -1], first, last, depth, [len(word) for word in ordered]))
-    return _Words(ordered, children, *arrays)
-
-
-def _composed(index: _Words, steps: Sequence[AffineMap], units: int) -> Iterator[AffineMap]:
+def _composed(index: _trie.Words, steps: Sequence[AffineMap], units: int) -> Iterator[AffineMap]:
     """The maps of all nodes, in their order, each from that of its parent."""
     path = [AffineMap.identity(units)]
     yield path[0]
@@ -649,163 +593,3 @@ def _composed(index: _Words, steps: Sequence[AffineMap], units: int) -> Iterator
         path = path[:depth]
         path.append(path[-1].then(steps[index.words[index.first[node]][depth - 1]]))
         yield path[-1]
-
-
-def _matches(index: _Words, text: Array, starts: int) -> Array:
-    """(longest, starts, lanes): the word of 1, 2, ... symbols at each of the first places of text, or -1.
-
-    Args:
-        text: (starts + longest - 1 or fewer at the end, lanes).
-    """
-    symbols, longest, lanes = index.children.shape[1], int(index.length.max()), text.shape[1]
-    children, flat = index.children.reshape(-1), text.reshape(-1)
-    # 16 bits where they do: the array is large.
-    found = np.full((longest, starts * lanes), -1, np.int16 if len(index.words) < 2**15 else np.int32)
-    ending = index.word.astype(found.dtype)
-    alive = np.arange(starts * lanes)
-    node = np.zeros(len(alive), np.int32)
-    for m in range(longest):
-        # Places are in the order of time: those too near the end are the last.
-        room = int(np.searchsorted(alive, (len(text) - m) * lanes))
-        alive = alive[:room]
-        node = children.take(node[:room] * symbols + flat.take(alive + m * lanes))
-        going = np.flatnonzero(node < len(index.depth))
-        if len(going) < len(node):
-            alive, node = alive.take(going), node.take(going)
-        found[m, alive] = ending.take(node)
-    return found.reshape(longest, starts, lanes)
-
-
-def _best_words(index: _Words, text: Array, method: str) -> Array:
-    """(time, lanes): with which word to go on from each place of text (time, lanes).
-
-    By dynamic programming from the end: the fewest words from place t are 1 + the fewest from t + m, over all words
-    of the table that stand at t, m their lengths. The six lowest bits of a cost prefer, of equals, the longest.
-    """
-    time, lanes = text.shape
-    longest = int(index.length.max())
-    best = np.empty((time, lanes), np.int32)
-    tie = (LONGEST + 1 + LONGEST - np.arange(1, longest + 1, dtype=np.int32))[:, None]
-    block = max(_BLOCK // max(lanes, 1), 1)
-    ahead = np.full((longest, lanes), _NEVER, np.int32)  # costs from the places after the block
-    ahead[0] = 0
-    after, missing = np.empty((longest, lanes), np.int32), np.empty((longest, lanes), bool)
-    for begin in range((time - 1) // block * block, -1, -block):
-        starts = min(block, time - begin)
-        found = _matches(index, text[begin : begin + starts + longest - 1], starts)
-        if method == "greedy":
-            length = longest - 1 - (found[::-1] >= 0).argmax(axis=0)
-        else:
-            costs = np.concatenate([np.empty((starts, lanes), np.int32), ahead])
-            length = np.empty((starts, lanes), np.int32)
-            for t in range(starts - 1, -1, -1):
-                np.add(costs[t + 1 : t + 1 + longest], tie, out=after)
-                np.less(found[:, t], 0, out=missing)
-                np.copyto(after, _NEVER, where=missing)
-                cheapest = after.min(axis=0)
-                costs[t], length[t] = cheapest & ~LONGEST, LONGEST - 1 - (cheapest & LONGEST)
-            # Only differences matter; kept small, they fit 32 bits in texts of any length.
-            ahead = costs[:longest] - costs[:longest].min(axis=0)
-        places = np.arange(starts * lanes)
-        places += length.reshape(-1).astype(np.int64) * len(places)
-        best[begin : begin + starts] = found.reshape(-1).take(places).reshape(starts, lanes)
-    return best
-
-
-def _walked(best: Array, length: Array) -> Array:
-    """(steps, lanes), the words from the first place on, then -1; best (time, lanes)."""
-    time, lanes = best.shape
-    place, active, rows = np.zeros(lanes, np.int64), np.arange(lanes), []
-    while time and len(active):
-        row = np.full(lanes, -1, np.int32)
-        row[active] = best[place[active], active]
-        place[active] += length[row[active]]
-        active = active[place[active] < time]
-        rows.append(row)
-    return np.array(rows, np.int32).reshape(len(rows), lanes)
-
-
-def _candidates(text: NDArray[np.int64], vocabulary_size: int, longest: int, most: int) -> list[Word]:
-    """The n-grams, n = 2, ..., longest, that would save most steps if each were alone: count times (n - 1).
-
-    Only what begins with a common n-gram can be one, so each length goes on from the `most` commonest of the last.
-    """
-    grams, current = _singles(vocabulary_size), text
-    saved: list[tuple[int, Word]] = []
-    for n in range(2, longest + 1):
-        follows = text[n - 1 :]
-        current = np.where(current[: len(follows)] < 0, -1, current[: len(follows)] * vocabulary_size + follows)
-        codes, places, counts = np.unique(current, return_inverse=True, return_counts=True)
-        counts[codes < 0] = 0
-        kept = np.flatnonzero(counts > 1)
-        if len(kept) > most:
-            kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:most]])
-        if not len(kept):
-            break
-        number = np.full(len(codes), -1)
-        number[kept] = np.arange(len(kept))
-        split = (divmod(code, vocabulary_size) for code in codes[kept].tolist())
-        grams = [(*grams[prefix], symbol) for prefix, symbol in split]
-        saved += zip((counts[kept] * (n - 1)).tolist(), grams, strict=True)
-        current = number[places]
-    saved.sort(reverse=True)
-    return [word for _, word in saved[:most]]
-
-
-def _chosen(text: NDArray[np.int64], vocabulary_size: int, longest: int, budget: int, size: Any) -> list[Word]:
-    """Words that save most steps on the text for their bytes: see `CompositionTable.from_corpus`."""
-    singles = _singles(vocabulary_size)
-    if size(len(singles), len(singles) + 1) > budget:
-        raise ValueError(
-            f"A table holds at least the {len(singles)} single symbols. Received: budget={budget:,} bytes, where they "
-            f"take {size(len(singles), len(singles) + 1):,}. Pass a larger budget."
-        )
-    lanes = max(len(text) // 1000, 1)
-    stacked = np.ascontiguousarray(text[: len(text) // lanes * lanes].reshape(lanes, -1).T)
-    room = (budget - size(len(singles), len(singles) + 1)) // (size(1, 1) - size(0, 0)) + 1
-    words = [*singles, *_candidates(text, vocabulary_size, longest, 6 * room)]
-    while True:
-        index = _trie(words, vocabulary_size)
-        taken = size(len(index.words), len(index.depth))
-        if taken <= budget or not len(text):
-            return list(index.words)
-        walked = _walked(_best_words(index, stacked, "optimal"), index.length)
-        uses = np.bincount(walked[walked >= 0], minlength=len(index.words))
-        worth = uses * (_steps_without(index) - 1) / (size(1, 0) + _own_nodes(index) * size(0, 1) - size(0, 0))
-        words = _filled(index, worth, singles, max(budget, int(0.75 * taken)), size)
-
-
-def _steps_without(index: _Words) -> Array:
-    """(words,): the fewest words of the table that make up each word without the word itself; 1 for a symbol."""
-    most = np.ones(len(index.words), np.int64)
-    for m in range(2, int(index.length.max()) + 1):
-        of_length = np.flatnonzero(index.length == m)
-        if len(of_length):
-            text = np.array([index.words[number] for number in of_length]).T
-            found = _matches(index, text, m)
-            found[m - 1, 0] = -1
-            costs = np.full((m + 1, len(of_length)), _NEVER)
-            costs[m] = 0
-            for t in range(m - 1, -1, -1):
-                costs[t] = 1 + np.where(found[: m - t, t] >= 0, costs[t + 1 :], _NEVER).min(axis=0)
-            most[of_length] = costs[0]
-    return most
-
-
-def _own_nodes(index: _Words) -> Array:
-    """(words,): prefixes that a word shares with no other."""
-    alone = np.flatnonzero(index.last - index.first == 1)
-    return np.bincount(index.first[alone], minlength=len(index.words))
-
-
-def _filled(index: _Words, worth: Array, singles: list[Word], budget: int, size: Any) -> list[Word]:
-    """The single symbols and, best first, every word that still fits."""
-    words, prefixes = list(singles), {(), *singles}
-    for number in np.argsort(-worth, kind="stable"):
-        word = index.words[number]
-        if len(word) > 1:
-            new = {word[:j] for j in range(2, len(word) + 1)} - prefixes
-            if size(len(words) + 1, len(prefixes) + len(new)) <= budget:
-                words.append(word)
-                prefixes |= new
-    return words

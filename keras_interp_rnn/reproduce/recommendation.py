@@ -226,15 +226,45 @@ def trained(
     model.set_weights(watch.weights)
     found = metrics(ranks(model, test))
     model.save(folder / "model.keras")
+    result: dict[str, Any] = {**found, "validation_map_20": watch.best, "seconds": watch.seconds}
+    if kind == "MinimalRNN":
+        result["gate"] = gate_weights(latent_weights(model)[1])
     record = {
         "experiment": "recommend",
         "data": {"name": name, "items": len(data.names), "interactions": len(data.items)},
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
         "protocol": dataclasses.asdict(protocol),
-        "result": {**found, "validation_map_20": watch.best, "seconds": watch.seconds},
+        "result": result,
         "curve": watch.curve,
     }
     return record, model
+
+
+def latent_weights(model: Recommender) -> tuple[NDArray[np.float32], NDArray[np.float32], dict[str, int]]:
+    """What figure 3 shows of a MinimalRNN: W_x (features, n), U_h (n, n) as the layer has it, features by input."""
+    cell = model.get_layer("recurrent").cell
+    kernel, recurrent = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
+    items = model.get_layer("catalogue").size
+    blocks = {"item": items, "time gap": len(kernel) - items}
+    return kernel, recurrent, {name: features for name, features in blocks.items() if features}
+
+
+def gate_weights(recurrent: NDArray[np.floating]) -> dict[str, float]:
+    """What the paper says of U_h in figure 3, in numbers.
+
+    Args:
+        recurrent: (n, n), entry (j, i) by which h[j] moves entry i of the gate.
+
+    Returns:
+        diagonal: mean |U_h[j, j]|. moving: the largest, over j, of the mean |U_h[j, i]|, i != j: of a dimension that
+            acts on all of the gate. moved: the largest, over i, of the mean |U_h[j, i]|, j != i: of an entry on which
+            all of the state acts. All over the mean |U_h[j, i]|, i != j.
+    """
+    sizes = np.abs(np.asarray(recurrent, np.float64))
+    diagonal, others = np.diagonal(sizes), len(sizes) - 1
+    moving, moved = ((sizes.sum(axis=axis) - diagonal) / others for axis in (1, 0))
+    found = {"diagonal": diagonal.mean(), "moving": moving.max(), "moved": moved.max()}
+    return {name: float(size / moving.mean()) for name, size in found.items()}
 
 
 def at_start(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
+from keras_interp_rnn.analysis import _trie
 from keras_interp_rnn.analysis.composition import CompositionTable, fixed_points
 from tests.oracles import composition as oracle
 
@@ -70,7 +71,8 @@ def test_states_and_bits_are_those_of_reading_symbol_by_symbol(units, symbols, s
 def test_many_lanes_give_what_each_gives_alone(units, symbols, lanes, share, monkeypatch):
     module = sys.modules[CompositionTable.__module__]
     # Small, so that every loop over parts goes round more than once.
-    small = {"_ROWS": 100, "_SCORED": 7, "_HELD": 5, "_PIECE": 3 * units * units, "_BLOCK": 64, "_SHARE": share}
+    small = {"_ROWS": 100, "_SCORED": 7, "_HELD": 5, "_PIECE": 3 * units * units, "_SHARE": share}
+    monkeypatch.setattr(_trie, "_BLOCK", 64)
     for name, value in small.items():
         monkeypatch.setattr(module, name, value)
     table, _, paper = table_of(3, units, symbols)
@@ -103,7 +105,7 @@ def test_a_symbol_beyond_all_belief_has_finite_bits():
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("block", [2, 2**20])
 def test_segmentations_are_those_of_brute_force(seed, block, monkeypatch):
-    monkeypatch.setattr(sys.modules[CompositionTable.__module__], "_BLOCK", block)
+    monkeypatch.setattr(_trie, "_BLOCK", block)
     table, _, _ = table_of(seed, symbols=2)
     known = set(table.words)
     for length in (0, 1, 2, 9, 13):

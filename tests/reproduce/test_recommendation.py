@@ -100,3 +100,21 @@ def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(recommendation.ranks(loaded, validation), ranks)
+
+
+def test_sizes_in_the_gates_weights_by_hand():
+    weights = np.full((4, 4), -1.0)
+    np.fill_diagonal(weights, 6.0)
+    assert recommendation.gate_weights(weights) == {"diagonal": 6.0, "moving": 1.0, "moved": 1.0}
+    weights[1, [0, 2, 3]] = 5.0  # h[1] acts on all entries: 12 entries off the diagonal, their mean 24 / 12
+    assert recommendation.gate_weights(weights) == {"diagonal": 3.0, "moving": 2.5, "moved": pytest.approx(7 / 6)}
+
+
+@pytest.mark.parametrize("with_gaps", [True, False])
+def test_the_weights_of_figure_3_are_the_layers_own(with_gaps):
+    model = recommendation.recommender("MinimalRNN", 30, units=8, with_gaps=with_gaps)
+    kernel, recurrent, blocks = recommendation.latent_weights(model)
+    cell = model.get_layer("recurrent").cell
+    np.testing.assert_array_equal(kernel, cell.encoder.kernel)
+    np.testing.assert_array_equal(recurrent, cell.recurrent_kernel)
+    assert blocks == ({"item": 8, "time gap": 2} if with_gaps else {"item": 8})

@@ -70,6 +70,24 @@ def test_recommenders_are_averaged_over_their_seeds():
     assert "| video | GRU | 2 | 0.1500 ± 0.0707 | 0.3000 ± 0.1414 | 0.1500 ± 0.0707 | 100 |" in text
 
 
+def test_gates_of_a_minimal_rnn_are_shown_over_their_seeds():
+    def of_seed(seed, diagonal):
+        scores = dict.fromkeys(("map_20", "recall_20", "ndcg_20", "seconds"), 1.0)
+        return {
+            "experiment": "recommend",
+            "data": {"name": "video"},
+            "model": {"layer": "MinimalRNN", "seed": seed},
+            "protocol": {"units": 64},
+            "result": {**scores, "gate": {"diagonal": diagonal, "moving": 1.25, "moved": 2.0}},
+            "environment": records.environment(),
+        }
+
+    text = report.results([of_seed(0, 1.5), of_seed(1, 12.0)])
+    assert "on the diagonal 1.5 to 12.0 (" in text
+    assert "in the largest column 1.2 (" in text
+    assert "in the largest row, an entry of the gate on which all of the state acts, 2.0." in text
+
+
 def tables(text):
     """The cells of every table, row by row, all rows as long as the first; the rule below it left out."""
     found = []

@@ -38,7 +38,20 @@ values stay near 1, but at k = 10 its median vanishes within a thousand steps.
 
 ![percentiles of singular values through training](figures/jacobians_in_training.png)
 
-| data | network | seeds | MAP@20 | recall@20 | NDCG@20 | least seconds |
+"""
+
+GATES = """Weights of the MinimalRNN on {data} (first seed), figure 3 of the paper, whose data had context beside the
+items. Mean sizes of entries of U_h, over those off the diagonal, lowest and highest of the seeds:
+
+- on the diagonal {diagonal} (*an entry of the gate depends mostly on the same dimension of the state*);
+- in the largest column {moving} (*dimensions of the context act on all of the gate*);
+- in the largest row, an entry of the gate on which all of the state acts, {moved}.
+
+![weight matrices of the MinimalRNN](figures/recommendation_weights.png)
+
+"""
+
+SCORES = """| data | network | seeds | MAP@20 | recall@20 | NDCG@20 | least seconds |
 |---|---|---|---|---|---|---|
 """
 
@@ -70,10 +83,27 @@ def recommend(records: list[dict[str, Any]]) -> str:
     first = [group[0] for _, group in sorted(groups.items())]
     return (
         RECOMMEND
+        + _gates(records)
+        + SCORES
         + "".join(lines)
         + "\nRuns:\n\n"
         + runs(first, lambda record: f"{record['data']['name']}, {record['model']['layer']}")
     )
+
+
+def _gates(records: list[dict[str, Any]]) -> str:
+    """Figure 3, of the runs whose records have it."""
+    found = [record for record in records if "gate" in record["result"]]
+    if not found:
+        return ""
+    data = max({record["data"]["name"] for record in found})
+    gates = [record["result"]["gate"] for record in found if record["data"]["name"] == data]
+    shown = {}
+    for name in gates[0]:
+        sizes = [gate[name] for gate in gates]
+        low, high = f"{min(sizes):.1f}", f"{max(sizes):.1f}"
+        shown[name] = low if low == high else f"{low} to {high}"
+    return GATES.format(data=data, **shown)
 
 
 def _spread(values: list[float]) -> str:
