@@ -267,7 +267,15 @@ def ranked(what: NDArray[Any], values: NDArray[Any], by: str, least: int) -> lis
 
 
 def _name(tokens: Sequence[str] | Mapping[int, str] | None, token: Any) -> str:
-    return str(int(token)) if tokens is None else tokens[int(token)]
+    if tokens is None:
+        return str(int(token))
+    try:
+        return tokens[int(token)]
+    except (IndexError, KeyError):
+        raise ValueError(
+            f"tokens names every id that occurs. Received: {len(tokens)} names, none for the id {int(token)}. Pass "
+            "those of the vocabulary that made the ids, or none."
+        ) from None
 
 
 def _checked_ids(inputs: ArrayLike) -> NDArray[Any]:

@@ -63,7 +63,12 @@ class Vocabulary:
         Args:
             longest: ids of a text, start and end token among them. Of a longer text the last words are kept.
             end: whether an end token closes each text.
+
+        Raises:
+            ValueError: if there is no room for start and end.
         """
+        if longest < 1 + end:
+            raise ValueError(f"longest must be at least {1 + end}, for start and end. Received: longest={longest}.")
         ids = np.zeros((len(texts), longest), np.int32)
         room = longest - 1 - end
         for row, text in zip(ids, texts, strict=True):

@@ -158,6 +158,12 @@ def test_what_are_no_ids(inputs):
         analysis.prototypes(network(), inputs)
 
 
+def test_names_that_do_not_reach():
+    for tokens in (WORDS[:3], dict(enumerate(WORDS[:3]))):
+        with pytest.raises(ValueError, match="Received: 3 names, none for the id 3"):
+            analysis.explain(network(), TEXTS[0], tokens)
+
+
 def test_a_network_without_centroids():
     model = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
     with pytest.raises(ValueError, match="which has none"):

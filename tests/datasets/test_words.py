@@ -36,6 +36,9 @@ def test_texts_become_rows_with_start_and_end_and_padding():
     assert found.encode(TEXTS, 4).tolist() == [[2, 5, 4, 3], [2, 1, 4, 3]], "the last words are kept"
     assert found.encode(TEXTS, 4, end=False).tolist() == [[2, 4, 5, 4], [2, 5, 1, 4]]
     assert found.encode(TEXTS, 7).dtype == np.int32
+    assert found.encode(TEXTS, 2).tolist() == [[2, 3], [2, 3]]
+    with pytest.raises(ValueError, match="at least 2, for start and end. Received: longest=1"):
+        found.encode(TEXTS, 1)
 
 
 class TestVectors:
