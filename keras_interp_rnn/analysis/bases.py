@@ -291,10 +291,10 @@ def sparse_basis(
     Cost: O(N n + n^2) for each function and symbol, N states given, and a search for exact covers among them.
     Example:
 
-    >>> basis = sparse_basis(model, trace(model, symbols)["h"])
-    >>> network, readout = change_basis(model, basis)
-    >>> rounding_error(*named_blocks(network, basis))
-    0.0025
+        basis = sparse_basis(model, trace(model, symbols)["h"])
+        network, readout = change_basis(model, basis)
+        rounding_error(*named_blocks(network, basis))  # 0.0025
+
     Reference: after Foerster et al., ICML 2017, section 4, where the labels were given.
     """
     if not 0 < tolerance < 0.5:

@@ -80,8 +80,8 @@ class CompositionTable:
         word of m symbols.
     Example:
 
-    >>> table = CompositionTable(model, [datasets.text.encode("the "), datasets.text.encode("and ")])
-    >>> bits = table.score(datasets.text.encode("the cat and the dog"))
+        table = CompositionTable(model, [datasets.text.encode("the "), datasets.text.encode("and ")])
+        bits = table.score(datasets.text.encode("the cat and the dog"))
 
     Reference: Foerster et al., ICML 2017, section 5.1.
     """

@@ -56,7 +56,7 @@ class Automaton(Probe):
 
     Example:
 
-    >>> model.fit(x, y, callbacks=[Automaton("logs", automata.tomita(4), alphabet={"0": 2, "1": 3}, start=1)])
+        model.fit(x, y, callbacks=[Automaton("logs", automata.tomita(4), alphabet={"0": 2, "1": 3}, start=1)])
     """
 
     folder = "automaton"

@@ -18,7 +18,7 @@ class CarriedState(keras.callbacks.Callback):
 
     Example:
 
-    >>> model.fit(windows, validation_data=held_out, shuffle=False, callbacks=[CarriedState()])
+        model.fit(windows, validation_data=held_out, shuffle=False, callbacks=[CarriedState()])
     """
 
     def on_test_begin(self, logs: Any = None) -> None:

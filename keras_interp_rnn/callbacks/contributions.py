@@ -42,8 +42,8 @@ class Contributions(Probe):
 
     Example:
 
-    >>> texts = [datasets.text.encode("annual revenue")]
-    >>> model.fit(windows, callbacks=[Contributions("logs", texts, alphabet=datasets.text.ALPHABET)])
+        texts = [datasets.text.encode("annual revenue")]
+        model.fit(windows, callbacks=[Contributions("logs", texts, alphabet=datasets.text.ALPHABET)])
     """
 
     folder = "contributions"

@@ -54,7 +54,7 @@ class JacobianHistograms(InputProbe):
 
     Example:
 
-    >>> model.fit(x, y, callbacks=[JacobianHistograms("logs", x[:32], lags=(0, 10, 25))])
+        model.fit(x, y, callbacks=[JacobianHistograms("logs", x[:32], lags=(0, 10, 25))])
     """
 
     folder = "jacobians"

@@ -36,10 +36,10 @@ class Resumable(keras.callbacks.Callback):
 
     Example:
 
-    >>> resumable = Resumable("runs/isan")
-    >>> model = resumable.load() or build_and_compile()
-    >>> how = {"epochs": 20, "initial_epoch": resumable.epoch, "shuffle": False, "validation_data": held_out}
-    >>> model.fit(windows, callbacks=[resumable], **how)
+        resumable = Resumable("runs/isan")
+        model = resumable.load() or build_and_compile()
+        how = {"epochs": 20, "initial_epoch": resumable.epoch, "shuffle": False, "validation_data": held_out}
+        model.fit(windows, callbacks=[resumable], **how)
     """
 
     def __init__(

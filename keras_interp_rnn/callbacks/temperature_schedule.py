@@ -33,7 +33,7 @@ class TemperatureSchedule(keras.callbacks.Callback):
 
     Example:
 
-    >>> model.fit(x, y, epochs=20, callbacks=[TemperatureSchedule(lambda epoch: max(0.1, 0.8**epoch))])
+        model.fit(x, y, epochs=20, callbacks=[TemperatureSchedule(lambda epoch: max(0.1, 0.8**epoch))])
     """
 
     def __init__(

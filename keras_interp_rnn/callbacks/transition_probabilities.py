@@ -87,7 +87,7 @@ class TransitionProbabilities(InputProbe):
 
     Example:
 
-    >>> model.fit(x, y, callbacks=[TransitionProbabilities("logs", x[:4], validation=x[:500], tokens=words)])
+        model.fit(x, y, callbacks=[TransitionProbabilities("logs", x[:4], validation=x[:500], tokens=words)])
     """
 
     folder = "transitions"

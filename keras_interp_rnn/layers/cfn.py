@@ -166,8 +166,8 @@ class CFN(GatedRNN):
         not (batch, time, features), if the mask is not (batch, time).
     Example:
 
-    >>> CFN(64)(np.ones((8, 20, 5))).shape
-    TensorShape([8, 64])
+    >>> tuple(CFN(64)(np.ones((8, 20, 5))).shape)
+    (8, 64)
 
     Reference: Laurent and von Brecht, ICLR 2017, arXiv:1612.06212; Chen, 2017, arXiv:1711.06788, eq. 2.
     """

@@ -76,8 +76,8 @@ class FactoredISANCell(keras.layers.Layer):
 
     >>> cell = FactoredISANCell(4, factors=2, vocabulary_size=3)
     >>> output, [state] = cell(np.array([[2], [0]]), cell.get_initial_state(batch_size=2))
-    >>> output.shape
-    TensorShape([2, 4])
+    >>> tuple(output.shape)
+    (2, 4)
 
     Reference: Foerster et al., ICML 2017, section 5.2.
     """

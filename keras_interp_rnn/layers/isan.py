@@ -51,8 +51,8 @@ class ISANCell(keras.layers.Layer):
 
     >>> cell = ISANCell(4, vocabulary_size=3)
     >>> output, [state] = cell(np.array([[2], [0]]), cell.get_initial_state(batch_size=2))
-    >>> output.shape
-    TensorShape([2, 4])
+    >>> tuple(output.shape)
+    (2, 4)
     """
 
     def __init__(

@@ -183,8 +183,8 @@ class MinimalRNN(GatedRNN):
     Example:
 
     >>> layer = MinimalRNN(64, return_sequences=True)
-    >>> layer(np.ones((8, 20, 5))).shape
-    TensorShape([8, 20, 64])
+    >>> tuple(layer(np.ones((8, 20, 5))).shape)
+    (8, 20, 64)
 
     Reference: Chen, 2017, arXiv:1711.06788, section 2.
     """

@@ -116,7 +116,7 @@ class PeepholeLSTM(SteppedRNN):
     Example:
 
     >>> layer = PeepholeLSTM(8, return_sequences=True)
-    >>> layer(keras.ops.ones((2, 5, 3))).shape
+    >>> tuple(layer(keras.ops.ones((2, 5, 3))).shape)
     (2, 5, 8)
     """
 

@@ -324,8 +324,8 @@ class StateRegularizedRNN(SteppedRNN):
 
     Example:
 
-    >>> layer = StateRegularizedRNN(StateRegularizedCell(MinimalRNNCell(8), num_centroids=4))
-    >>> layer(keras.ops.ones((2, 5, 3))).shape
+    >>> layer = StateRegularizedRNN(StateRegularizedCell(keras.layers.GRUCell(8), num_centroids=4))
+    >>> tuple(layer(keras.ops.ones((2, 5, 3))).shape)
     (2, 8)
     """
 
@@ -482,7 +482,8 @@ class SRSimpleRNN(_OverOneCell):
 
     Example:
 
-    >>> SRSimpleRNN(8, num_centroids=4, transition="soft_argmax")(keras.ops.ones((2, 5, 3))).shape
+    >>> layer = SRSimpleRNN(8, num_centroids=4, transition="soft_argmax")
+    >>> tuple(layer(keras.ops.ones((2, 5, 3))).shape)
     (2, 8)
     """
 
