@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "reproduce/recommendation.py": {
         "keras",
         "tensorflow",
-        *(f"{OURS}.{n}" for n in ("analysis", "callbacks", "datasets", "layers")),
+        *(f"{OURS}.{n}" for n in ("analysis", "callbacks", "datasets", "layers", "reproduce.training")),
     },
     "reproduce/context_free.py": {
         "keras",

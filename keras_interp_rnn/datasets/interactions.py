@@ -110,15 +110,15 @@ class TrainingBatches(keras.utils.PyDataset):
     Args:
         histories: those with fewer than two items are left out.
         batch_size: sequences of about the same length in a batch; the last batch may be smaller.
-        seed: of the order, which differs from epoch to epoch.
+        seed: of the order, which differs from epoch to epoch. epoch: the first to be read.
     """
 
-    def __init__(self, histories: Histories, batch_size: int, seed: int = 0, **kwargs: Any) -> None:
+    def __init__(self, histories: Histories, batch_size: int, seed: int = 0, epoch: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         long_enough = histories.lengths >= 2
         starts, ends = histories.starts[long_enough], histories.ends[long_enough]
         self.histories = Histories(histories.of, starts, ends, histories.longest + 1)
-        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        self.batch_size, self.seed, self.epoch = batch_size, seed, epoch
         self.on_epoch_end()
 
     def __len__(self) -> int:

@@ -132,7 +132,7 @@ class Language:
 
 @dataclasses.dataclass(frozen=True)
 class Recommendation:
-    """Networks that say which item a user meets next. A run that is killed begins anew; it takes minutes."""
+    """Networks that say which item a user meets next."""
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row; its record."""

@@ -8,6 +8,7 @@ catalogue, in chunks. The backend is TensorFlow.
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
+from keras_interp_rnn.reproduce import training
 
 ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
 TOP = 20
@@ -34,12 +36,13 @@ class Catalogue(keras.layers.Layer):
     Args:
         items: int > 0; ids from 1, the commonest first, as negatives are drawn log-uniformly; 0 for padding.
         size: of an embedding.
-        negatives: items drawn for a batch, shared by all its targets.
+        negatives: different items drawn for a batch, shared by all its targets; fewer where few are to be had.
+        seed: of the draws, which follow from it and the step alone.
     """
 
-    def __init__(self, items: int, size: int, negatives: int = 512, **kwargs: Any) -> None:
+    def __init__(self, items: int, size: int, negatives: int = 512, seed: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.items, self.size, self.negatives = items, size, negatives
+        self.items, self.size, self.negatives, self.seed = items, size, negatives, seed
 
     def build(self, input_shape: Any = None) -> None:
         normal = keras.initializers.RandomNormal(stddev=self.size**-0.5)
@@ -53,18 +56,42 @@ class Catalogue(keras.layers.Layer):
     def compute_mask(self, ids: Any, mask: Any = None) -> Any:
         return ops.not_equal(ids, 0)
 
-    def loss(self, states: Any, targets: Any) -> Any:
+    def loss(self, states: Any, targets: Any, step: Any) -> Any:
         """Mean sampled softmax cross-entropy, nats, over targets that are not padding: (..., size), int (...)."""
         places = tf.where(targets > 0)
+        wanted = tf.cast(tf.gather_nd(targets, places), tf.int64)[:, None]
+        drawn, draws = self.drawn(step)
         losses = tf.nn.sampled_softmax_loss(
             weights=self.embeddings.value,
             biases=self.bias.value,
-            labels=tf.cast(tf.gather_nd(targets, places), tf.int64)[:, None],
+            labels=wanted,
             inputs=tf.gather_nd(states, places),
-            num_sampled=min(self.negatives, self.items),
+            num_sampled=tf.size(drawn),
             num_classes=self.items + 1,
+            sampled_values=(drawn, self._expected(wanted, draws), self._expected(drawn, draws)),
         )
         return tf.reduce_mean(losses)
+
+    def drawn(self, step: Any) -> tuple[Any, Any]:
+        """The negatives of a step, int64, all different, and how many draws gave them.
+
+        An item i is drawn with P(i) = log((i + 1) / i) / log(items + 1), until there are enough different ones, at
+        most four times as often.
+        """
+        most = min(self.negatives, self.items)
+        seed = tf.stack([self.seed, tf.cast(step, tf.int32)])
+        uniform = tf.random.stateless_uniform([4 * most], seed, dtype=tf.float64)
+        all_draws = tf.cast(tf.exp(uniform * tf.math.log(tf.cast(self.items + 1, tf.float64))), tf.int64)
+        # The largest uniform number may give items + 1, by rounding.
+        different, which = tf.unique(tf.minimum(all_draws, self.items))
+        last = tf.cast(tf.equal(which, most - 1), tf.int32)
+        return different[:most], tf.where(tf.reduce_max(last) > 0, tf.argmax(last) + 1, 4 * most)
+
+    def _expected(self, items: Any, draws: Any) -> Any:
+        """How probable it is that items are among so many draws, 1 - (1 - P)^draws."""
+        rank = tf.cast(items, tf.float64)
+        chance = tf.math.log1p(1 / rank) / tf.math.log(tf.cast(self.items + 1, tf.float64))
+        return tf.cast(-tf.math.expm1(tf.cast(draws, tf.float64) * tf.math.log1p(-chance)), tf.float32)
 
     def ranks(self, states: NDArray[np.float32], targets: NDArray[np.int32], chunk: int = 100_000) -> NDArray[np.int64]:
         """Rank of each target among all items, from 1: states (rows, size), targets (rows,).
@@ -83,7 +110,8 @@ class Catalogue(keras.layers.Layer):
         return ahead + 1
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "items": self.items, "size": self.size, "negatives": self.negatives}
+        own = {"items": self.items, "size": self.size, "negatives": self.negatives, "seed": self.seed}
+        return {**super().get_config(), **own}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -93,7 +121,7 @@ class Recommender(keras.Model):
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> Any:
-        return self.get_layer("catalogue").loss(y_pred, y)
+        return self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations)
 
 
 def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
@@ -123,7 +151,7 @@ def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: An
 def recommender(kind: str, items: int, units: int, with_gaps: bool, seed: int = 0, negatives: int = 512) -> Recommender:
     """Items, and time gaps in a quarter as many features, through one recurrent layer, to states of `units`."""
     keras.utils.set_random_seed(seed)
-    catalogue = Catalogue(items, units, negatives, name="catalogue")
+    catalogue = Catalogue(items, units, negatives, seed, name="catalogue")
     inputs = {"items": keras.Input((None,), dtype="int32", name="items")}
     read, features = catalogue(inputs["items"]), units
     if with_gaps:
@@ -140,6 +168,8 @@ class Validation(keras.callbacks.Callback):
 
     Args:
         examples: to be ranked. probe: model inputs. lags: as `analysis.jacobian_singular_values`.
+        checkpoint: a file, written after every epoch, from which `load` goes on; None for none.
+        settings: of the training, kept with it.
 
     Attributes:
         curve: per epoch the training steps and seconds so far, the metrics, and the singular values' percentiles
@@ -148,11 +178,37 @@ class Validation(keras.callbacks.Callback):
         best: highest MAP so far. weights: the model's there.
     """
 
-    def __init__(self, examples: interactions.Examples, probe: Any, lags: Sequence[int]) -> None:
+    def __init__(
+        self,
+        examples: interactions.Examples,
+        probe: Any,
+        lags: Sequence[int],
+        checkpoint: Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__()
-        self.examples, self.probe, self.lags = examples, probe, lags
+        self.examples, self.probe, self.lags, self.checkpoint = examples, probe, lags, checkpoint
+        self.settings = json.loads(json.dumps(settings))
         self.curve: list[dict[str, Any]] = []
         self.seconds, self.best = 0.0, -1.0
+
+    def load(self, model: Recommender) -> None:
+        """Sets a compiled model to what the checkpoint holds, if there is one; the next epoch is `len(curve)`.
+
+        Raises:
+            ValueError: if the training began with other settings.
+        """
+        if self.checkpoint is not None and self.checkpoint.exists():
+            kept = training.read_progress(self.checkpoint)["settings"]
+            if kept != self.settings:
+                raise ValueError(
+                    f"A training goes on with the settings it began with. Received: {self.settings}, and "
+                    f"{self.checkpoint} with {kept}. Take the file away, or give another folder for the runs."
+                )
+            self.weights, progress = training.load_progress(self.checkpoint, model)
+            self.curve = progress["curve"]
+            self.seconds = self.curve[-1]["seconds"]
+            self.best = max(point[f"map_{TOP}"] for point in self.curve)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._start = time.monotonic()
@@ -173,6 +229,9 @@ class Validation(keras.callbacks.Callback):
             logs.update({f"val_{name}": value for name, value in found.items()})
         if found[f"map_{TOP}"] > self.best:
             self.best, self.weights = found[f"map_{TOP}"], self.model.get_weights()
+        if self.checkpoint is not None:
+            progress = {"settings": self.settings, "curve": self.curve}
+            training.save_progress(self.checkpoint, self.model, self.weights, progress)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,10 +263,10 @@ def trained(
     seed: int = 0,
     verbose: int = 1,
 ) -> tuple[dict[str, Any], Recommender]:
-    """Trains a recommender, and judges its best epoch by validation MAP on each user's last item.
+    """Trains a recommender, or goes on with it, and judges its best epoch by validation MAP on each user's last item.
 
     Args:
-        kind: one of `ARCHITECTURES`. name: of the data. folder: the model and TensorBoard's logs go there.
+        kind: one of `ARCHITECTURES`. name: of the data. folder: checkpoint, model and TensorBoard's logs go there.
         seed: of weights and orders. verbose: as in `fit`.
 
     Returns:
@@ -215,14 +274,20 @@ def trained(
     """
     train, validation, test = data.leave_one_out(protocol.longest)
     model = recommender(kind, len(data.names), protocol.units, data.gaps is not None, seed, protocol.negatives)
-    model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0))
+    # As many negatives as are found: no fixed shape for XLA.
+    model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)
     long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, protocol.longest) > max(protocol.lags))
     probe = validation.histories.padded(long_enough[: protocol.probe])
-    watch = Validation(validation, probe, protocol.lags)
+    settings = {"data": name, "network": kind, "seed": seed, **dataclasses.asdict(protocol)}
+    watch = Validation(validation, probe, protocol.lags, folder / "training.npz", settings)
+    watch.load(model)
     histograms = callbacks.JacobianHistograms(folder, probe, lags=protocol.lags)
     print(f"\n{name}, {kind}, seed {seed}: {model.count_params():,} weights.")
-    batches = interactions.TrainingBatches(train, protocol.batch, seed=seed)
-    model.fit(batches, epochs=protocol.epochs, verbose=verbose, shuffle=False, callbacks=[watch, histograms])
+    done = len(watch.curve)
+    if done < protocol.epochs:
+        batches = interactions.TrainingBatches(train, protocol.batch, seed=seed, epoch=done)
+        how = {"epochs": protocol.epochs, "initial_epoch": done, "verbose": verbose, "shuffle": False}
+        model.fit(batches, callbacks=[histograms, watch], **how)
     model.set_weights(watch.weights)
     found = metrics(ranks(model, test))
     model.save(folder / "model.keras")

@@ -140,6 +140,12 @@ def save_progress(path: Path, model: keras.Model, kept: list[NDArray[Any]], prog
     os.replace(partial, path)
 
 
+def read_progress(path: Path) -> dict[str, Any]:
+    """The progress alone, of what `save_progress` wrote."""
+    with np.load(path) as file:
+        return dict(json.loads(str(file["progress"])))
+
+
 def load_progress(path: Path, model: keras.Model) -> tuple[list[NDArray[Any]], dict[str, Any]]:
     """Sets the model and its optimizer to what `save_progress` wrote; returns the best weights and the progress."""
     model.optimizer.build(model.trainable_variables)
@@ -151,7 +157,7 @@ def load_progress(path: Path, model: keras.Model) -> tuple[list[NDArray[Any]], d
         model.set_weights(part("weights"))
         for variable, value in zip(model.optimizer.variables, part("optimizer"), strict=True):
             variable.assign(value)
-        return part("kept"), dict(json.loads(str(file["progress"])))
+        return part("kept"), read_progress(path)
 
 
 class TrainingTime(keras.callbacks.Callback):

@@ -1,5 +1,7 @@
 """The recommender's metrics by hand, its ranks by sorting, its loss and its layers."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from keras_interp_rnn.reproduce import recommendation
 
 
 def catalogue(items=7, size=3, seed=0, **arguments):
-    layer = recommendation.Catalogue(items, size, **arguments)
+    layer = recommendation.Catalogue(items, size, seed=seed, **arguments)
     layer.build()
     rng = np.random.default_rng(seed)
     layer.set_weights([rng.normal(size=(items + 1, size)), rng.normal(size=items + 1)])
@@ -58,8 +60,35 @@ def test_the_sampled_loss_estimates_the_whole_softmax():
     logits = tf.matmul(states[0], embeddings, transpose_b=True) + bias
     rows = [0, 1, 3]
     exact = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.gather(targets[0], rows), tf.gather(logits, rows))
-    drawn = [layer.loss(states, targets).numpy() for _ in range(300)]
+    drawn = [layer.loss(states, targets, step).numpy() for step in range(300)]
     assert np.mean(drawn) == pytest.approx(np.mean(exact), abs=0.25)
+
+
+def test_negatives_are_different_items_that_follow_from_the_step():
+    layer = catalogue(items=1000, negatives=100, seed=5)
+    chance = np.log1p(1 / np.arange(1, 1001)) / np.log(1001)
+    among, all_draws = np.zeros(1000), []
+    for step in range(400):
+        drawn, draws = (tensor.numpy() for tensor in layer.drawn(step))
+        assert len(drawn) == len(set(drawn.tolist())) == 100 <= draws <= 400
+        assert drawn.min() >= 1
+        assert drawn.max() <= 1000
+        among[drawn - 1] += 1 / 400
+        all_draws.append(draws)
+    expected = layer._expected(np.arange(1, 1001), np.mean(all_draws)).numpy()
+    np.testing.assert_allclose(expected, 1 - (1 - chance) ** np.mean(all_draws), rtol=1e-5)
+    np.testing.assert_allclose(among, expected, atol=5 * np.sqrt(0.25 / 400))
+    assert among.sum() == pytest.approx(expected.sum(), rel=0.01)
+    np.testing.assert_array_equal(layer.drawn(7)[0], layer.drawn(7)[0])
+    other = catalogue(items=1000, negatives=100, seed=6).drawn(7)[0]
+    assert set(other.numpy().tolist()) != set(layer.drawn(7)[0].numpy().tolist())
+
+
+def test_of_few_items_as_many_as_are_found():
+    layer = catalogue(items=5, negatives=512)
+    found = [layer.drawn(step) for step in range(50)]
+    assert {len(set(drawn.numpy().tolist())) for drawn, _ in found} <= {3, 4, 5}
+    assert all(draws == 20 or len(drawn) == 5 for drawn, draws in found)
 
 
 @pytest.mark.parametrize("kind", recommendation.ARCHITECTURES)
@@ -118,3 +147,38 @@ def test_the_weights_of_figure_3_are_the_layers_own(with_gaps):
     np.testing.assert_array_equal(kernel, cell.encoder.kernel)
     np.testing.assert_array_equal(recurrent, cell.recurrent_kernel)
     assert blocks == ({"item": 8, "time gap": 2} if with_gaps else {"item": 8})
+
+
+@pytest.mark.slow
+def test_killed_in_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch):
+    data = interactions.generate(items=60, users=40, length=12)
+    protocol = recommendation.Protocol(units=6, batch=8, epochs=4, negatives=20, probe=2, lags=(0, 5))
+
+    def train(protocol, folder):
+        return recommendation.trained("MinimalRNN", "drawn", data, protocol, folder, seed=3, verbose=0)
+
+    expected, whole = train(protocol, tmp_path / "whole")
+    measured, judge = [], recommendation.ranks
+
+    def killed(model, examples):
+        """In every epoch once, after its training."""
+        measured.append(len(measured))
+        if len(measured) % 2:
+            raise KeyboardInterrupt
+        return judge(model, examples)
+
+    monkeypatch.setattr(recommendation, "ranks", killed)
+    folder = tmp_path / "killed"
+    for _ in range(protocol.epochs + 1):
+        with pytest.raises(KeyboardInterrupt):
+            train(protocol, folder)
+    found, model = train(protocol, folder)
+    assert len(measured) == 2 * (protocol.epochs + 1)
+    for one, other in zip(found["curve"], expected["curve"], strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    assert {**found["result"], "seconds": 0} == {**expected["result"], "seconds": 0}
+    for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    five = dataclasses.replace(protocol, epochs=5)
+    with pytest.raises(ValueError, match="goes on with the settings it began with.*'epochs': 5.*'epochs': 4"):
+        train(five, folder)
