@@ -289,9 +289,9 @@ def test_sections_stand_in_one_order_whatever_the_order_of_the_records():
         assert text.count("\n## ") == 3
 
 
-def equal_time(network, bits, minutes=30):
+def equal_time(network, bits, minutes=30, size="1.28e6"):
     found = record(bits=bits)
-    found["model"] = {**found["model"], "layer": network, "size": "1.28e6"}
+    found["model"] = {**found["model"], "layer": network, "size": size, "parameters": int(float(size))}
     found["protocol"] = {**found["protocol"], "minutes": minutes}
     found["result"] = {**found["result"], "training_seconds": 60 * minutes}
     return found
@@ -304,6 +304,16 @@ def test_networks_given_equal_time_have_a_table_of_their_own_the_best_first():
     assert (best[1], best[4], best[5]) == ("ISAN", "1.600", "1.58")
     assert (other[1], other[4], other[5]) == ("LSTM", "2.000", "1.59")
     assert best[6] == "30 of 30"
+
+
+def test_networks_given_equal_time_stand_by_size():
+    given = [equal_time("LSTM", 2.0), equal_time("ISAN", 1.9, 6, "8e4"), equal_time("ISAN", 1.6)]
+    [[_, *rows]] = tables(report.results([record(), *given]))[1:2]
+    assert [(row[1], row[3], row[6]) for row in rows] == [
+        ("ISAN", "80,000", "6 of 6"),
+        ("ISAN", "1,280,000", "30 of 30"),
+        ("LSTM", "1,280,000", "30 of 30"),
+    ]
 
 
 def of_table(row, order, error, paper=None, seed=0):

@@ -87,7 +87,7 @@ an input, the share of its variance that the forecast leaves; a linear network c
 
 def text8(records: list[dict[str, Any]]) -> str:
     """Table 1, from `examples/text8_isan.py`: ISAN trained to its end, and networks given equal time."""
-    records = sorted(records, key=lambda record: (record["data"]["name"], float(record["model"]["size"])))
+    records = sorted(records, key=_by_data_size_and_bits)
     to_the_end = [record for record in records if not record["protocol"].get("minutes")]
     equal_time = [record for record in records if record["protocol"].get("minutes")]
     heading = (
@@ -96,9 +96,12 @@ def text8(records: list[dict[str, Any]]) -> str:
     )
     found = TEXT8 + "".join(map(_row, to_the_end))
     if equal_time:
-        best_first = sorted(equal_time, key=lambda record: record["result"]["test_bits"])
-        found += EQUAL_TIME + "".join(map(_equal_time_row, best_first))
+        found += EQUAL_TIME + "".join(map(_equal_time_row, equal_time))
     return found + "\n" + _data(records) + heading + runs(records, _text8_name)
+
+
+def _by_data_size_and_bits(record: dict[str, Any]) -> tuple[str, float, float]:
+    return record["data"]["name"], float(record["model"]["size"]), record["result"]["test_bits"]
 
 
 def _row(record: dict[str, Any]) -> str:
