@@ -50,10 +50,10 @@ class Characters(keras_tuner.HyperModel):
         """The protocol with the settings of a trial."""
         return dataclasses.replace(
             self.base,
-            learning_rate=hp.Float("learning_rate", 0.03, 3.0, sampling="log"),
+            learning_rate=hp.Float("learning_rate", 0.1, 10.0, sampling="log"),
             decay=hp.Choice("decay", [0.01, 0.1, 1.0]),
             clip=hp.Float("clip", 0.03, 3.0, sampling="log"),
-            scale=hp.Float("scale", 0.5, 1.2),
+            scale=hp.Float("scale", 0.5, 1.5),
             batch=hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch})),
         )
 
