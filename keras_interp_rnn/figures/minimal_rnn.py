@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
@@ -158,10 +159,10 @@ def _of_lags(name: str, values: ArrayLike, lags: Sequence[int]) -> NDArray[np.fl
     return np.maximum(array.reshape(len(lags), -1), SMALLEST)
 
 
-def _heat_map(figure: Figure, axis: object, matrix: NDArray[np.float64], title: str) -> None:
+def _heat_map(figure: Figure, axis: Axes, matrix: NDArray[np.float64], title: str) -> None:
     bound = float(np.abs(matrix).max()) or 1.0
-    image = axis.imshow(  # type: ignore[attr-defined]
+    image = axis.imshow(
         matrix, aspect="auto", cmap="RdBu_r", norm=TwoSlopeNorm(0, -bound, bound), interpolation="nearest"
     )
-    axis.set_title(title)  # type: ignore[attr-defined]
-    figure.colorbar(image, ax=axis, label="weight")  # type: ignore[arg-type]
+    axis.set_title(title)
+    figure.colorbar(image, ax=axis, label="weight")
