@@ -3,7 +3,7 @@
 Trains a vanilla RNN, a GRU, a CFN and a MinimalRNN on sequences of items, keeps each one's best epoch by validation
 MAP@20, and prints MAP, recall and NDCG at 20 on held-out last items beside the seconds of training. Logs the singular
 values of the Jacobians through training to TensorBoard, writes one JSON record per run and the paper's figures 2, 3
-and 5. A finished run is not repeated.
+and 5. A finished run is not repeated, a killed one goes on.
 
     python examples/recommend.py interactions.txt           # lines `user item [time]`, or `user item item ...`
     python examples/recommend.py --synthetic 5000000 --users 2000 --epochs 1 --architectures MinimalRNN

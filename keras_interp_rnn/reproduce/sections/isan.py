@@ -29,9 +29,9 @@ TEXT8 = """
 """
 
 EQUAL_TIME = """
-Networks of equal numbers of weights, each given the same time on the same core of a shared machine, one after another,
-one seed, rates not searched for but for the IRNN's. An ISAN reads far more text in it; the paper trained all of them to
-their end:
+Networks of equal numbers of weights, given equal time on a core of a shared machine, one after another, one seed,
+settings of IRNN, GRU and LSTM from the searches below. An ISAN reads far more text in it; the paper trained all of them
+to their end:
 
 | data | network | units | weights | test bits | paper, text8 | minutes of training | characters read | hardware |
 |---|---|---|---|---|---|---|---|---|
