@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5000, help="of training")
     parser.add_argument("--rate", type=float, default=5e-3, help="learning rate at the start")
     parser.add_argument("--decay", type=float, default=0.4, help="of the weights, times the learning rate")
-    parser.add_argument("--test", type=int, default=10_000_000, help="fresh steps")
+    parser.add_argument("--test", type=lambda n: -(-int(n) // 1000) * 1000, default=10**7, help="fresh steps, 1,000s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
     parser.add_argument("--figures", default="runs/counting", help="where the figure and the model go")

@@ -12,6 +12,7 @@ Reference: Chen, "MinimalRNN", 2017, arXiv:1711.06788, section 3.
 """
 
 import argparse
+import dataclasses
 import sys
 import tempfile
 from pathlib import Path
@@ -25,8 +26,9 @@ with quiet.standard_error():
 
 def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: argparse.Namespace) -> dict:
     path = Path(args.records) / f"recommend-{args.name}-{kind}-{seed}.json"
-    if path.exists():
-        return records.read(path)
+    found = records.made_before(path, protocol=dataclasses.asdict(protocol))
+    if found is not None:
+        return found
     logs = Path(args.runs) / args.name / f"{kind}-{seed}"
     record, model = recommendation.trained(kind, args.name, data, protocol, logs, seed, args.verbose)
     if kind == "MinimalRNN":
@@ -73,7 +75,7 @@ def main() -> None:
             *(args.longest, args.negatives, args.probe, tuple(args.lags)),
         )
         found = [run(kind, seed, data, protocol, args) for kind in args.architectures for seed in args.seeds]
-    except datasets.text.TextError as error:
+    except (datasets.text.TextError, ValueError) as error:
         print(f"recommend: {error}", file=sys.stderr)
         sys.exit(2)
     print(f"\n{'':12}{'MAP@20':>9}{'recall@20':>11}{'NDCG@20':>9}{'seconds':>9}   (seed by seed)")

@@ -23,6 +23,7 @@ with quiet.standard_error():
     import keras
 
     from keras_interp_rnn import analysis, callbacks, datasets, layers, losses
+    from keras_interp_rnn.reproduce import records
 
 SYMBOLS = len(datasets.text.ALPHABET)
 BATCH, LENGTH = 64, 50
@@ -123,6 +124,8 @@ def main() -> None:
     run = Path(args.run)
     if args.fresh and run.exists():
         shutil.rmtree(run)
+    settings = {"text_sha256": records.sha256(symbols), "units": args.units, "epochs": args.epochs}
+    records.keep_settings(run, settings)
     model = train(parts, run, args.epochs, args.units)
 
     print("\nBits per character on the test split:")

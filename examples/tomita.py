@@ -12,7 +12,6 @@ Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Netwo
 
 import argparse
 import itertools
-import json
 import tempfile
 from pathlib import Path
 
@@ -25,8 +24,10 @@ with quiet.standard_error():
 
 def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     path = Path(args.records) / f"tomita-{number}-{seed}.json"
-    if path.exists():
-        return json.loads(path.read_text())
+    protocol = {"longest": args.longest, "attempts": args.attempts}
+    before = records.made_before(path, protocol=protocol)
+    if before is not None:
+        return before
     truth = automata.tomita(number)
     words = [word for n in range(args.longest + 1) for word in itertools.product("01", repeat=n)]
     labels = [truth.accepts(word) for word in words]
@@ -44,7 +45,7 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     record = {
         "experiment": "tomita",
         "data": {"name": f"Tomita {number}", "longest": args.longest, "words": len(words), "positives": sum(labels)},
-        "protocol": {"longest": args.longest, "attempts": args.attempts},
+        "protocol": protocol,
         "model": {"layer": "SRGRU", "seed": seed, "parameters": model.count_params()},
         "result": {
             "exact": smallest == truth,

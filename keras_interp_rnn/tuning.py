@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keras_interp_rnn import callbacks
 from keras_interp_rnn.datasets import Windows
-from keras_interp_rnn.reproduce import characters, classification, training
+from keras_interp_rnn.reproduce import characters, classification, records, training
 
 __all__ = ["Characters", "Classes", "search", "trials"]
 
@@ -37,6 +37,9 @@ class Characters(keras_tuner.HyperModel):
         network, size: as `reproduce.characters.run`. text: what it reads.
         protocol: what is not searched; its steps and epochs are those of a trial.
         seed: of the first weights, the same for every trial.
+
+    Attributes:
+        worst: twice the loss of a guess, which stands for that of a training that ran away.
     """
 
     def __init__(
@@ -45,41 +48,54 @@ class Characters(keras_tuner.HyperModel):
         super().__init__(name=network)
         self.network, self.text, self.base, self.seed = network, text, protocol, seed
         self.units = characters.units_within(network, float(size), text.inputs, text.outputs)
+        self.worst = 2 * math.log2(text.outputs)
 
     def protocol(self, hp: Any) -> characters.Protocol:
-        """The protocol with the settings of a trial."""
+        """The protocol with the settings of a trial, which reads as many characters whatever its batch."""
+        batch = hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch}))
+
+        def as_many(windows: int) -> int:
+            return max(1, windows * self.base.batch // batch)
+
         return dataclasses.replace(
             self.base,
+            batch=batch,
+            steps=as_many(self.base.steps),
+            validation=None if self.base.validation is None else as_many(self.base.validation),
             learning_rate=hp.Float("learning_rate", 0.1, 10.0, sampling="log"),
             decay=hp.Choice("decay", [0.01, 0.1, 1.0]),
             clip=hp.Float("clip", 0.03, 3.0, sampling="log"),
             scale=hp.Float("scale", 0.5, 1.5),
-            batch=hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch})),
         )
+
+    def settings(self) -> dict[str, Any]:
+        """All that a search depends on, but for its own seed."""
+        own = {"network": self.network, "units": self.units, "weights_seed": self.seed, "data": self.text.info}
+        return {**dataclasses.asdict(self.base), **own}
 
     def build(self, hp: Any) -> keras.Model:
         """A compiled model."""
         keras.utils.set_random_seed(self.seed)
         return characters.build(self.network, self.units, self.text, self.protocol(hp))
 
-    def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> Any:
-        """Trains it for the protocol's steps; half as many of a batch twice as large."""
+    def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Trains it for the protocol's steps; the least validation loss of its epochs."""
         protocol = self.protocol(hp)
-        steps = max(1, protocol.steps * self.base.batch // protocol.batch)
 
         def windows(part: str, count: int | None) -> Windows:
             read = self.text.read
             return Windows(self.text.parts[part], protocol.batch, protocol.length, count=count, read=read)
 
         kwargs["callbacks"] = [callbacks.CarriedState(), *kwargs.get("callbacks", [])]
-        return model.fit(
-            windows("train", steps * protocol.epochs),
+        history = model.fit(
+            windows("train", protocol.steps * protocol.epochs),
             epochs=protocol.epochs,
-            steps_per_epoch=steps,
+            steps_per_epoch=protocol.steps,
             shuffle=False,
             validation_data=windows("validation", protocol.validation),
             **kwargs,
         )
+        return _least(history, self.worst)
 
 
 class Classes(keras_tuner.HyperModel):
@@ -88,11 +104,15 @@ class Classes(keras_tuner.HyperModel):
     Args:
         protocol: what is not searched; its steps and epochs are those of a trial. data: sequences and classes.
         seed: of weights, draws and orders, the same for every trial.
+
+    Attributes:
+        worst: as of `Characters`.
     """
 
     def __init__(self, protocol: classification.Protocol, data: classification.Sequences, seed: int = 0) -> None:
         super().__init__(name=protocol.network)
         self.base, self.data, self.seed = protocol, data, seed
+        self.worst = 2 * math.log(len(data.classes))
 
     def protocol(self, hp: Any) -> classification.Protocol:
         """The protocol with the settings of a trial."""
@@ -110,18 +130,27 @@ class Classes(keras_tuner.HyperModel):
             found["temperature"] = hp.Float("temperature", 0.25, 2.0, sampling="log")
         return dataclasses.replace(self.base, **found)
 
+    def settings(self) -> dict[str, Any]:
+        """All that a search depends on, but for its own seed."""
+        info = {**self.data.info, "sha256": records.sha256(*self.data.train)}
+        return {**dataclasses.asdict(self.base), "weights_seed": self.seed, "data": info}
+
     def build(self, hp: Any) -> keras.Model:
         """A compiled model."""
         protocol = self.protocol(hp)
         return classification.build(protocol, self.data, self._steps(protocol) * protocol.epochs, self.seed)
 
-    def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> Any:
-        """Trains it for the protocol's steps, or passes; half as many steps of a batch twice as large."""
+    def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Trains it for the protocol's steps, or passes; half as many steps of a batch twice as large.
+
+        Returns:
+            The least validation loss of its epochs.
+        """
         protocol = self.protocol(hp)
         steps = self._steps(protocol)
         kept, held_out = classification.split(self.data, self.seed)
         x, y = self.data.train
-        return model.fit(
+        history = model.fit(
             training.Shuffled(
                 *(x[kept], y[kept], protocol.batch, self.seed),
                 count=steps * protocol.epochs,
@@ -133,6 +162,7 @@ class Classes(keras_tuner.HyperModel):
             validation_data=(x[held_out], y[held_out]),
             **kwargs,
         )
+        return _least(history, self.worst)
 
     def _steps(self, protocol: classification.Protocol) -> int:
         rows = self.base.steps * self.base.batch if self.base.steps else len(classification.split(self.data, 0)[0])
@@ -150,8 +180,12 @@ def search(
 
     Returns:
         The tuner; `trials` reads it.
+
+    Raises:
+        ValueError: if the search in the directory was begun with other settings.
     """
     directory = Path(directory)
+    records.keep_settings(directory, {**hypermodel.settings(), "seed": seed})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process, after few trials
         # KerasTuner 1.4.8 asks for threads by their old name.
@@ -174,9 +208,16 @@ def search(
 def trials(tuner: keras_tuner.Tuner) -> list[dict[str, Any]]:
     """Settings and validation loss of every finished trial, the best first; None for one whose training ran away."""
     ordered = [trial for trial in tuner.oracle.get_best_trials(1_000_000) if trial.score is not None]
-    losses = [float(trial.score) if math.isfinite(trial.score) else None for trial in ordered]
-    found = [
-        {"settings": dict(trial.hyperparameters.values), "val_loss": loss}
-        for trial, loss in zip(ordered, losses, strict=True)
+    worst = tuner.hypermodel.worst
+    return [
+        {
+            "settings": dict(trial.hyperparameters.values),
+            "val_loss": float(trial.score) if trial.score < worst else None,
+        }
+        for trial in ordered
     ]
-    return sorted(found, key=lambda trial: trial["val_loss"] is None)
+
+
+def _least(history: keras.callbacks.History, worst: float) -> dict[str, float]:
+    """The least validation loss, at most `worst`: KerasTuner ends at losses that are no numbers."""
+    return {"val_loss": min(loss if loss < worst else worst for loss in history.history["val_loss"])}

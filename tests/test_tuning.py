@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 keras_tuner = pytest.importorskip("keras_tuner")
@@ -36,7 +37,7 @@ class TestHypermodels:
         assert set(hp.values) == {"learning_rate", "decay", "clip", "scale", "batch"}
         protocol = model.protocol(hp)
         assert built.input_shape == (protocol.batch, 20)
-        assert protocol.steps == 4
+        assert protocol.steps == 8  # of the first choice, half the batch
 
     def test_of_classes(self):
         plain, regularized = keras_tuner.HyperParameters(), keras_tuner.HyperParameters()
@@ -51,12 +52,18 @@ class TestHypermodels:
         tuning.Classes(protocol, sources.mnist(None, made_up=True)).build(hp)
         assert set(hp.values) == {"learning_rate", "decay", "clip", "batch"}
 
-    def test_a_larger_batch_has_fewer_steps(self):
+    @pytest.mark.parametrize(("batch", "steps", "validation"), [(4, 8, 4), (8, 4, 2), (16, 2, 1)])
+    def test_whatever_the_batch_a_trial_reads_as_much_and_its_rate_falls_to_the_end(self, batch, steps, validation):
         model, hp = text(), keras_tuner.HyperParameters()
-        hp.Fixed("batch", 16)
-        history = model.fit(hp, model.build(hp), verbose=0)
-        assert model.protocol(hp).batch == 16
-        assert len(history.history["loss"]) == 2
+        hp.Fixed("batch", batch)
+        hp.Fixed("decay", 0.01)
+        built, protocol = model.build(hp), model.protocol(hp)
+        assert (protocol.batch, protocol.steps, protocol.validation) == (batch, steps, validation)
+        found = model.fit(hp, built, verbose=0)
+        assert 0 < found["val_loss"] < model.worst == 2 * np.log2(27)
+        assert int(built.optimizer.iterations) == 2 * steps
+        last = float(built.optimizer.learning_rate)
+        assert last == pytest.approx(0.01 * protocol.learning_rate / model.units, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -69,6 +76,23 @@ class TestSearch:
         more = tuning.trials(tuning.search(classes(), tmp_path / "s", 3))
         assert len(more) == 3
         assert all(trial in more for trial in first)
+
+    def test_a_search_keeps_its_settings(self, tmp_path):
+        tuning.search(classes(), tmp_path / "s", 1)
+        with pytest.raises(ValueError, match=r"it began with. Received: {'seed': 1}, and .* with {'seed': 0}"):
+            tuning.search(classes(), tmp_path / "s", 1, seed=1)
+
+    def test_trainings_that_run_away_do_not_end_a_search(self, tmp_path, monkeypatch):
+        build = characters.build
+
+        def runaway(*args):
+            model = build(*args)
+            model.layers[-1].bias.assign(np.full(27, np.nan))
+            return model
+
+        monkeypatch.setattr(tuning.characters, "build", runaway)
+        tuner = tuning.search(text(), tmp_path / "s", 4)
+        assert [trial["val_loss"] for trial in tuning.trials(tuner)] == [None] * 4
 
     def test_tensorboard_has_the_settings_of_every_trial(self, tmp_path):
         tuning.search(text(), tmp_path / "s", 2)

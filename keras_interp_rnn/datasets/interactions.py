@@ -149,8 +149,13 @@ def read(path: str | os.PathLike[str]) -> Interactions:
         TextError: if the file cannot be read, holds nothing, or at a line that does not fit, naming it.
     """
     path = existing_file(path)
+    lines = []
     with unpacked(path) as stream:
-        lines = [line.decode("utf-8", "replace").replace(",", " ").split() for line in stream]
+        for number, line in enumerate(stream, 1):
+            try:
+                lines.append(line.decode().replace(",", " ").split())
+            except UnicodeDecodeError as error:
+                raise TextError(f"Names are UTF-8. Received: {path}, line {number} ({error}). Convert it.") from None
     numbered = [(number, fields) for number, fields in enumerate(lines, 1) if fields]
     if not numbered:
         raise TextError(f"A file of interactions holds at least one. Received: {path}, which holds none.")
@@ -197,9 +202,9 @@ def _from_events(path: Path, numbered: list[tuple[int, list[str]]], timed: bool)
             try:
                 times[place] = float(fields[2])
             except ValueError:
-                raise TextError(
-                    f"A time is a number of seconds. Received: {path}, line {number}, with {fields[2]!r}."
-                ) from None
+                times[place] = np.nan
+            if not np.isfinite(times[place]):
+                raise TextError(f"A time is a number of seconds. Received: {path}, line {number}, with {fields[2]!r}.")
     order = np.lexsort((times, of_user))
     lengths = np.bincount(of_user, minlength=len(users))
     items = (numbered[place][1][1] for place in order)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import analysis, layers, losses
 from keras_interp_rnn.datasets import Windows
-from keras_interp_rnn.reproduce import training
+from keras_interp_rnn.reproduce import records, training
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 
@@ -184,12 +184,13 @@ def run(
     def windows(part: str, **which: Any) -> Windows:
         return Windows(text.parts[part], protocol.batch, protocol.length, read=text.read, **which)
 
+    own = {"network": network, "units": units, "seed": seed, "minutes": minutes, "data": text.info}
+    records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
     if minutes is not None:
         steps = training.steps_within(
             folder,
             minutes,
             protocol.epochs,
-            {"network": network, "units": units, "batch": protocol.batch, "length": protocol.length},
             training.trial_steps(lambda: (build(network, units, text, protocol), windows("train"))),
         )
         protocol = dataclasses.replace(protocol, steps=steps)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import words
-from keras_interp_rnn.reproduce import training
+from keras_interp_rnn.reproduce import records, training
 
 NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
 HEADS = ("last", "last_and_cell", "mean")
@@ -58,7 +58,7 @@ class Protocol:
             words in training.
         batch: rows. epochs: of training. steps: batches in an epoch; 0 for one pass of the data.
         learning_rate: Adam's highest, after 100 steps of linear growth; then a cosine to the share `decay` of it.
-        clip: largest global norm of a gradient. weight_decay: of Adam, on kernels.
+        clip: largest global norm of a gradient.
     """
 
     network: str
@@ -77,7 +77,6 @@ class Protocol:
     steps: int = 0
     learning_rate: float = 2e-3
     clip: float = 1.0
-    weight_decay: float = 0.0
     decay: float = 0.01
 
 
@@ -164,8 +163,7 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     logits = keras.layers.Dense(1 if binary else len(data.classes))(found)
     model = keras.Model(inputs, logits)
     rate = training.schedule(protocol.learning_rate, steps, 100, protocol.decay)
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip, weight_decay=protocol.weight_decay or None)
-    optimizer.exclude_from_weight_decay(var_names=["bias", "centroids"])
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip)
     if binary:
         loss = keras.losses.BinaryCrossentropy(from_logits=True)
         accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)
@@ -214,13 +212,15 @@ def run(
     def batches(start: int = 0, count: int | None = None) -> training.Shuffled:
         return training.Shuffled(x[kept], y[kept], protocol.batch, seed, start, count, protocol.segment)
 
+    info = {**data.info, "sha256": records.sha256(*data.train, *data.test)}
+    own = {"seed": seed, "minutes": minutes, "data": info}
+    records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if minutes is not None:
         steps = training.steps_within(
             folder,
             minutes,
             protocol.epochs,
-            dataclasses.asdict(protocol),
             training.trial_steps(lambda: (build(protocol, data, 100, seed), batches())),
         )
     print(f"\n{name}: {len(kept)} sequences, {steps} steps an epoch.", flush=True)
@@ -237,7 +237,7 @@ def run(
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
     record: dict[str, Any] = {
-        "data": {**data.info, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
+        "data": {**info, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": seed, "minutes": minutes},
         "result": {

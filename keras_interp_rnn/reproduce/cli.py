@@ -56,9 +56,11 @@ def _do(args: argparse.Namespace) -> None:
         print(listed())
     elif args.what == "report":
         print(report.results(report.read(args.records)))
+    elif args.what == "all":
+        _reproduce_all(args)
     else:
-        for name in _tables(args.what):
-            reproduce(name, args)
+        [name] = _tables(args.what)
+        reproduce(name, args)
 
 
 def _guarded(command: Callable[[], None]) -> int:
@@ -161,13 +163,32 @@ def listed() -> str:
     return "\n".join(parts)
 
 
+def _reproduce_all(args: argparse.Namespace) -> None:
+    """Every table whose data are to be had."""
+    if args.data is not None or args.rows is not None:
+        raise ValueError("All tables share neither data nor rows. Received: all with --data or --rows. Name a table.")
+    left_out = []
+    for name in TABLES:
+        try:
+            reproduce(name, args)
+        except (TextError, ValueError, ImportError) as error:
+            print(f"keras_interp_rnn: {name}: {error}", file=sys.stderr, flush=True)
+            left_out.append(name)
+    if left_out:
+        raise ValueError(f"Not all tables could be run. Received: all, without {', '.join(left_out)}; see above.")
+
+
 def reproduce(name: str, args: argparse.Namespace) -> None:
     """Every row of a table, for every seed, that has no record yet."""
     table = TABLES[name]
     rows = args.rows or list(table.rows)
     for row in rows:
         _settings(name, row)
-    wanted = [(row, seed) for row in rows for seed in range(args.seeds)]
+    wanted = [
+        (row, seed)
+        for row in rows
+        for seed in range(1 if table.experiment.nothing_drawn(table.rows[row]) else args.seeds)
+    ]
     started, trained = time.monotonic(), 0
     for i, (row, seed) in enumerate(wanted):
         left = (
@@ -187,15 +208,9 @@ def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespa
     """Trains a row and writes its record; None if there is one."""
     path = _path(name, row, seed, args)
     budget = args.budget if args.budget is not None else table.minutes
-    budget = None if args.smoke else budget
-    if path.exists():
-        found = records.read(path)
-        made = found["protocol"].get("minutes")
-        if found.get("table", {}).get("row") != row or (args.budget is not None and made != args.budget):
-            raise ValueError(
-                f"A record is kept, not made again. Received: {path}, made with a budget of {made} minutes, and a "
-                f"budget of {args.budget}. Give another --records, or take it away."
-            )
+    if args.smoke or not table.experiment.takes_minutes(table.rows[row]):
+        budget = None
+    if records.made_before(path, table={"row": row}, protocol={"minutes": budget}):
         return None
     asked = Asked(args.data, budget, seed, args.runs / path.stem, args.smoke, args.verbose)
     record = table.experiment.run(row, table.rows[row], asked)

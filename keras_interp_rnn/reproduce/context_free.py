@@ -132,13 +132,8 @@ def run(
         The record, and the model if it was trained.
     """
     protocol = {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes}
-    if path.exists():
-        found = records.read(path)
-        if found.get("protocol", protocol) != protocol:
-            raise ValueError(
-                f"A record is read again if it was made with the same settings. Received: {protocol}, and {path} with "
-                f"{found['protocol']}. Give another folder for the records."
-            )
+    found = records.made_before(path, protocol=protocol)
+    if found is not None:
         return found, None
     record, model = trained(config, kind, load, tests, units, centroids, passes, seed)
     record = {"experiment": language, **record}

@@ -32,8 +32,24 @@ class Asked:
     verbose: int = 2
 
 
+class Experiment:
+    """How the rows of a table are run."""
+
+    def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """Runs a row; its record."""
+        raise NotImplementedError
+
+    def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a row is trained for as many minutes as asked; else for the passes of its protocol."""
+        return False
+
+    def nothing_drawn(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a row comes out the same for every seed."""
+        return False
+
+
 @dataclasses.dataclass(frozen=True)
-class Characters:
+class Characters(Experiment):
     """Networks that predict the next symbol of a text.
 
     Attributes:
@@ -41,6 +57,12 @@ class Characters:
     """
 
     source: Callable[..., characters.Text]
+
+    def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
+        return settings["network"] not in characters.COUNTED
+
+    def nothing_drawn(self, settings: Mapping[str, Any]) -> bool:
+        return settings["network"] in characters.COUNTED
 
     def setting(
         self, settings: Mapping[str, Any], asked: Asked
@@ -65,7 +87,7 @@ class Characters:
 
 
 @dataclasses.dataclass(frozen=True)
-class Classes:
+class Classes(Experiment):
     """Networks that tell classes apart.
 
     Attributes:
@@ -74,6 +96,9 @@ class Classes:
     """
 
     source: Callable[..., classification.Sequences]
+
+    def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
+        return True
 
     def setting(
         self, settings: Mapping[str, Any], asked: Asked
@@ -100,7 +125,7 @@ class Classes:
 
 
 @dataclasses.dataclass(frozen=True)
-class Language:
+class Language(Experiment):
     """Networks that learn a language from words and outsiders.
 
     Attributes:
@@ -131,7 +156,7 @@ class Language:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Experiment):
     """Networks that say which item a user meets next."""
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
@@ -155,8 +180,11 @@ class Recommendation:
 
 
 @dataclasses.dataclass(frozen=True)
-class Start:
-    """Jacobians before any training."""
+class Start(Experiment):
+    """Jacobians before any training, of draws that are the row's own."""
+
+    def nothing_drawn(self, settings: Mapping[str, Any]) -> bool:
+        return True
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Draws networks and takes the singular values; the record."""

@@ -8,7 +8,6 @@ catalogue, in chunks. The backend is TensorFlow.
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
-from keras_interp_rnn.reproduce import training
+from keras_interp_rnn.reproduce import records, training
 
 ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
 TOP = 20
@@ -36,7 +35,7 @@ class Catalogue(keras.layers.Layer):
     Args:
         items: int > 0; ids from 1, the commonest first, as negatives are drawn log-uniformly; 0 for padding.
         size: of an embedding.
-        negatives: different items drawn for a batch, shared by all its targets; fewer where few are to be had.
+        negatives: different ids drawn for a batch, shared by all its targets; fewer where few are to be had.
         seed: of the draws, which follow from it and the step alone.
     """
 
@@ -75,22 +74,21 @@ class Catalogue(keras.layers.Layer):
     def drawn(self, step: Any) -> tuple[Any, Any]:
         """The negatives of a step, int64, all different, and how many draws gave them.
 
-        An item i is drawn with P(i) = log((i + 1) / i) / log(items + 1), until there are enough different ones, at
-        most four times as often.
+        An id i is drawn with P(i) = log((i + 2) / (i + 1)) / log(items + 2), as `tf.random`'s log-uniform sampler
+        draws it, until there are enough different ones, at most four times as often.
         """
         most = min(self.negatives, self.items)
         seed = tf.stack([self.seed, tf.cast(step, tf.int32)])
         uniform = tf.random.stateless_uniform([4 * most], seed, dtype=tf.float64)
-        all_draws = tf.cast(tf.exp(uniform * tf.math.log(tf.cast(self.items + 1, tf.float64))), tf.int64)
+        all_draws = tf.cast(tf.exp(uniform * tf.math.log(tf.cast(self.items + 2, tf.float64))), tf.int64) - 1
         # The largest uniform number may give items + 1, by rounding.
         different, which = tf.unique(tf.minimum(all_draws, self.items))
         last = tf.cast(tf.equal(which, most - 1), tf.int32)
         return different[:most], tf.where(tf.reduce_max(last) > 0, tf.argmax(last) + 1, 4 * most)
 
-    def _expected(self, items: Any, draws: Any) -> Any:
-        """How probable it is that items are among so many draws, 1 - (1 - P)^draws."""
-        rank = tf.cast(items, tf.float64)
-        chance = tf.math.log1p(1 / rank) / tf.math.log(tf.cast(self.items + 1, tf.float64))
+    def _expected(self, ids: Any, draws: Any) -> Any:
+        """How probable it is that ids are among so many draws, 1 - (1 - P)^draws."""
+        chance = tf.math.log1p(1 / (1 + tf.cast(ids, tf.float64))) / tf.math.log(tf.cast(self.items + 2, tf.float64))
         return tf.cast(-tf.math.expm1(tf.cast(draws, tf.float64) * tf.math.log1p(-chance)), tf.float32)
 
     def ranks(self, states: NDArray[np.float32], targets: NDArray[np.int32], chunk: int = 100_000) -> NDArray[np.int64]:
@@ -169,7 +167,6 @@ class Validation(keras.callbacks.Callback):
     Args:
         examples: to be ranked. probe: model inputs. lags: as `analysis.jacobian_singular_values`.
         checkpoint: a file, written after every epoch, from which `load` goes on; None for none.
-        settings: of the training, kept with it.
 
     Attributes:
         curve: per epoch the training steps and seconds so far, the metrics, and the singular values' percentiles
@@ -179,32 +176,16 @@ class Validation(keras.callbacks.Callback):
     """
 
     def __init__(
-        self,
-        examples: interactions.Examples,
-        probe: Any,
-        lags: Sequence[int],
-        checkpoint: Path | None = None,
-        settings: Mapping[str, Any] | None = None,
+        self, examples: interactions.Examples, probe: Any, lags: Sequence[int], checkpoint: Path | None = None
     ) -> None:
         super().__init__()
         self.examples, self.probe, self.lags, self.checkpoint = examples, probe, lags, checkpoint
-        self.settings = json.loads(json.dumps(settings))
         self.curve: list[dict[str, Any]] = []
         self.seconds, self.best = 0.0, -1.0
 
     def load(self, model: Recommender) -> None:
-        """Sets a compiled model to what the checkpoint holds, if there is one; the next epoch is `len(curve)`.
-
-        Raises:
-            ValueError: if the training began with other settings.
-        """
+        """Sets a compiled model to what the checkpoint holds, if there is one; the next epoch is `len(curve)`."""
         if self.checkpoint is not None and self.checkpoint.exists():
-            kept = training.read_progress(self.checkpoint)["settings"]
-            if kept != self.settings:
-                raise ValueError(
-                    f"A training goes on with the settings it began with. Received: {self.settings}, and "
-                    f"{self.checkpoint} with {kept}. Take the file away, or give another folder for the runs."
-                )
             self.weights, progress = training.load_progress(self.checkpoint, model)
             self.curve = progress["curve"]
             self.seconds = self.curve[-1]["seconds"]
@@ -230,8 +211,7 @@ class Validation(keras.callbacks.Callback):
         if found[f"map_{TOP}"] > self.best:
             self.best, self.weights = found[f"map_{TOP}"], self.model.get_weights()
         if self.checkpoint is not None:
-            progress = {"settings": self.settings, "curve": self.curve}
-            training.save_progress(self.checkpoint, self.model, self.weights, progress)
+            training.save_progress(self.checkpoint, self.model, self.weights, {"curve": self.curve})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,14 +252,19 @@ def trained(
     Returns:
         The record, and the model.
     """
+    about = {
+        **{"name": name, "items": len(data.names), "interactions": len(data.items)},
+        "sha256": records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps])),
+    }
+    own = {"network": kind, "seed": seed, "data": about}
+    records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
     train, validation, test = data.leave_one_out(protocol.longest)
     model = recommender(kind, len(data.names), protocol.units, data.gaps is not None, seed, protocol.negatives)
     # As many negatives as are found: no fixed shape for XLA.
     model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)
     long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, protocol.longest) > max(protocol.lags))
     probe = validation.histories.padded(long_enough[: protocol.probe])
-    settings = {"data": name, "network": kind, "seed": seed, **dataclasses.asdict(protocol)}
-    watch = Validation(validation, probe, protocol.lags, folder / "training.npz", settings)
+    watch = Validation(validation, probe, protocol.lags, folder / "training.npz")
     watch.load(model)
     histograms = callbacks.JacobianHistograms(folder, probe, lags=protocol.lags)
     print(f"\n{name}, {kind}, seed {seed}: {model.count_params():,} weights.")
@@ -296,7 +281,7 @@ def trained(
         result["gate"] = gate_weights(latent_weights(model)[1])
     record = {
         "experiment": "recommend",
-        "data": {"name": name, "items": len(data.names), "interactions": len(data.items)},
+        "data": about,
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
         "protocol": dataclasses.asdict(protocol),
         "result": result,

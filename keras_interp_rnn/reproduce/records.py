@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 FORMAT = 1
 """Of the records; a reader refuses those of a later one."""
@@ -50,6 +55,54 @@ def read(path: Path) -> dict[str, Any]:
             "keras_interp_rnn that wrote it, or a newer one."
         )
     return dict(found)
+
+
+def made_before(path: Path, **expected: Any) -> dict[str, Any] | None:
+    """The record of a run that has ended; None if there is none.
+
+    Args:
+        expected: parts of the record as this run would write them.
+
+    Raises:
+        ValueError: if one of these is not as expected.
+    """
+    if not path.exists():
+        return None
+    found = read(path)
+    for part, wanted in expected.items():
+        _same("A record is read again if it was made with the same settings", wanted, found.get(part, {}), path)
+    return found
+
+
+def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Writes into the folder of a run all that its training depends on.
+
+    Raises:
+        ValueError: if the run there was begun with other settings, naming them.
+    """
+    path = folder / "settings.json"
+    if path.exists():
+        _same("A run goes on with the settings it began with", settings, json.loads(path.read_text()), path)
+    else:
+        write_json(path, dict(settings))
+
+
+def sha256(*arrays: NDArray[Any]) -> str:
+    """Of arrays, their shapes and types, one after another."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _same(rule: str, wanted: Mapping[str, Any], kept: Mapping[str, Any], path: Path) -> None:
+    """Raises ValueError where what is kept is not what is wanted; what is not kept counts for the same."""
+    plain = json.loads(json.dumps(wanted))
+    differ = {name: value for name, value in plain.items() if kept.get(name, value) != value}
+    if differ:
+        other = {name: kept[name] for name in differ}
+        raise ValueError(f"{rule}. Received: {differ}, and {path} with {other}. Give another folder.")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import datasets
+from keras_interp_rnn.reproduce import records
 from keras_interp_rnn.reproduce.characters import Text
 from keras_interp_rnn.reproduce.classification import Sequences
 
@@ -21,8 +22,9 @@ def text8(data: Path | None, made_up: bool = False) -> Text:
         info = {"name": "smoke", "characters": 20_000, "text_sha256": "", "whole_text8": False}
         return Text(dict(zip(("train", "validation", "test"), parts, strict=True)), symbols, None, info)
     found = {part: datasets.text8.load(part, source=data) for part in ("train", "validation", "test")}
-    name = "text8" if data is None else data.name.split(".xz")[0]
-    return Text(found, symbols, None, {**datasets.text8.info(source=data), "name": name})
+    info = datasets.text8.info(source=data)
+    name = data.name.split(".xz")[0] if data is not None else "text8" if info["whole_text8"] else info["source"]
+    return Text(found, symbols, None, {**info, "name": name})
 
 
 def pairs(data: Path | None, made_up: bool = False) -> Text:
@@ -40,7 +42,10 @@ def lm1b(data: Path | None, made_up: bool = False) -> Text:
         parts = {name: rng.integers(97, 123, 2000).astype(np.uint8) for name in names}
     else:
         parts = {name: datasets.lm1b.read(name, data) for name in names}
-    info = {"name": "lm1b", "bytes": {name: len(part) for name, part in parts.items()}, "whole": data is None}
+    info = {
+        **{"name": "lm1b", "bytes": {name: len(part) for name, part in parts.items()}, "whole": data is None},
+        "text_sha256": records.sha256(*parts.values()),
+    }
     return Text(parts, 256, datasets.lm1b.commonest(parts["train"]), info)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from keras_interp_rnn import datasets
 from keras_interp_rnn.reproduce import characters, context_free, sources
-from keras_interp_rnn.reproduce.experiments import Characters, Classes, Language, Recommendation, Start
+from keras_interp_rnn.reproduce.experiments import Characters, Classes, Experiment, Language, Recommendation, Start
 from keras_interp_rnn.reproduce.sections.isan import PAPER_TABLE_1
 
 
@@ -34,7 +34,7 @@ class Table:
     rows: Mapping[str, Mapping[str, Any]]
     paper: Mapping[str, Any]
     about: str
-    experiment: Characters | Classes | Language | Recommendation | Start
+    experiment: Experiment
     minutes: float | None = None
     records: str | None = None
 
@@ -170,7 +170,7 @@ TABLES: dict[str, Table] = {
             length=50,
         ),
         {},
-        "729 symbols, two characters at a step; 1.28 million weights give the ISAN 41 units. The paper has no figure "
+        "729 symbols, two characters at a step; 1.28 million weights give the ISAN 40 units. The paper has no figure "
         "for networks trained so.",
         Characters(sources.pairs),
         30,
@@ -276,8 +276,9 @@ TABLES: dict[str, Table] = {
         },
         "The labelled reviews alone, the last 400 tokens of each, 10,000 words; 300 of the tokens, from a place drawn "
         "anew, are read in each pass of the training. The embeddings start from word vectors counted from the training "
-        "reviews, and the head reads the last hidden and cell state, as the paper's on pixels, or, where a row says "
-        "so, the mean hidden state. The paper does not say its sizes.",
+        "reviews, and the head reads the last hidden and cell state, as the paper's on pixels (the SR-GRU's, which "
+        "has no cell state, the hidden one), or, where a row says so, the mean hidden state. The paper does not say "
+        "its sizes.",
         Classes(sources.imdb),
     ),
     "sr-mnist": _mnist(

@@ -36,30 +36,18 @@ def schedule(
     )
 
 
-def steps_within(
-    folder: Path, minutes: float, epochs: int, settings: dict[str, Any], step: Callable[[int], None]
-) -> int:
+def steps_within(folder: Path, minutes: float, epochs: int, step: Callable[[int], None]) -> int:
     """Steps of an epoch so that all epochs take so many minutes, without validation.
 
-    They are counted out once, after some dozen steps have been timed, and written into the folder with the settings: a
-    run that goes on keeps its plan.
+    They are counted out once, after some dozen steps have been timed, and written into the folder: a run that goes on
+    keeps its plan.
 
     Args:
-        folder: of the run. settings: all that the steps depend on. step: does the i-th step, with a model of its own.
-
-    Raises:
-        ValueError: if the run was begun with other settings.
+        folder: of the run. step: does the i-th step, with a model of its own.
     """
     path = folder / "plan.json"
-    wanted = {**settings, "minutes": minutes, "epochs": epochs}
     if path.exists():
-        kept = json.loads(path.read_text())
-        if kept["settings"] != wanted:
-            raise ValueError(
-                f"A run goes on with the settings it began with. Received: {wanted}, and {path} with "
-                f"{kept['settings']}. Give another folder for the runs."
-            )
-        return int(kept["steps"])
+        return int(json.loads(path.read_text())["steps"])
     seconds: list[float] = []
     for i in range(WARM + MOST):
         started = time.monotonic()
@@ -68,7 +56,7 @@ def steps_within(
         if len(seconds) >= WARM + TIMED and sum(seconds[WARM:]) >= LONG_ENOUGH:
             break
     steps = max(1, round(60 * minutes / float(np.median(seconds[WARM:])) / epochs))
-    records.write_json(path, {"settings": wanted, "steps": steps})
+    records.write_json(path, {"steps": steps})
     return steps
 
 
@@ -140,12 +128,6 @@ def save_progress(path: Path, model: keras.Model, kept: list[NDArray[Any]], prog
     os.replace(partial, path)
 
 
-def read_progress(path: Path) -> dict[str, Any]:
-    """The progress alone, of what `save_progress` wrote."""
-    with np.load(path) as file:
-        return dict(json.loads(str(file["progress"])))
-
-
 def load_progress(path: Path, model: keras.Model) -> tuple[list[NDArray[Any]], dict[str, Any]]:
     """Sets the model and its optimizer to what `save_progress` wrote; returns the best weights and the progress."""
     model.optimizer.build(model.trainable_variables)
@@ -157,7 +139,7 @@ def load_progress(path: Path, model: keras.Model) -> tuple[list[NDArray[Any]], d
         model.set_weights(part("weights"))
         for variable, value in zip(model.optimizer.variables, part("optimizer"), strict=True):
             variable.assign(value)
-        return part("kept"), read_progress(path)
+        return part("kept"), dict(json.loads(str(file["progress"])))
 
 
 class TrainingTime(keras.callbacks.Callback):

@@ -56,11 +56,20 @@ def test_times_put_interactions_in_order_and_give_gaps(tmp_path):
         ("a 1\nb\nc 2\n", "line 2"),
         ("a 1 2\nb 1\na 3 4 5\n", "line 3 with user a"),
         ("a x 3\nb y noon\n", "line 2, with 'noon'"),
+        ("a x 3\nb y nan\n", "line 2, with 'nan'"),
+        ("a x inf\nb y 3\n", "line 1, with 'inf'"),
     ],
 )
 def test_a_line_that_does_not_fit_is_named(tmp_path, content, place):
     with pytest.raises(TextError, match=place):
         interactions.read(written(tmp_path, content))
+
+
+def test_names_in_another_encoding_are_not_thrown_together(tmp_path):
+    path = tmp_path / "latin"
+    path.write_bytes("a caf\xe9\na caf\xe8\n".encode("latin-1"))
+    with pytest.raises(TextError, match="Names are UTF-8. Received: .*latin, line 1 "):
+        interactions.read(path)
 
 
 def test_the_last_two_interactions_of_long_enough_users_are_held_out(tmp_path):

@@ -136,3 +136,6 @@ def test_ctrl_c_leaves_a_model_that_loads_and_the_next_run_goes_on(tmp_path):
     again = run(tmp_path, "text_isan.py", *arguments)
     assert "Going on after epoch" in again.stdout, again
     assert "is finished (40 epochs)" in run(tmp_path, "text_isan.py", *arguments).stdout
+    other = run(tmp_path, "text_isan.py", *arguments, "--units", 25)
+    assert other.returncode == 2
+    assert "text_isan: A run goes on with the settings it began with. Received: {'units': 25}" in other.stderr

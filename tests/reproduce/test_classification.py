@@ -8,7 +8,7 @@ import pytest
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import words
-from keras_interp_rnn.reproduce import classification, sources
+from keras_interp_rnn.reproduce import classification, records, sources
 
 SMALL = {"units": 5, "embedding": 4, "batch": 8, "epochs": 2, "steps": 2}
 
@@ -78,7 +78,8 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     x, y = data.test
     logits = keras.models.load_model(best).predict(x, verbose=0)[:, 0]
     assert record["result"]["test_error"] == pytest.approx(np.mean((logits > 0) != y))
-    assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20}
+    digest = records.sha256(*data.train, *data.test)
+    assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20, "sha256": digest}
     assert record["protocol"]["network"] == kind
     assert record["result"]["sequences"] == 2 * 2 * 8
 

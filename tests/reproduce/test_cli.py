@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import cli, records, report
 from keras_interp_rnn.reproduce.tables import TABLES
 
@@ -73,6 +74,54 @@ def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, caps
     assert not (tmp_path / "records").exists()
 
 
+@pytest.mark.parametrize("more", [["--data", "somewhere"], ["--rows", "LSTM"]])
+def test_all_tables_share_neither_data_nor_rows(more, capsys):
+    assert cli.main(["all", *more]) == 2
+    assert "All tables share neither data nor rows." in capsys.readouterr().err
+
+
+def test_of_all_tables_those_without_data_are_left_out_and_named(monkeypatch, capsys):
+    asked = []
+
+    def reproduce(name, args):
+        asked.append(name)
+        if name in ("sr-imdb", "isan-lm1b"):
+            raise TextError("There is nothing to download.")
+
+    monkeypatch.setattr(cli, "reproduce", reproduce)
+    assert cli.main(["all"]) == 2
+    assert asked == list(TABLES)
+    *_, first, second, last = capsys.readouterr().err.strip().splitlines()
+    assert first == "keras_interp_rnn: isan-lm1b: There is nothing to download."
+    assert second == "keras_interp_rnn: sr-imdb: There is nothing to download."
+    assert last.endswith("Received: all, without isan-lm1b, sr-imdb; see above.")
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "minutes", "seeds"),
+    [
+        ("isan-ablations", "unigrams", None, 1),
+        ("isan-ablations", "linear", 5.0, 2),
+        ("sr-imdb", "LSTM", 5.0, 2),
+        ("minimal-rnn-start", "inputs of standard deviation 1", None, 1),
+        ("sr-palindromes", "large-LSTM", None, 2),
+        ("minimal-rnn-recommendation", "GRU", None, 2),
+    ],
+)
+def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(table, row, minutes, seeds, tmp_path, monkeypatch):
+    runs = []
+
+    def run(self, row, settings, asked):
+        runs.append((asked.budget, asked.seed))
+        return {"data": {}, "protocol": {}, "result": {"test_error": 0.5}}
+
+    monkeypatch.setattr(type(TABLES[table].experiment), "run", run)
+    arguments = [table, "--rows", row, "--budget", "5", "--seeds", "2", "--records", str(tmp_path)]
+    assert cli.main(arguments) == 0
+    assert runs == [(minutes, seed) for seed in range(seeds)]
+    assert {records.read(path)["protocol"]["minutes"] for path in tmp_path.iterdir()} == {minutes}
+
+
 @pytest.mark.parametrize("wrong", [["--budget", "-1"], ["--budget", "0"], ["--seeds", "0"], ["--seeds", "1.5"]])
 def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
     with pytest.raises(SystemExit) as stop:
@@ -91,7 +140,9 @@ def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):
     records.write(path, {"experiment": "sr-imdb", "table": {"row": "LSTM"}, "protocol": {"minutes": 5}})
     before = path.read_text()
     assert cli.main(["sr-imdb", "--rows", "LSTM", "--budget", "7", "--records", str(tmp_path)]) == 2
-    assert "made with a budget of 5 minutes" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"made with the same settings. Received: {{'minutes': 7.0}}, and {path} with {{'minutes': 5}}" in said
+    assert cli.main(["sr-imdb", "--rows", "LSTM", "--records", str(tmp_path), "--seeds", "2"]) == 2, "others' seeds"
     assert path.read_text() == before
 
 

@@ -66,19 +66,26 @@ def test_the_sampled_loss_estimates_the_whole_softmax():
 
 def test_negatives_are_different_items_that_follow_from_the_step():
     layer = catalogue(items=1000, negatives=100, seed=5)
-    chance = np.log1p(1 / np.arange(1, 1001)) / np.log(1001)
-    among, all_draws = np.zeros(1000), []
+    chance = np.log1p(1 / np.arange(1, 1002)) / np.log(1002)
+    assert chance.sum() == pytest.approx(1)
+    among, all_draws = np.zeros(1001), []
     for step in range(400):
         drawn, draws = (tensor.numpy() for tensor in layer.drawn(step))
         assert len(drawn) == len(set(drawn.tolist())) == 100 <= draws <= 400
-        assert drawn.min() >= 1
+        assert drawn.min() >= 0
         assert drawn.max() <= 1000
-        among[drawn - 1] += 1 / 400
+        among[drawn] += 1 / 400
         all_draws.append(draws)
-    expected = layer._expected(np.arange(1, 1001), np.mean(all_draws)).numpy()
+    expected = layer._expected(np.arange(1001), np.mean(all_draws)).numpy()
     np.testing.assert_allclose(expected, 1 - (1 - chance) ** np.mean(all_draws), rtol=1e-5)
     np.testing.assert_allclose(among, expected, atol=5 * np.sqrt(0.25 / 400))
     assert among.sum() == pytest.approx(expected.sum(), rel=0.01)
+    ids = np.array([[0], [1], [30], [1000]])
+    theirs = [
+        tf.random.log_uniform_candidate_sampler(ids, 1, 100, unique=True, range_max=1001).true_expected_count
+        for _ in range(400)
+    ]
+    np.testing.assert_allclose(np.mean(theirs, axis=0), layer._expected(ids, np.mean(all_draws)), rtol=0.02)
     np.testing.assert_array_equal(layer.drawn(7)[0], layer.drawn(7)[0])
     other = catalogue(items=1000, negatives=100, seed=6).drawn(7)[0]
     assert set(other.numpy().tolist()) != set(layer.drawn(7)[0].numpy().tolist())
@@ -88,6 +95,7 @@ def test_of_few_items_as_many_as_are_found():
     layer = catalogue(items=5, negatives=512)
     found = [layer.drawn(step) for step in range(50)]
     assert {len(set(drawn.numpy().tolist())) for drawn, _ in found} <= {3, 4, 5}
+    assert max(drawn.numpy().max() for drawn, _ in found) == 5
     assert all(draws == 20 or len(drawn) == 5 for drawn, draws in found)
 
 

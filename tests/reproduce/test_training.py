@@ -1,5 +1,6 @@
 """What the protocols share: plans, batches in an order that a kill does not change, and resumption to the bit."""
 
+import dataclasses
 import signal
 import subprocess
 import sys
@@ -90,14 +91,8 @@ class TestPlan:
         def step(i):
             clock[0] += 5.0 if i < training.WARM or i == 9 else 0.01  # compiled at first, and disturbed once
 
-        assert training.steps_within(tmp_path, 0.02, 4, {"units": 3}, step) == 30  # 1.2 s in 4 epochs
-        again = training.steps_within(tmp_path, 0.02, 4, {"units": 3}, lambda i: pytest.fail("it was counted out"))
-        assert again == 30
-
-    def test_other_settings_are_refused(self, tmp_path):
-        training.steps_within(tmp_path, 0.001, 1, {"units": 3}, lambda i: None)
-        with pytest.raises(ValueError, match=r"goes on with the settings it began with. Received: {'units': 4"):
-            training.steps_within(tmp_path, 0.001, 1, {"units": 4}, lambda i: None)
+        assert training.steps_within(tmp_path, 0.02, 4, step) == 30  # 1.2 s in 4 epochs
+        assert training.steps_within(tmp_path, 0.02, 4, lambda i: pytest.fail("it was counted out")) == 30
 
 
 class TestResumption:
@@ -121,6 +116,18 @@ class TestResumption:
         assert resumed["result"]["test_error"] == whole["result"]["test_error"]
         for one, other in zip(*(weights(keras.models.load_model(p)) for p in (best, also_best)), strict=True):
             np.testing.assert_array_equal(one, other)
+
+    def test_other_settings_or_data_are_refused(self, tmp_path):
+        run(tmp_path)
+        with pytest.raises(ValueError, match=r"it began with. Received: {'seed': 1}, and .*settings.json with {'seed'"):
+            run(tmp_path, seed=1)
+        others = dataclasses.replace(PROTOCOL, learning_rate=1.0)
+        data = sources.imdb(None, made_up=True)
+        with pytest.raises(ValueError, match=r"Received: {'learning_rate': 1.0}, and .* with {'learning_rate': 0.002}"):
+            classification.run("test", others, data, tmp_path, seed=0, verbose=0)
+        data.train[0][0, 0] += 1
+        with pytest.raises(ValueError, match=r"Received: {'data': {.*'sha256': .* with {'data': {.*'sha256'"):
+            classification.run("test", PROTOCOL, data, tmp_path, seed=0, verbose=0)
 
     def test_a_finished_run_is_judged_again_without_training(self, tmp_path):
         first, _ = run(tmp_path)

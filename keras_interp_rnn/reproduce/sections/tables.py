@@ -12,7 +12,7 @@ from keras_interp_rnn.reproduce.sections.common import runs
 
 def table(records: list[dict[str, Any]]) -> str:
     """A table: a line for each row, the paper's figure and ours, the mean over seeds."""
-    first = records[0]
+    first = max(records, key=lambda record: (record["environment"].get("date", ""), record["table"]["order"]))
     by_row: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
     for record in records:
         which = record["table"]
@@ -56,7 +56,7 @@ def tuning(records: list[dict[str, Any]]) -> str:
         others = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in sorted(settings.items()))
         lines.append(
             f"| {record['table']['table']} | {record['table']['row']} | {len(trials)} | {how['steps'] * how['epochs']} "
-            f"| {losses[0]:.3f} | {losses[len(losses) // 2]:.3f} | {losses[-1]:.3f} | {rate:.3g} | {others} |\n"
+            f"| {losses[0]:.3f} | {statistics.median(losses):.3f} | {losses[-1]:.3f} | {rate:.3g} | {others} |\n"
         )
     return TUNING + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["table"]["row"])
 
