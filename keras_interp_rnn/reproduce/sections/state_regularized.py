@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_interp_rnn.reproduce.sections.common import runs
+from keras_interp_rnn.reproduce.sections.common import ending
 
 LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -101,11 +101,6 @@ and stop where they do best on depth 6 to 10; errors on 1,000 strings of each de
 balanced. Mean over the seeds, and least to greatest. A negative of `small` and `large` has half of its symbols drawn
 anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
 
-On `large` and `small` all networks extrapolate, LSTMs far better than in the paper: a string with half of its symbols
-drawn anew is hardly ever nearly balanced, so that a rough count is enough (up to 200 symbols; at 1,000 it is not). With
-negatives that are one symbol off, where the count must be exact, the paper's order appears. 1,008 such words are too
-few: no network learns them in this budget.
-
 Hidden state and memory along one string (`examples/parentheses_states.py`, figure 5 of the paper). The LSTM counts in
 both. The hidden state of the SR-LSTM-P has two values, not yet closed and closed; one unit of its memory (red) is the
 count.
@@ -120,9 +115,7 @@ PALINDROMES = """
 
 `examples/palindromes.py`: w w^-1 over 26 letters; networks of ten units are trained on words of at most 100 letters.
 Errors on 1,000 words of at most so many letters, half of them palindromes, in the others half of the letters drawn
-anew. Mean over the seeds, and least to greatest. No network has learned the language: the errors hardly depend on the
-length, so that none remembers a word. The networks with centroids do no better here than those without; in the paper
-they do.
+anew. Mean over the seeds, and least to greatest.
 
 """
 
@@ -160,7 +153,7 @@ def tomita(records: list[dict[str, Any]]) -> str:
             f"| {max(r['attempts'] for r in found)} at most | {statistics.median(r['seconds'] for r in found):.0f} |\n"
         )
     first = [group[0] for _, group in sorted(groups.items())]
-    return TOMITA + "".join(lines) + "\nRuns:\n\n" + runs(first, lambda record: record["data"]["name"])
+    return TOMITA + "".join(lines) + ending(first, lambda record: record["data"]["name"])
 
 
 def temperature(records: list[dict[str, Any]]) -> str:
@@ -173,7 +166,7 @@ def temperature(records: list[dict[str, Any]]) -> str:
                 f"| {record['data']['name']} | {record['model']['seed']} | {row['temperature']:g} | {row['least']:.4f} "
                 f"| {yes[row['exact']]} | {row['right']:.1%} | {yes[row['certified']]} |\n"
             )
-    return TEMPERATURE + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["data"]["name"])
+    return TEMPERATURE + "".join(lines) + ending(records, lambda record: record["data"]["name"])
 
 
 def compare(records: list[dict[str, Any]]) -> str:
@@ -189,7 +182,7 @@ def compare(records: list[dict[str, Any]]) -> str:
             lines.append(
                 f"| {record['data']['name']} | {row['network']} | {row['method']} | {found}{row['read']:,}{said}\n"
             )
-    return COMPARE + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["data"]["name"])
+    return COMPARE + "".join(lines) + ending(records, lambda record: record["data"]["name"])
 
 
 def parentheses(records: list[dict[str, Any]]) -> str:
@@ -212,7 +205,7 @@ def digits(records: list[dict[str, Any]]) -> str:
             f"| {result['centroids_used']} | {data['digits']:,} | {result['accuracy']:.1%} "
             f"| {result['by_transitions']:.1%} |\n"
         )
-    return DIGITS + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["model"]["run"])
+    return DIGITS + "".join(lines) + ending(records, lambda record: record["model"]["run"])
 
 
 def _errors(
@@ -246,7 +239,9 @@ def _errors(
                 parts.append(f"| *the paper's* | {k or ''} | | | {' | '.join(f'*{error:.1%}*' for error in said)} |\n")
         parts.append("\n")
     first_runs = [group[0] for networks in groups.values() for group in networks.values()]
-    return "".join(parts) + "Runs:\n\n" + runs(first_runs, lambda r: f"{r['data']['config']}, {r['model']['layer']}")
+    return "".join(parts).removesuffix("\n") + ending(
+        first_runs, lambda r: f"{r['data']['config']}, {r['model']['layer']}"
+    )
 
 
 def _percent(errors: list[float]) -> str:

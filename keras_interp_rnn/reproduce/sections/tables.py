@@ -7,7 +7,7 @@ import re
 import statistics
 from typing import Any
 
-from keras_interp_rnn.reproduce.sections.common import runs
+from keras_interp_rnn.reproduce.sections.common import ending, remark, runs
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -26,9 +26,8 @@ def table(records: list[dict[str, Any]]) -> str:
         "| data | network | weights | seeds | test | paper | validation | minutes of training | read |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
         + "".join(lines)
-        + (f"\n{first['remark']}" if "remark" in first else "")
+        + remark(records)
         + "".join(_read(record) for record in _readable(records))
-        + "\nRuns:\n\n"
         + runs(records, _name)
     )
 
@@ -58,7 +57,7 @@ def tuning(records: list[dict[str, Any]]) -> str:
             f"| {record['table']['table']} | {record['table']['row']} | {len(trials)} | {how['steps'] * how['epochs']} "
             f"| {losses[0]:.3f} | {statistics.median(losses):.3f} | {losses[-1]:.3f} | {rate:.3g} | {others} |\n"
         )
-    return TUNING + "".join(lines) + "\nRuns:\n\n" + runs(records, lambda record: record["table"]["row"])
+    return TUNING + "".join(lines) + ending(records, lambda record: record["table"]["row"])
 
 
 def _readable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
