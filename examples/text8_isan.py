@@ -6,7 +6,7 @@ started again with the same arguments.
 
     python examples/text8_isan.py                                     # downloads text8
     python examples/text8_isan.py --source text8.zip --sizes 8e4
-    python examples/text8_isan.py --source other.xz --name other      # any text, mapped to text8's 27 symbols
+    python examples/text8_isan.py --source other.xz                   # any text, mapped to text8's 27 symbols
     python examples/text8_isan.py --networks ISAN LSTM GRU --minutes 45 --validation 16
 
 Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 3.1.
@@ -27,7 +27,7 @@ with quiet.standard_error():
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", help="a text file (.zip, .xz, .gz or plain) instead of the download of text8")
-    parser.add_argument("--name", default="text8", help="what the record calls the data")
+    parser.add_argument("--name", help="what the record calls the data; text8, or the file")
     parser.add_argument("--data-dir", help="where TFDS keeps prepared data")
     parser.add_argument("--networks", nargs="+", default=["ISAN"], choices=characters.NETWORKS)
     parser.add_argument("--sizes", nargs="+", default=["8e4", "3.2e5", "1.28e6"], help="largest numbers of weights")
@@ -55,7 +55,9 @@ def main() -> None:
     at = {"source": args.source, "data_dir": args.data_dir}
     try:
         parts = {part: datasets.text8.load(part, **at) for part in ("train", "validation", "test")}
-        info = {**datasets.text8.info(**at), "name": args.name}
+        info = datasets.text8.info(**at)
+        called = args.name or ("text8" if info["whole_text8"] else Path(info["source"]).stem)
+        info = {**info, "name": called}
         text = characters.Text(parts, len(datasets.text.ALPHABET), None, info)
         for size in args.sizes:
             for network in args.networks:
@@ -70,7 +72,7 @@ def main() -> None:
                     args.validation,
                 )
                 within = f"-{args.minutes:g}min" if args.minutes else ""
-                name = f"{args.name}-{size}" + ("" if network == "ISAN" else f"-{network}") + within
+                name = f"{called}-{size}" + ("" if network == "ISAN" else f"-{network}") + within
                 record, best = characters.run(
                     *(name, network, size, text, protocol, Path(args.runs) / name),
                     *(args.minutes, args.seed, args.verbose),

@@ -23,7 +23,7 @@ def text8(data: Path | None, made_up: bool = False) -> Text:
         return Text(dict(zip(("train", "validation", "test"), parts, strict=True)), symbols, None, info)
     found = {part: datasets.text8.load(part, source=data) for part in ("train", "validation", "test")}
     info = datasets.text8.info(source=data)
-    name = data.name.split(".xz")[0] if data is not None else "text8" if info["whole_text8"] else info["source"]
+    name = "text8" if info["whole_text8"] else Path(str(info["source"])).stem
     return Text(found, symbols, None, {**info, "name": name})
 
 
