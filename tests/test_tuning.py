@@ -110,6 +110,7 @@ class TestSearch:
         found = json.loads(path.read_text())
         assert found["experiment"] == "tuning"
         assert found["table"] == {"table": "isan-text8", "row": "LSTM-8e4"}
+        assert found["data"]["name"] == "smoke"
         assert len(found["result"]["trials"]) == 3
 
     @pytest.mark.parametrize(

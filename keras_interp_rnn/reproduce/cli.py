@@ -134,6 +134,7 @@ def search(args: argparse.Namespace) -> None:
     record = {
         "experiment": "tuning",
         "table": {"table": name, "row": args.row},
+        "data": model.settings()["data"],
         "protocol": {"steps": args.steps, "epochs": args.epochs, "seed": args.seed, "batch": model.base.batch},
         "result": {"trials": found},
     }
