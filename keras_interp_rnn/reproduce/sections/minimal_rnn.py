@@ -35,7 +35,7 @@ directions; those of the MinimalRNN stay near 1.*
 
 """
 
-GATES = """Weights of the MinimalRNN on {data} (first seed), figure 3 of the paper, whose data had context beside the
+GATES = """Weights of a MinimalRNN on {data}, figure 3 of the paper, whose data had context beside the
 items. Mean sizes of entries of U_h, over those off the diagonal, lowest and highest of the seeds:
 
 - on the diagonal {diagonal} (*an entry of the gate depends mostly on the same dimension of the state*);
