@@ -42,7 +42,10 @@ MAY_IMPORT = {
     "reproduce/recommendation.py": {
         "keras",
         "tensorflow",
-        *(f"{OURS}.{n}" for n in ("analysis", "callbacks", "datasets", "layers", "reproduce.training")),
+        *(
+            f"{OURS}.{n}"
+            for n in ("analysis", "callbacks", "datasets", "layers", "reproduce.records", "reproduce.training")
+        ),
     },
     "reproduce/context_free.py": {
         "keras",
@@ -50,12 +53,20 @@ MAY_IMPORT = {
     },
     "reproduce/characters.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("analysis", "datasets", "layers", "losses", "reproduce.training")),
+        *(
+            f"{OURS}.{n}"
+            for n in ("analysis", "datasets", "layers", "losses", "reproduce.records", "reproduce.training")
+        ),
     },
-    "reproduce/classification.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "reproduce.training"))},
+    "reproduce/classification.py": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("datasets", "layers", "reproduce.records", "reproduce.training")),
+    },
     "reproduce/reading.py": {"keras", f"{OURS}.analysis", f"{OURS}.reproduce.classification"},
     "reproduce/training.py": {"keras", f"{OURS}.callbacks", f"{OURS}.reproduce.records"},
-    "reproduce/sources.py": {f"{OURS}.{n}" for n in ("datasets", "reproduce.characters", "reproduce.classification")},
+    "reproduce/sources.py": {
+        f"{OURS}.{n}" for n in ("datasets", "reproduce.records", "reproduce.characters", "reproduce.classification")
+    },
     "reproduce/experiments.py": {"keras", f"{OURS}.datasets", f"{OURS}.reproduce"},
     "reproduce/tables.py": {f"{OURS}.datasets", f"{OURS}.reproduce"},
     "reproduce/cli.py": {f"{OURS}.datasets", f"{OURS}.reproduce", f"{OURS}.tuning"},
