@@ -12,6 +12,7 @@ Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Netwo
 
 import argparse
 import itertools
+import sys
 import tempfile
 from pathlib import Path
 
@@ -82,7 +83,11 @@ def main() -> None:
         folder = tempfile.mkdtemp(prefix="tomita-")
         args.languages, args.longest, args.attempts, args.long = [1], 4, 1, 2
         args.runs, args.records = f"{folder}/runs", f"{folder}/records"
-    found = [run(number, seed, args) for number in args.languages for seed in args.seeds]
+    try:
+        found = [run(number, seed, args) for number in args.languages for seed in args.seeds]
+    except ValueError as error:
+        print(f"tomita: {error}", file=sys.stderr)
+        sys.exit(2)
     print(f"\n{'language':11}{'seed':>4}{'states':>8}{'exact':>7}{'certified':>11}{'long words':>12}{'seconds':>9}")
     for record in found:
         result = record["result"]

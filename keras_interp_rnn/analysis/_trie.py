@@ -186,7 +186,7 @@ def chosen(text: NDArray[np.int64], vocabulary_size: int, longest: int, budget: 
     lanes = max(len(text) // 1000, 1)
     stacked = np.ascontiguousarray(text[: len(text) // lanes * lanes].reshape(lanes, -1).T)
     room = (budget - size(len(singles), len(singles) + 1)) // (size(1, 1) - size(0, 0)) + 1
-    words = [*singles, *_candidates(text, vocabulary_size, longest, 6 * room)]
+    words = _candidates(text, vocabulary_size, longest, 6 * room)
     while True:
         index = build(words, vocabulary_size)
         taken = size(len(index.words), len(index.depth))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -32,12 +33,12 @@ class Asked:
     verbose: int = 2
 
 
-class Experiment:
+class Experiment(abc.ABC):
     """How the rows of a table are run."""
 
+    @abc.abstractmethod
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Runs a row; its record."""
-        raise NotImplementedError
 
     def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
         """Whether a row is trained for as many minutes as asked; else for the passes of its protocol."""
@@ -59,7 +60,7 @@ class Characters(Experiment):
     source: Callable[..., characters.Text]
 
     def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
-        return settings["network"] not in characters.COUNTED
+        return not self.nothing_drawn(settings)
 
     def nothing_drawn(self, settings: Mapping[str, Any]) -> bool:
         return settings["network"] in characters.COUNTED
