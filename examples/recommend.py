@@ -75,7 +75,7 @@ def main() -> None:
             *(args.longest, args.negatives, args.probe, tuple(args.lags)),
         )
         found = [run(kind, seed, data, protocol, args) for kind in args.architectures for seed in args.seeds]
-    except (datasets.text.TextError, ValueError) as error:
+    except ValueError as error:
         print(f"recommend: {error}", file=sys.stderr)
         sys.exit(2)
     print(f"\n{'':12}{'MAP@20':>9}{'recall@20':>11}{'NDCG@20':>9}{'seconds':>9}   (seed by seed)")

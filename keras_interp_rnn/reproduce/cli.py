@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import characters, records, report
 from keras_interp_rnn.reproduce.experiments import Asked, Characters, Classes
 from keras_interp_rnn.reproduce.tables import TABLES, Table
@@ -67,7 +66,7 @@ def _guarded(command: Callable[[], None]) -> int:
     """Runs a command; what goes wrong is said in one line."""
     try:
         command()
-    except (TextError, ValueError, ImportError) as error:
+    except (ValueError, ImportError) as error:
         print(f"keras_interp_rnn: {error}", file=sys.stderr)
         return 2
     except OSError as error:
@@ -172,7 +171,7 @@ def _reproduce_all(args: argparse.Namespace) -> None:
     for name in TABLES:
         try:
             reproduce(name, args)
-        except (TextError, ValueError, ImportError) as error:
+        except (ValueError, ImportError) as error:
             print(f"keras_interp_rnn: {name}: {error}", file=sys.stderr, flush=True)
             left_out.append(name)
     if left_out:
