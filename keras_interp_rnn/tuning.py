@@ -16,6 +16,7 @@ import dataclasses
 import math
 import os
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -170,22 +171,30 @@ class Classes(keras_tuner.HyperModel):
 
 
 def search(
-    hypermodel: Characters | Classes, directory: str | os.PathLike[str], most: int = 20, seed: int = 0, verbose: int = 0
+    hypermodel: Characters | Classes,
+    directory: str | os.PathLike[str],
+    most: int = 20,
+    seed: int = 0,
+    verbose: int = 0,
+    kept: Collection[str] = (),
 ) -> keras_tuner.Tuner:
     """Searches by Bayesian optimization for the settings of least validation loss, or goes on with a search.
 
     Args:
         hypermodel: what is trained. directory: of the search; TensorBoard reads its folder `tensorboard`.
         most: trials in all. seed: of the search. verbose: as in `fit`.
+        kept: names of settings that every trial takes from the hypermodel's own protocol.
 
     Returns:
         The tuner; `trials` reads it.
 
     Raises:
-        ValueError: if the search in the directory was begun with other settings.
+        ValueError: if the search in the directory was begun with other settings, or a name in `kept` is not one of a
+            setting that is searched.
     """
     directory = Path(directory)
-    records.keep_settings(directory, {**hypermodel.settings(), "seed": seed})
+    space = _space(hypermodel, kept)
+    records.keep_settings(directory, {**hypermodel.settings(), "seed": seed, "kept": sorted(kept)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process, after few trials
         # KerasTuner 1.4.8 asks for threads by their old name.
@@ -197,6 +206,7 @@ def search(
             max_trials=most,
             num_initial_points=max(2, most // 3),
             seed=seed,
+            hyperparameters=space,
             directory=str(directory.parent),
             project_name=directory.name,
             overwrite=False,
@@ -216,6 +226,17 @@ def trials(tuner: keras_tuner.Tuner) -> list[dict[str, Any]]:
         }
         for trial in ordered
     ]
+
+
+def _space(hypermodel: Characters | Classes, kept: Collection[str]) -> keras_tuner.HyperParameters:
+    """What is settled before a search: KerasTuner takes what it finds here for what the hypermodel asks for."""
+    asked, settled = keras_tuner.HyperParameters(), keras_tuner.HyperParameters()
+    hypermodel.protocol(asked)
+    for name in kept:
+        if name not in asked.values:
+            raise ValueError(f"What is kept is one of {', '.join(asked.values)}. Received: {name!r}. Leave it out.")
+        settled.Fixed(name, getattr(hypermodel.base, name))
+    return settled
 
 
 def _least(history: keras.callbacks.History, worst: float) -> dict[str, float]:

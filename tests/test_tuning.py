@@ -66,6 +66,23 @@ class TestHypermodels:
         assert last == pytest.approx(0.01 * protocol.learning_rate / model.units, rel=1e-4)
 
 
+class TestKept:
+    def test_it_has_the_protocols_own_value_in_every_trial(self, tmp_path):
+        found = tuning.trials(tuning.search(classes(), tmp_path / "s", 3, kept=["centroids", "batch"]))
+        assert [(trial["settings"]["centroids"], trial["settings"]["batch"]) for trial in found] == [(3, 8)] * 3
+        assert len({trial["settings"]["learning_rate"] for trial in found}) == 3
+
+    def test_it_belongs_to_the_settings_of_the_search(self, tmp_path):
+        tuning.search(classes(), tmp_path / "s", 1, kept=["centroids"])
+        with pytest.raises(ValueError, match="it began with"):
+            tuning.search(classes(), tmp_path / "s", 1)
+
+    def test_what_is_not_searched_is_not_kept(self, tmp_path):
+        with pytest.raises(ValueError, match=r"What is kept is one of learning_rate, .*Received: 'units'. Leave it"):
+            tuning.search(classes(), tmp_path / "s", 1, kept=["units"])
+        assert not (tmp_path / "s").exists()
+
+
 @pytest.mark.slow
 class TestSearch:
     def test_it_goes_on_where_it_was(self, tmp_path):

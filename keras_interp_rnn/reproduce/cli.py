@@ -92,6 +92,7 @@ def tune(arguments: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=20, help="in all")
     parser.add_argument("--steps", type=int, default=300, help="of a trial's epoch, at the row's own batch")
     parser.add_argument("--epochs", type=int, default=2, help="of a trial")
+    parser.add_argument("--keep", nargs="+", default=[], metavar="SETTING", help="of the row, not searched: centroids")
     parser.add_argument("--data", type=Path, help="a file or folder, as `reproduce list` says; else it is downloaded")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs/tune"), help="the trials, for TensorBoard too")
@@ -128,13 +129,19 @@ def search(args: argparse.Namespace) -> None:
         of_classes = dataclasses.replace(of_classes, steps=args.steps, epochs=args.epochs)
         model = tuning.Classes(of_classes, data, args.seed)
     slug = _slug(f"{name}-{args.row}")
-    tuner = tuning.search(model, args.runs / slug, args.trials, args.seed, args.verbose)
+    tuner = tuning.search(model, args.runs / slug, args.trials, args.seed, args.verbose, args.keep)
     found = tuning.trials(tuner)
     record = {
         "experiment": "tuning",
         "table": {"table": name, "row": args.row},
         "data": model.settings()["data"],
-        "protocol": {"steps": args.steps, "epochs": args.epochs, "seed": args.seed, "batch": model.base.batch},
+        "protocol": {
+            "steps": args.steps,
+            "epochs": args.epochs,
+            "seed": args.seed,
+            "batch": model.base.batch,
+            "kept": args.keep,
+        },
         "result": {"trials": found},
     }
     if os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief":
