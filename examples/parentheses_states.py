@@ -44,6 +44,8 @@ def main() -> None:
         return datasets.balanced_parentheses.load(split, args.data, data_dir=args.data_dir)
 
     train, validation, judged = words("train"), words("validation"), {name: words(name) for name in tests}
+    if args.smoke:
+        train, validation = train.up_to(20), validation.up_to(30)
     text = "((a)b(()c)(d(e))" * 3 + ")" * 3
     probe = datasets.LabelledWords((text,), np.array([True]), train.alphabet).ids(end=True)
     Path(args.figures).mkdir(parents=True, exist_ok=True)

@@ -56,9 +56,8 @@ def main() -> None:
     try:
         parts = {part: datasets.text8.load(part, **at) for part in ("train", "validation", "test")}
         info = datasets.text8.info(**at)
-        called = args.name or ("text8" if info["whole_text8"] else Path(info["source"]).stem)
-        info = {**info, "name": called}
-        text = characters.Text(parts, len(datasets.text.ALPHABET), None, info)
+        called = args.name or info["name"]
+        text = characters.Text(parts, len(datasets.text.ALPHABET), None, {**info, "name": called})
         for size in args.sizes:
             for network in args.networks:
                 protocol = characters.Protocol(

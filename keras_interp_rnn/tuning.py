@@ -133,8 +133,7 @@ class Classes(keras_tuner.HyperModel):
 
     def settings(self) -> dict[str, Any]:
         """All that a search depends on, but for its own seed."""
-        info = {**self.data.info, "sha256": records.sha256(*self.data.train)}
-        return {**dataclasses.asdict(self.base), "weights_seed": self.seed, "data": info}
+        return {**dataclasses.asdict(self.base), "weights_seed": self.seed, "data": self.data.identity()}
 
     def build(self, hp: Any) -> keras.Model:
         """A compiled model."""

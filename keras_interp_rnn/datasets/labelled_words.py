@@ -37,6 +37,12 @@ class LabelledWords:
         """How many are in the language."""
         return int(self.labels.sum())
 
+    def up_to(self, length: int) -> LabelledWords:
+        """Those of at most so many symbols."""
+        short = np.array([len(word) <= length for word in self.words], bool)
+        words = tuple(word for word, taken in zip(self.words, short, strict=True) if taken)
+        return LabelledWords(words, self.labels[short], self.alphabet)
+
     @property
     def start_id(self) -> int:
         return 1

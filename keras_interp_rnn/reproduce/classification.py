@@ -41,6 +41,10 @@ class Sequences:
     vocabulary: tuple[str, ...] | None
     info: dict[str, Any]
 
+    def identity(self) -> dict[str, Any]:
+        """`info`, and the sha256 of all sequences and classes."""
+        return {**self.info, "sha256": records.sha256(*self.train, *self.test)}
+
 
 @dataclasses.dataclass(frozen=True)
 class Protocol:
@@ -212,8 +216,8 @@ def run(
     def batches(start: int = 0, count: int | None = None) -> training.Shuffled:
         return training.Shuffled(x[kept], y[kept], protocol.batch, seed, start, count, protocol.segment)
 
-    info = {**data.info, "sha256": records.sha256(*data.train, *data.test)}
-    own = {"seed": seed, "minutes": minutes, "data": info}
+    identity = data.identity()
+    own = {"seed": seed, "minutes": minutes, "data": identity}
     records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if minutes is not None:
@@ -237,7 +241,7 @@ def run(
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
     record: dict[str, Any] = {
-        "data": {**info, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
+        "data": {**identity, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": seed, "minutes": minutes},
         "result": {

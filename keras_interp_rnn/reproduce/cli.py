@@ -202,23 +202,22 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
             f"; about {_duration((time.monotonic() - started) / trained * (len(wanted) - i))} left" if trained else ""
         )
         print(f"\n[{i + 1} of {len(wanted)}{left}] {name}, {row}, seed {seed}", flush=True)
-        record = _record(name, table, row, seed, args)
-        trained += record is not None
-        found = records.read(_path(name, row, seed, args))
-        date, data = found.get("environment", {}).get("date", ""), found.get("data", {}).get("name", "its data")
-        print(
-            f"{row}: {_figure(found, table)}" + ("" if record else f" (recorded before, {date}, on {data})"), flush=True
-        )
+        record, new = _record(name, table, row, seed, args)
+        trained += new
+        date, data = record.get("environment", {}).get("date", ""), record.get("data", {}).get("name", "its data")
+        before = "" if new else f" (recorded before, {date}, on {data})"
+        print(f"{row}: {_figure(record, table)}{before}", flush=True)
 
 
-def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
-    """Trains a row and writes its record; None if there is one."""
+def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> tuple[dict[str, Any], bool]:
+    """Trains a row and writes its record, if there is none; the record, and whether it is new."""
     path = _path(name, row, seed, args)
     budget = args.budget if args.budget is not None else table.minutes
     if args.smoke or not table.experiment.takes_minutes(table.rows[row]):
         budget = None
-    if records.made_before(path, table={"row": row}, protocol={"minutes": budget}):
-        return None
+    own = {} if args.smoke else table.rows[row]
+    if before := records.made_before(path, table={"row": row}, protocol={**own, "minutes": budget}):
+        return before, False
     asked = Asked(args.data, budget, seed, args.runs / path.stem, args.smoke, args.verbose)
     record = table.experiment.run(row, table.rows[row], asked)
     record["protocol"]["minutes"] = budget
@@ -230,9 +229,7 @@ def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespa
         "paper": table.paper.get(row),
         "about": table.about,
     }
-    record = {"experiment": table.records or name, "table": of_table, **record}
-    records.write(path, record)
-    return record
+    return records.write(path, {"experiment": table.records or name, "table": of_table, **record}), True
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:

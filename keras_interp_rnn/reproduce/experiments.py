@@ -12,7 +12,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import datasets
-from keras_interp_rnn.reproduce import characters, classification, context_free, reading
+from keras_interp_rnn.reproduce import characters, classification, context_free, reading, records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,6 +141,8 @@ class Language(Experiment):
         config, passes, tests, units = settings["config"], settings["passes"], self.tests, 10
         if asked.smoke:
             config, passes, units, tests = "small", 1, 4, tests[:1]
+        own = {"config": config, "passes": passes, "units": units, "seed": asked.seed}
+        records.keep_settings(asked.folder, {**settings, **own})
         record, model = context_free.trained(
             config,
             settings["network"],

@@ -33,9 +33,11 @@ def environment() -> dict[str, Any]:
     }
 
 
-def write(path: Path, record: dict[str, Any]) -> None:
-    """Writes the record as readable JSON, with the environment unless it has one, whole or not at all."""
-    write_json(path, {"format": FORMAT, "environment": environment(), **record})
+def write(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Writes the record as readable JSON, with the environment unless it has one, whole or not at all; returns it."""
+    whole = {"format": FORMAT, "environment": environment(), **record}
+    write_json(path, whole)
+    return whole
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -22,9 +22,7 @@ def text8(data: Path | None, made_up: bool = False) -> Text:
         info = {"name": "smoke", "characters": 20_000, "text_sha256": "", "whole_text8": False}
         return Text(dict(zip(("train", "validation", "test"), parts, strict=True)), symbols, None, info)
     found = {part: datasets.text8.load(part, source=data) for part in ("train", "validation", "test")}
-    info = datasets.text8.info(source=data)
-    name = "text8" if info["whole_text8"] else Path(str(info["source"])).stem
-    return Text(found, symbols, None, {**info, "name": name})
+    return Text(found, symbols, None, datasets.text8.info(source=data))
 
 
 def pairs(data: Path | None, made_up: bool = False) -> Text:

@@ -180,6 +180,13 @@ def test_ids_have_padding_start_symbols_and_end():
         words.ids(end=True, length=4)
 
 
+def test_the_words_up_to_a_length():
+    words = LabelledWords(("ab", "", "bbca"), np.array([True, False, True]), "abc")
+    short = words.up_to(2)
+    assert (short.words, short.labels.tolist(), short.alphabet) == (("ab", ""), [True, False], "abc")
+    assert words.up_to(4).words == words.words
+
+
 @pytest.mark.parametrize(
     ("module", "arguments", "says"),
     [

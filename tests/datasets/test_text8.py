@@ -100,6 +100,7 @@ def test_a_slice_is_cut_between_chunks(tmp_path: Path) -> None:
 def test_info_says_what_the_text_was(tmp_path: Path) -> None:
     source = write(tmp_path / "mine.gz", some_text())
     assert text8.info(source=source, data_dir=tmp_path) == {
+        "name": "mine",
         "source": "mine.gz",
         "sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
         "text_sha256": hashlib.sha256(some_text().encode()).hexdigest(),

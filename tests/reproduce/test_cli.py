@@ -142,6 +142,16 @@ def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):
     assert path.read_text() == before
 
 
+def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
+    protocol = {"minutes": None, **TABLES["sr-imdb"].rows["LSTM"], "learning_rate": 0.5}
+    records.write(
+        tmp_path / "sr-imdb-LSTM-0.json",
+        {"experiment": "sr-imdb", "table": {"row": "LSTM"}, "protocol": protocol, "result": {"test_error": 0.1}},
+    )
+    assert cli.main(["sr-imdb", "--rows", "LSTM", "--records", str(tmp_path)]) == 2
+    assert "Received: {'learning_rate': 0.003}, and" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

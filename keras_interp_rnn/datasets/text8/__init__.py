@@ -12,6 +12,7 @@ characters, in text order, as in Mikolov et al. (2012).
 """
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,10 +101,12 @@ def info(config: str = "chars", source: PathLike | None = None, data_dir: PathLi
         data_dir: as `builder`.
 
     Returns:
-        source: the file's name; sha256: of the file; text_sha256: of the text, unpacked and cleaned;
-        characters: in all three splits; whole_text8: whether the text is text8 itself.
+        name: "text8", or another text's file name without its last ending; source: the file's name; sha256: of the
+        file; text_sha256: of the text, unpacked and cleaned; characters: in all three splits; whole_text8: whether the
+        text is text8 itself.
 
     Raises:
         ImportError, ValueError, datasets.text.TextError: as `builder`.
     """
-    return dict(builder(config, source, data_dir).info.metadata)
+    found = dict(builder(config, source, data_dir).info.metadata)
+    return {"name": "text8" if found["whole_text8"] else Path(found["source"]).stem, **found}
