@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_interp_rnn import layers
 from keras_interp_rnn.equations import state_regularized as equations
 from tests.gated_samples import assert_close
 from tests.oracles import state_regularized as oracle
@@ -315,6 +316,30 @@ class TestTheorems:
         assert entropies == sorted(entropies)
         assert entropies[0] < 0.05
         assert entropies[-1] == pytest.approx(np.log(CENTROIDS))
+
+    @every_seed
+    def test_a_mixture_hands_on_changes_as_the_covariance_of_its_centroids(self, seed: int) -> None:
+        """dh / du = Cov_alpha(S) / tau: the derivative of a softmax's mean."""
+        rng = np.random.default_rng(seed)
+        centroids, state, tau, small = rng.normal(size=(CENTROIDS, UNITS)), rng.normal(size=UNITS), 0.6, 1e-6
+
+        def mixed(state: np.ndarray) -> np.ndarray:
+            alpha = equations.transition_probabilities(np, equations.scores(np, state, centroids), tau)
+            return equations.regularized(np, alpha, centroids, state, 1.0)
+
+        slopes = [(mixed(state + step) - mixed(state - step)) / (2 * small) for step in small * np.eye(UNITS)]
+        alpha = equations.transition_probabilities(np, equations.scores(np, state, centroids), tau)
+        covariance = np.cov(centroids, rowvar=False, aweights=alpha, ddof=0)
+        np.testing.assert_allclose(np.stack(slopes), covariance / tau, rtol=1e-6, atol=1e-8)
+
+    def test_the_first_transitions_of_the_layers_keep_gradients_at_a_twelfth(self) -> None:
+        """1 / (12 tau), for the variance of the first centroids, uniform in [-0.5, 0.5], is 1 / 12."""
+        cell = layers.StateRegularizedCell(keras.layers.GRUCell(8), 4000, temperature=1 / 12)
+        cell.build((None, 3))
+        sizes = np.linalg.svd(
+            np.cov(keras.ops.convert_to_numpy(cell.centroids), rowvar=False) / float(cell.temperature)
+        )[1]
+        np.testing.assert_allclose(sizes, 1, atol=0.15)
 
     def test_masks_of_the_samples_hide_something(self) -> None:
         for kind in MASKS:
