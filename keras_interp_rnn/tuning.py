@@ -63,10 +63,10 @@ class Characters(keras_tuner.HyperModel):
             batch=batch,
             steps=as_many(self.base.steps),
             validation=None if self.base.validation is None else as_many(self.base.validation),
-            learning_rate=hp.Float("learning_rate", 0.1, 10.0, sampling="log"),
+            learning_rate=hp.Float("learning_rate", 0.1, 30.0, sampling="log"),
             decay=hp.Choice("decay", [0.01, 0.1, 1.0]),
-            clip=hp.Float("clip", 0.03, 3.0, sampling="log"),
-            scale=hp.Float("scale", 0.5, 1.5),
+            clip=hp.Float("clip", 0.01, 3.0, sampling="log"),
+            scale=hp.Float("scale", 0.25, 1.5),
         )
 
     def settings(self) -> dict[str, Any]:
