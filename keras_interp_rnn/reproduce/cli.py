@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn.reproduce import characters, records, report
+from keras_interp_rnn.reproduce import characters, papers, records, report
 from keras_interp_rnn.reproduce.experiments import Asked, Characters, Classes
 from keras_interp_rnn.reproduce.tables import TABLES, Table
 
@@ -165,8 +165,11 @@ def listed() -> str:
         time_each = (
             f"{table.minutes} minutes of training a row" if table.minutes else "as many passes as the protocol says"
         )
-        parts.append(f"{name}: {table.place}; {table.measure}; {time_each}\n  data: {table.data}")
-        parts += [f"  - {row}" + (f" (paper: {table.paper[row]})" if row in table.paper else "") for row in table.rows]
+        entry = papers.ENTRIES[name]
+        parts.append(f"{name}: {entry.place}; {entry.measure}; {time_each}\n  data: {table.data}")
+        parts += [
+            f"  - {row}" + (f" (paper: {entry.figures[row]})" if row in entry.figures else "") for row in table.rows
+        ]
     return "\n".join(parts)
 
 
@@ -206,7 +209,7 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
         trained += new
         date, data = record.get("environment", {}).get("date", ""), record.get("data", {}).get("name", "its data")
         before = "" if new else f" (recorded before, {date}, on {data})"
-        print(f"{row}: {_figure(record, table)}{before}", flush=True)
+        print(f"{row}: {_figure(record, papers.ENTRIES[name].measure)}{before}", flush=True)
 
 
 def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> tuple[dict[str, Any], bool]:
@@ -221,14 +224,7 @@ def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespa
     asked = Asked(args.data, budget, seed, args.runs / path.stem, args.smoke, args.verbose)
     record = table.experiment.run(row, table.rows[row], asked)
     record["protocol"]["minutes"] = budget
-    of_table = {
-        "place": table.place,
-        "measure": table.measure,
-        "row": row,
-        "order": list(table.rows).index(row),
-        "paper": table.paper.get(row),
-        "about": table.about,
-    }
+    of_table = {"table": name, "row": row, "order": list(table.rows).index(row)}
     return records.write(path, {"experiment": table.records or name, "table": of_table, **record}), True
 
 
@@ -268,7 +264,7 @@ def _tables(what: str) -> list[str]:
     return [what]
 
 
-def _figure(record: dict[str, Any], table: Table) -> str:
+def _figure(record: dict[str, Any], measure: str) -> str:
     result = record["result"]
     if "errors" in result:
         return ", ".join(f"{test} {wrong:.1%}" for test, wrong in result["errors"].items())
@@ -277,8 +273,8 @@ def _figure(record: dict[str, Any], table: Table) -> str:
     if "MinimalRNN" in result:
         return ", ".join(f"{network} {found['p10_p50_p90'][-1][1]:.1e}" for network, found in result.items())
     if "test_bits" in result:
-        return f"{result['test_bits']:.3f} {table.measure}"
-    return f"{result['test_error']:.1%} {table.measure}"
+        return f"{result['test_bits']:.3f} {measure}"
+    return f"{result['test_error']:.1%} {measure}"
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The papers' tables as data: which networks are trained on what, by which protocol, and the papers' own figures.
+"""The papers' tables as data: which networks are trained on what, by which protocol.
 
 Every row is a run for each seed; what a table does not say, its protocol's defaults do. `cli.py` runs them.
 """
@@ -12,28 +12,21 @@ from typing import Any
 from keras_interp_rnn import datasets
 from keras_interp_rnn.reproduce import characters, context_free, sources
 from keras_interp_rnn.reproduce.experiments import Characters, Classes, Experiment, Language, Recommendation, Start
-from keras_interp_rnn.reproduce.sections.isan import PAPER_TABLE_1
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table or figure of a paper.
+    """How a table or figure of a paper is repeated; what the paper has there, `papers.ENTRIES` says.
 
     Attributes:
-        place: in which paper, where. measure: what its figures are.
         data: what `--data` is given, and what is downloaded without it.
-        rows: name -> settings of the protocol. paper: name -> the paper's figure, where it has one.
-        about: what differs from the paper, for the report.
+        rows: name -> settings of the protocol.
         experiment: how its rows are run. minutes: of training that a row is given by default; None for the protocol's
             epochs. records: the experiment its records name, where that is not the table.
     """
 
-    place: str
-    measure: str
     data: str
     rows: Mapping[str, Mapping[str, Any]]
-    paper: Mapping[str, Any]
-    about: str
     experiment: Experiment
     minutes: float | None = None
     records: str | None = None
@@ -87,28 +80,12 @@ _PIXELS = {
     "SR-GRU (k = 100)": {**_sr("SR-GRU", 100), "head": "last"},
 }
 
-_PAPER_PIXELS = {
-    "LSTM": 0.023,
-    "LSTM-P": 0.015,
-    "SR-LSTM (k = 100)": 0.014,
-    "SR-LSTM-P (k = 100, eq. 17)": 0.041,
-    "SR-LSTM-P (k = 100, eq. 19)": 0.067,
-    "SR-LSTM-P (k = 100, eq. 20)": 0.008,
-    "SR-LSTM-P (k = 50)": 0.014,
-    "SR-RNN (k = 100)": 0.319,
-    "SR-GRU (k = 100)": 0.136,
-}
 
-
-def _mnist(side: int, about: str) -> Table:
+def _mnist(side: int) -> Table:
     of_pixels: dict[str, Any] = {"units": 64, "embedding": 0, "head": "last_and_cell", "dropout": 0.0}
     return Table(
-        "Wang, Lawrence and Niepert 2022, table 5",
-        "error",
         "MNIST: a folder with the four idx files; else TFDS's mnist",
         _alike(_PIXELS, side=side, **of_pixels),
-        _PAPER_PIXELS,
-        about,
         Classes(sources.mnist),
         20,
     )
@@ -123,20 +100,13 @@ _LANGUAGE = {
 
 TABLES: dict[str, Table] = {
     "isan-text8": Table(
-        "Foerster et al. 2017, table 1",
-        "bits per character",
         _TEXT,
         _TEXT8,
-        {f"{network}-{size}": bits for network, row in PAPER_TABLE_1.items() for size, bits in row.items()},
-        "Every network is trained for as many minutes on the same machine, not to its end as in the paper, so fast "
-        "ones read more. Figures on a text other than text8 can be set beside the paper's, not against them.",
         Characters(sources.text8),
         30,
         "isan_text8",
     ),
     "isan-ablations": Table(
-        "Foerster et al. 2017, section 3.1: what makes an ISAN work",
-        "bits per character",
         _TEXT,
         {
             **{name: {"network": name} for name in characters.COUNTED},
@@ -150,34 +120,23 @@ TABLES: dict[str, Table] = {
                 validation=64,
             ),
         },
-        {"naive Bayes": 3.3, "linear": 3.1, "linear, nonlinear readout": 2.15, "ISAN": 1.58},
-        "About as many weights and as many characters for every network that is trained; the paper's were trained "
-        "to their end, its ISAN has 1.28 million weights. Without biases an ISAN predicts no better than unigrams, "
-        "says the paper's version 1.",
         Characters(sources.text8),
     ),
     "isan-pairs": Table(
-        "Foerster et al. 2017, section 5.1: pairs of characters as symbols",
-        "bits per character",
         _TEXT,
         _alike(
             {
                 "ISAN": {"network": "ISAN", "validation": 16},
-                "GRU": {"network": "GRU", **BASELINE},
-                "LSTM": {"network": "LSTM", **BASELINE},
+                "GRU": {"network": "GRU", **BASELINE, **SEARCHED["GRU"]},
+                "LSTM": {"network": "LSTM", **BASELINE, **SEARCHED["LSTM"]},
             },
             size="1.28e6",
             length=50,
         ),
-        {},
-        "729 symbols, two characters at a step; 1.28 million weights give the ISAN 40 units. The paper has no figure "
-        "for networks trained so.",
         Characters(sources.pairs),
         30,
     ),
     "isan-lm1b": Table(
-        "Foerster et al. 2017, section 3.2",
-        "bits per byte",
         "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else TFDS's lm1b",
         {
             network: {"network": network, "size": size, "optimizer": "adagrad", **more}
@@ -186,35 +145,22 @@ TABLES: dict[str, Table] = {
                 ("LSTM", "1e6", {**BASELINE, "learning_rate": 8.0, "batch": 32}),
             )
         },
-        {"ISAN": 1.36, "LSTM": 1.1},
-        "The paper trains networks of 41 and 44 million weights on the whole corpus (4 GB). Here they have one million "
-        "and read, without the corpus, held-out text of 1.7 MB.",
         Characters(sources.lm1b),
         30,
     ),
     "minimal-rnn-recommendation": Table(
-        "Chen 2017, section 3, figures 2 and 5",
-        "MAP@20",
         "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`",
         {network: {"network": network} for network in ("vanilla", "GRU", "CFN", "MinimalRNN")},
-        {},
-        "As the section on recommendation.",
         Recommendation(),
         records="recommend",
     ),
     "minimal-rnn-start": Table(
-        "Chen 2017, figure 4",
-        "singular values",
         "none",
         {f"inputs of standard deviation {scale:g}": {"scale": scale} for scale in (1.0, 0.3)},
-        {},
-        "As the section on Jacobians at the initial point.",
         Start(),
         records="jacobians_at_start",
     ),
     "sr-parentheses": Table(
-        "Wang, Lawrence and Niepert 2022, tables 1 and 2",
-        "error",
         "made by the package; --data says in which folder",
         {
             **_LANGUAGE,
@@ -223,24 +169,16 @@ TABLES: dict[str, Table] = {
                 for k in (2, 10, 50)
             },
         },
-        {},
-        "As the section on balanced parentheses.",
         Language(datasets.balanced_parentheses.load, context_free.PARENTHESES),
         records="balanced_parentheses",
     ),
     "sr-palindromes": Table(
-        "Wang, Lawrence and Niepert 2022, table 3",
-        "error",
         "made by the package; --data says in which folder",
         {name: settings for name, settings in _LANGUAGE.items() if settings["config"] in ("large", "small")},
-        {},
-        "As the section on palindromes.",
         Language(datasets.palindromes.load, context_free.PALINDROMES),
         records="palindromes",
     ),
     "sr-imdb": Table(
-        "Wang, Lawrence and Niepert 2022, table 4",
-        "error",
         "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews",
         _alike(
             {
@@ -253,6 +191,7 @@ TABLES: dict[str, Table] = {
                 "SR-LSTM-P (k = 50)": _sr("SR-LSTM-P", 50),
                 "SR-GRU (k = 10)": {**_sr("SR-GRU", 10), "head": "last"},
                 "SR-LSTM-P (k = 10, eq. 20), mean": {**_sr("SR-LSTM-P", 10), "head": "mean"},
+                "SR-RNN (k = 10)": {**_sr("SR-RNN", 10), "head": "last"},
             },
             **_WORDS,
             head="last_and_cell",
@@ -265,33 +204,11 @@ TABLES: dict[str, Table] = {
             learning_rate=3e-3,
             epochs=6,
         ),
-        {
-            "LSTM": 0.101,
-            "LSTM-P": 0.103,
-            "SR-LSTM (k = 10)": 0.094,
-            "SR-LSTM-P (k = 10, eq. 17)": 0.111,
-            "SR-LSTM-P (k = 10, eq. 19)": 0.110,
-            "SR-LSTM-P (k = 10, eq. 20)": 0.092,
-            "SR-LSTM-P (k = 50)": 0.098,
-        },
-        "The labelled reviews alone, the last 400 tokens of each, 10,000 words; 300 of the tokens, from a place drawn "
-        "anew, are read in each pass of the training. The embeddings start from word vectors counted from the training "
-        "reviews, and the head reads the last hidden and cell state, as the paper's on pixels (the SR-GRU's, which "
-        "has no cell state, the hidden one), or, where a row says so, the mean hidden state. The paper does not say "
-        "its sizes.",
         Classes(sources.imdb),
     ),
-    "sr-mnist": _mnist(
-        28, "The same minutes of training for every network, far fewer passes over the data than the paper's."
-    ),
-    "sr-mnist-quarter": _mnist(
-        14,
-        "Not the paper's 784 pixels but the means of four each, 196 in all, so that two cores see every image some "
-        "times; the same minutes of training for every network.",
-    ),
+    "sr-mnist": _mnist(28),
+    "sr-mnist-quarter": _mnist(14),
     "sr-newsgroups": Table(
-        "Wang, Lawrence and Niepert 2022, section 6",
-        "error",
         "20 newsgroups by date: the archive or the unpacked folder; else it is downloaded",
         _alike(
             {
@@ -309,10 +226,6 @@ TABLES: dict[str, Table] = {
             batch=32,
             epochs=10,
         ),
-        {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343},
-        "15,076 posts for training and 3,770 for the test, drawn at random, as in the paper; 10,003 words; the first "
-        "200 tokens of each post. The head reads the mean of the states over time. The paper's network without headers "
-        "is an SR-RNN.",
         Classes(sources.newsgroups),
     ),
 }

@@ -10,6 +10,7 @@ import pytest
 
 from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import cli, records, report
+from keras_interp_rnn.reproduce.papers import ENTRIES
 from keras_interp_rnn.reproduce.tables import TABLES
 
 ROWS = {
@@ -31,7 +32,7 @@ def test_every_table_runs_on_made_up_data_and_is_reported(name, tmp_path, monkey
     assert {record["table"]["row"] for record in found} == set(rows)
     assert all(record["environment"]["versions"]["keras"] for record in found)
     text = report.results(found)
-    assert TABLES[name].place.split(",")[0] in text
+    assert ENTRIES[name].place.split(",")[0] in text
     said = capsys.readouterr().out
     assert re.search(rf"\[{len(rows)} of {len(rows)}; about \d+ min left\]", said) or len(rows) == 1
     # A second time nothing is trained.
@@ -43,13 +44,14 @@ def test_the_list_names_every_table_row_and_source(capsys):
     assert cli.main(["list"]) == 0
     said = capsys.readouterr().out
     for name, table in TABLES.items():
-        assert f"{name}: {table.place}" in said
+        assert f"{name}: {ENTRIES[name].place}" in said
         assert all(f"- {row}" in said for row in table.rows)
 
 
 def test_the_papers_figures_belong_to_rows():
-    for table in TABLES.values():
-        assert set(table.paper) <= set(table.rows)
+    assert set(ENTRIES) == set(TABLES)
+    for name, entry in ENTRIES.items():
+        assert set(entry.figures) <= set(TABLES[name].rows)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
             {"class": "pos", "words": ["not", "_bad_", "at", "all", "x"], "probabilities": [0.2, 0.9, 0.85, 0.7, None]}
         ],
     }
-    of_table = {"place": "here", "measure": "error", "row": "x", "order": 0, "paper": None, "about": ""}
+    of_table = {"row": "x", "order": 0}
     result = {"test_error": 0.1, "validation_error": 0.2, "training_seconds": 60, "sequences": 9, "seconds": 60}
     record = {
         "experiment": "sr-imdb",

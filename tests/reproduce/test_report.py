@@ -316,19 +316,12 @@ def test_networks_given_equal_time_stand_by_size():
     ]
 
 
-def of_table(row, order, error, paper=None, seed=0):
+def of_table(row, order, error, seed=0):
     return {
-        "experiment": "sr-imdb",
+        "experiment": "sr-mnist",
         "environment": record()["environment"],
-        "table": {
-            "place": "A paper, table 9",
-            "measure": "error",
-            "row": row,
-            "order": order,
-            "paper": paper,
-            "about": "So.",
-        },
-        "data": {"name": "imdb"},
+        "table": {"row": row, "order": order},
+        "data": {"name": "mnist"},
         "model": {"network": "LSTM", "parameters": 1234},
         "protocol": {"seed": seed},
         "result": {
@@ -342,12 +335,18 @@ def of_table(row, order, error, paper=None, seed=0):
 
 
 def test_tables_of_the_command_have_a_line_for_each_row_in_its_order_with_the_papers_figure():
-    given = [of_table("b", 1, 0.2), of_table("a", 0, 0.1, 0.05), of_table("a", 0, 0.3, 0.05, seed=1)]
+    given = [
+        of_table("SR-GRU (k = 100)", 9, 0.2),
+        of_table("of our own", 2, 0.4),
+        of_table("LSTM", 0, 0.1),
+        of_table("LSTM", 0, 0.3, seed=1),
+    ]
     text = report.results(given)
-    assert "## A paper, table 9" in text
-    [[_, first, second]] = tables(text)
-    assert first == ["imdb", "a", "1,234", "2", "20.0% (10.0% to 30.0%)", "5.0%", "10.0%", "2", "900 sequences"]
-    assert second[1:6] == ["b", "1,234", "1", "20.0%", ""]
+    assert "## Wang, Lawrence and Niepert 2022, table 5" in text
+    [[_, first, second, third]] = tables(text)
+    assert first == ["mnist", "LSTM", "1,234", "2", "20.0% (10.0% to 30.0%)", "2.3%", "10.0%", "2", "900 sequences"]
+    assert second[1:6] == ["of our own", "1,234", "1", "40.0%", ""]
+    assert third[1:6] == ["SR-GRU (k = 100)", "1,234", "1", "20.0%", "failed to converge"]
 
 
 def test_a_search_shows_its_best_trial_and_how_far_the_others_are():

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_interp_rnn.reproduce.papers import PAPER_TABLE_1
 from keras_interp_rnn.reproduce.sections.common import ending
-
-PAPER_TABLE_1 = {
-    network: dict(zip(("8e4", "3.2e5", "1.28e6"), bits, strict=True))
-    for network, bits in {
-        "RNN": (1.88, 1.69, 1.59),
-        "IRNN": (1.89, 1.71, 1.58),
-        "GRU": (1.83, 1.66, 1.59),
-        "LSTM": (1.85, 1.68, 1.59),
-        "ISAN": (1.92, 1.71, 1.58),
-    }.items()
-}
-"""Table 1: network -> largest number of parameters -> text8 test bits per character (Foerster et al. 2017)."""
 
 TEXT8 = """
 ## ISAN on character text (Foerster et al. 2017, table 1)

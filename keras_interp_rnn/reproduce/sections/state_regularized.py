@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_interp_rnn.reproduce.papers import PAPER_CENTROIDS, PAPER_PALINDROMES, PAPER_PARENTHESES
 from keras_interp_rnn.reproduce.sections.common import ending
 
 LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
@@ -16,36 +17,6 @@ TESTS = (
     *("test_l100", "test_l200", "test_l500"),
 )
 """In the order of the paper's tables 1 and 3."""
-
-PAPER_PARENTHESES = {
-    "large": {
-        "LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
-        "SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
-        "SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
-    },
-    "small": {
-        "LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
-        "SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
-        "SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
-    },
-}
-"""Table 1: error on each test set, in the order of the builder (Wang, Lawrence and Niepert 2022)."""
-
-PAPER_CENTROIDS = {
-    2: (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
-    5: (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
-    10: (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
-    50: (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
-}
-"""Table 2: SR-LSTM-P on the small data, by number of centroids."""
-
-PAPER_PALINDROMES = {
-    "LSTM": (0.312, 0.420, 0.477),
-    "LSTM-P": (0.284, 0.362, 0.415),
-    "SR-LSTM": (0.280, 0.360, 0.446),
-    "SR-LSTM-P": (0.105, 0.167, 0.298),
-}
-"""Table 3: error by largest length 100, 200, 500."""
 
 TOMITA = """
 ## Tomita's languages (Wang, Lawrence and Niepert 2022, section 5.1)

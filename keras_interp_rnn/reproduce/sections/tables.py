@@ -7,22 +7,22 @@ import re
 import statistics
 from typing import Any
 
+from keras_interp_rnn.reproduce.papers import ENTRIES
 from keras_interp_rnn.reproduce.sections.common import ending, remark, runs
 
 
 def table(records: list[dict[str, Any]]) -> str:
     """A table: a line for each row, the paper's figure and ours, the mean over seeds."""
-    first = max(records, key=lambda record: (record["environment"].get("date", ""), record["table"]["order"]))
+    entry = ENTRIES[records[0]["experiment"]]
     by_row: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
     for record in records:
         which = record["table"]
         by_row.setdefault((record["data"].get("name", ""), which["order"], which["row"]), []).append(record)
-    lines = [_line(row, found) for (_, _, row), found in sorted(by_row.items())]
-    measure = first["table"]["measure"]
+    lines = [_line(found, entry.figures.get(row)) for (_, _, row), found in sorted(by_row.items())]
     return (
-        f"\n## {first['table']['place']}\n\n`python -m keras_interp_rnn reproduce {first['experiment']}`; test "
-        f"{measure}, lower is better, means over seeds and in brackets the lowest and the highest. "
-        f"{first['table']['about']}\n\n"
+        f"\n## {entry.place}\n\n`python -m keras_interp_rnn reproduce {records[0]['experiment']}`; test "
+        f"{entry.measure}, lower is better, means over seeds and in brackets the lowest and the highest. "
+        f"{entry.about}\n\n"
         "| data | network | weights | seeds | test | paper | validation | minutes of training | read |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
         + "".join(lines)
@@ -112,13 +112,16 @@ def _plain(text: str) -> str:
     return re.sub(r"([^\w\s])", r"\\\1", text)
 
 
-def _line(row: str, found: list[dict[str, Any]]) -> str:
+def _line(found: list[dict[str, Any]], paper: float | str | None) -> str:
+    """Of a row, from its records and the paper's figure."""
     results = [record["result"] for record in found]
     bits = "test_bits" in results[0]
     test, validation = ("test_bits", "validation_bits") if bits else ("test_error", "validation_error")
 
-    def shown(value: float | None) -> str:
-        return "" if value is None else f"{value:.3f}" if bits else f"{value:.1%}"
+    def shown(value: float | str | None) -> str:
+        if value is None or isinstance(value, str):
+            return value or ""
+        return f"{value:.3f}" if bits else f"{value:.1%}"
 
     values = [result[test] for result in results]
     spread = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
@@ -126,8 +129,9 @@ def _line(row: str, found: list[dict[str, Any]]) -> str:
     read = statistics.mean(result["characters" if bits else "sequences"] for result in results)
     seen = f"{read / 1e6:,.1f} M characters" if bits else f"{read:,.0f} sequences"
     return (
-        f"| {found[0]['data'].get('name', '')} | {row} | {found[0]['model']['parameters']:,} | {len(found)} "
-        f"| {shown(statistics.mean(values))}{spread} | {shown(found[0]['table']['paper'])} "
+        f"| {found[0]['data'].get('name', '')} | {found[0]['table']['row']} "
+        f"| {found[0]['model']['parameters']:,} | {len(found)} "
+        f"| {shown(statistics.mean(values))}{spread} | {shown(paper)} "
         f"| {shown(statistics.mean(result[validation] for result in results))} | {minutes:.0f} | {seen} |\n"
     )
 
