@@ -58,24 +58,6 @@ def steps(recurrent: list[keras.layers.Layer], batch: int, length: int) -> tuple
     return lambda: model.predict_on_batch(x)[0, 0, 0], lambda: float(model.train_on_batch(x, y)), model.count_params()
 
 
-def chip() -> str:
-    """What the backend computes on; "" where that is a CPU."""
-    backend = keras.backend.backend()
-    if backend == "jax":
-        import jax
-
-        device = jax.devices()[0]
-        return "" if device.platform == "cpu" else device.device_kind
-    if backend == "torch":
-        import torch
-
-        return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    import tensorflow as tf
-
-    found = tf.config.list_physical_devices("GPU")
-    return tf.config.experimental.get_device_details(found[0]).get("device_name", "GPU") if found else ""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", action="store_true", help="run the layers' tests first")
@@ -89,9 +71,8 @@ def main() -> None:
     sizes = (args.units, 216, 550)
     if args.smoke:
         args.batch, args.length, args.rounds, sizes = [4], 10, 2, (8, 6, 8)
-    where = chip()
-    print(f"{keras.backend.backend()} on {where or 'the CPU: no accelerator is at hand'}.")
-    record = {"backend": keras.backend.backend(), "accelerator": where or None, **records.environment()}
+    record = records.environment()
+    print(f"{record['backend']} on {record['accelerator'] or 'the CPU: no accelerator is at hand'}.")
     if args.tests:
         command = [sys.executable, "-m", "pytest", "-q", "tests/layers", "tests/test_recurrence.py"]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)

@@ -26,7 +26,8 @@ with quiet.standard_error():
 
 def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: argparse.Namespace) -> dict:
     path = Path(args.records) / f"recommend-{args.name}-{kind}-{seed}.json"
-    found = records.made_before(path, protocol=dataclasses.asdict(protocol))
+    about = recommendation.identity(args.name, data)
+    found = records.made_before(path, protocol=dataclasses.asdict(protocol), data=about)
     if found is not None:
         return found
     logs = Path(args.runs) / args.name / f"{kind}-{seed}"

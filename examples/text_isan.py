@@ -125,7 +125,7 @@ def main() -> None:
     if args.fresh and run.exists():
         shutil.rmtree(run)
     settings = {"text_sha256": records.sha256(symbols), "units": args.units, "epochs": args.epochs}
-    records.keep_settings(run, settings)
+    records.begin(run, settings)
     model = train(parts, run, args.epochs, args.units)
 
     print("\nBits per character on the test split:")

@@ -14,6 +14,23 @@ def name() -> str:
     return keras.backend.backend()
 
 
+def accelerator() -> str:
+    """The first that the backend computes on; "" where that is a CPU."""
+    if name() == "jax":
+        import jax
+
+        device = jax.devices()[0]
+        return "" if device.platform == "cpu" else device.device_kind
+    if name() == "torch":
+        import torch
+
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    import tensorflow as tf
+
+    found = tf.config.list_physical_devices("GPU")
+    return tf.config.experimental.get_device_details(found[0]).get("device_name", "GPU") if found else ""
+
+
 def known_values(x: Any) -> np.ndarray | None:
     """The values of `x` where they are known now; None for symbolic, traced and accelerator-resident tensors.
 

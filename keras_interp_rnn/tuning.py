@@ -195,7 +195,7 @@ def search(
     """
     directory = Path(directory)
     space = _space(hypermodel, kept)
-    records.keep_settings(directory, {**hypermodel.settings(), "seed": seed, "kept": sorted(kept)})
+    records.begin(directory, {**hypermodel.settings(), "seed": seed, "kept": sorted(kept)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process, after few trials
         # KerasTuner 1.4.8 asks for threads by their old name.

@@ -1,9 +1,11 @@
 """Text as words: tokens, a vocabulary of the commonest, sequences of ids, and vectors counted from them."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +58,25 @@ class Vocabulary:
         # Ties by the alphabet, so that the same texts make the same vocabulary.
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls((*SPECIAL, *(word for word, _ in ranked[: size - len(SPECIAL)])))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the words into a file, one a line: what a model that reads their ids needs besides itself."""
+        Path(path).write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
+        """The vocabulary that `save` wrote.
+
+        Raises:
+            ValueError: if the file does not begin as one.
+        """
+        names = tuple(Path(path).read_text(encoding="utf-8").split("\n")[:-1])
+        if names[: len(SPECIAL)] != SPECIAL:
+            raise ValueError(
+                f"A vocabulary begins with {', '.join(SPECIAL)}, one a line. Received: {path}, which begins with "
+                f"{', '.join(names[: len(SPECIAL)])!r}. Give a file that `save` wrote."
+            )
+        return cls(names)
 
     def encode(self, texts: Sequence[Sequence[str]], longest: int, end: bool = True) -> NDArray[np.int32]:
         """Tokenized texts as ids: (texts, longest), each with a start token, its last words, and padding behind.

@@ -185,7 +185,9 @@ def run(
         return Windows(text.parts[part], protocol.batch, protocol.length, read=text.read, **which)
 
     own = {"network": network, "units": units, "seed": seed, "minutes": minutes, "data": text.info}
-    records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
+    environment = records.begin(folder, {**dataclasses.asdict(protocol), **own})
+    if text.read is not None:
+        records.write_json(folder / "symbols.json", {"read": text.read.tolist()})
     if minutes is not None:
         steps = training.steps_within(
             folder,
@@ -208,6 +210,7 @@ def run(
     best = keras.models.load_model(done.best)
     bits = best.evaluate(windows("test"), verbose=0) / text.of_symbol
     record = {
+        "environment": environment,
         "data": dict(text.info),
         "model": {"layer": network, "units": units, "parameters": weights, "size": size},
         "protocol": {**dataclasses.asdict(protocol), "seed": seed, "minutes": minutes},

@@ -218,7 +218,9 @@ def run(
 
     identity = data.identity()
     own = {"seed": seed, "minutes": minutes, "data": identity}
-    records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
+    environment = records.begin(folder, {**dataclasses.asdict(protocol), **own})
+    if data.vocabulary is not None:
+        words.Vocabulary(data.vocabulary).save(folder / "vocabulary.txt")
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if minutes is not None:
         steps = training.steps_within(
@@ -241,6 +243,7 @@ def run(
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
     record: dict[str, Any] = {
+        "environment": environment,
         "data": {**identity, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": seed, "minutes": minutes},

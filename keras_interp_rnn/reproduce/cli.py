@@ -133,6 +133,7 @@ def search(args: argparse.Namespace) -> None:
     found = tuning.trials(tuner)
     record = {
         "experiment": "tuning",
+        "environment": records.begun(args.runs / slug),
         "table": {"table": name, "row": args.row},
         "data": model.settings()["data"],
         "protocol": {
@@ -218,10 +219,12 @@ def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespa
     budget = args.budget if args.budget is not None else table.minutes
     if args.smoke or not table.experiment.takes_minutes(table.rows[row]):
         budget = None
-    own = {} if args.smoke else table.rows[row]
-    if before := records.made_before(path, table={"row": row}, protocol={**own, "minutes": budget}):
-        return before, False
     asked = Asked(args.data, budget, seed, args.runs / path.stem, args.smoke, args.verbose)
+    own = {} if args.smoke else table.rows[row]
+    before = records.made_before(path, table={"row": row}, protocol={**own, "minutes": budget})
+    if before is not None:
+        records.made_before(path, data=table.experiment.data(table.rows[row], asked))
+        return before, False
     record = table.experiment.run(row, table.rows[row], asked)
     record["protocol"]["minutes"] = budget
     of_table = {"table": name, "row": row, "order": list(table.rows).index(row)}

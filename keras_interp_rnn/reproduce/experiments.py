@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,10 @@ class Experiment(abc.ABC):
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Runs a row; its record."""
 
+    def data(self, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """What a record says of the data by which they are told from others; {} where the settings say it all."""
+        return {}
+
     def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
         """Whether a row is trained for as many minutes as asked; else for the passes of its protocol."""
         return False
@@ -47,6 +51,21 @@ class Experiment(abc.ABC):
     def nothing_drawn(self, settings: Mapping[str, Any]) -> bool:
         """Whether a row comes out the same for every seed."""
         return False
+
+
+@functools.lru_cache(maxsize=1)
+def _read(source: Callable[..., Any], data: Path | None, made_up: bool, **of_data: Any) -> Any:
+    return source(data, made_up, **of_data)
+
+
+def _loaded(source: Callable[..., Any], asked: Asked, **of_data: Any) -> Any:
+    """Data that several rows have in common are read once."""
+    return _read(source, asked.data, asked.smoke, **of_data)
+
+
+def _of_data(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a row's settings that its data depend on."""
+    return {key: settings[key] for key in ("vocabulary", "longest", "headers", "side") if key in settings}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +77,9 @@ class Characters(Experiment):
     """
 
     source: Callable[..., characters.Text]
+
+    def data(self, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        return {"text_sha256": _loaded(self.source, asked).info["text_sha256"]}
 
     def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
         return not self.nothing_drawn(settings)
@@ -76,12 +98,12 @@ class Characters(Experiment):
         if asked.smoke:
             size = "4e3"
             protocol = dataclasses.replace(protocol, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
-        return network, size, self.source(asked.data, asked.smoke), protocol
+        return network, size, _loaded(self.source, asked), protocol
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row, or counts; its record."""
         if settings["network"] in characters.COUNTED:
-            return characters.count(settings["network"], self.source(asked.data, asked.smoke))
+            return characters.count(settings["network"], _loaded(self.source, asked))
         setting = self.setting(settings, asked)
         record, _ = characters.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
         return record
@@ -98,6 +120,10 @@ class Classes(Experiment):
 
     source: Callable[..., classification.Sequences]
 
+    def data(self, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        identity = _loaded(self.source, asked, **_of_data(settings)).identity()
+        return {name: identity[name] for name in ("name", "sha256")}
+
     def takes_minutes(self, settings: Mapping[str, Any]) -> bool:
         return True
 
@@ -105,12 +131,12 @@ class Classes(Experiment):
         self, settings: Mapping[str, Any], asked: Asked
     ) -> tuple[classification.Protocol, classification.Sequences]:
         """Protocol and sequences."""
-        of_data = {key: settings[key] for key in ("vocabulary", "longest", "headers", "side") if key in settings}
+        of_data = _of_data(settings)
         protocol = classification.Protocol(**{key: value for key, value in settings.items() if key not in of_data})
         if asked.smoke:
             small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
             protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
-        return protocol, self.source(asked.data, asked.smoke, **of_data)
+        return protocol, _loaded(self.source, asked, **of_data)
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row; its record."""
@@ -142,11 +168,11 @@ class Language(Experiment):
         if asked.smoke:
             config, passes, units, tests = "small", 1, 4, tests[:1]
         own = {"config": config, "passes": passes, "units": units, "seed": asked.seed}
-        records.keep_settings(asked.folder, {**settings, **own})
+        environment = records.begin(asked.folder, {**settings, **own})
         record, model = context_free.trained(
             config,
             settings["network"],
-            partial(self.load, config=config, data_dir=asked.data),
+            functools.partial(self.load, config=config, data_dir=asked.data),
             tests,
             units,
             settings.get("centroids", 0),
@@ -155,12 +181,26 @@ class Language(Experiment):
             asked.folder / "training.npz",
         )
         model.save(asked.folder / "model.keras")
-        return record
+        return {"environment": environment, **record}
 
 
 @dataclasses.dataclass(frozen=True)
 class Recommendation(Experiment):
     """Networks that say which item a user meets next."""
+
+    def data(self, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        from keras_interp_rnn.reproduce import recommendation
+
+        data, name = self._interactions(asked)
+        return recommendation.identity(name, data)
+
+    def _interactions(self, asked: Asked) -> tuple[datasets.interactions.Interactions, str]:
+        """The data and their name."""
+        if asked.smoke:
+            return datasets.interactions.generate(50, 64, length=30), "smoke"
+        if asked.data is None:
+            raise datasets.text.TextError("There is nothing to download: give a file of interactions by --data.")
+        return datasets.interactions.read(asked.data), asked.data.name.split(".")[0]
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row; its record."""
@@ -169,12 +209,8 @@ class Recommendation(Experiment):
 
         protocol = recommendation.Protocol()
         if asked.smoke:
-            data, name = datasets.interactions.generate(50, 64, length=30), "smoke"
             protocol = recommendation.Protocol(units=8, batch=32, epochs=2, negatives=16, probe=4, lags=(0, 5))
-        elif asked.data is None:
-            raise datasets.text.TextError("There is nothing to download: give a file of interactions by --data.")
-        else:
-            data, name = datasets.interactions.read(asked.data), asked.data.name.split(".")[0]
+        data, name = self._interactions(asked)
         asked.folder.mkdir(parents=True, exist_ok=True)
         record, _ = recommendation.trained(
             settings["network"], name, data, protocol, asked.folder, asked.seed, asked.verbose

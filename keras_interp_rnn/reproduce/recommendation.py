@@ -234,6 +234,14 @@ class Protocol:
     lags: tuple[int, ...] = (0, 10, 25)
 
 
+def identity(name: str, data: interactions.Interactions) -> dict[str, Any]:
+    """What a record says of the data."""
+    return {
+        **{"name": name, "items": len(data.names), "interactions": len(data.items)},
+        "sha256": records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps])),
+    }
+
+
 def trained(
     kind: str,
     name: str,
@@ -252,12 +260,9 @@ def trained(
     Returns:
         The record, and the model.
     """
-    about = {
-        **{"name": name, "items": len(data.names), "interactions": len(data.items)},
-        "sha256": records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps])),
-    }
+    about = identity(name, data)
     own = {"network": kind, "seed": seed, "data": about}
-    records.keep_settings(folder, {**dataclasses.asdict(protocol), **own})
+    environment = records.begin(folder, {**dataclasses.asdict(protocol), **own})
     train, validation, test = data.leave_one_out(protocol.longest)
     model = recommender(kind, len(data.names), protocol.units, data.gaps is not None, seed, protocol.negatives)
     # As many negatives as are found: no fixed shape for XLA.
@@ -281,6 +286,7 @@ def trained(
         result["gate"] = gate_weights(latent_weights(model)[1])
     record = {
         "experiment": "recommend",
+        "environment": environment,
         "data": about,
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
         "protocol": dataclasses.asdict(protocol),

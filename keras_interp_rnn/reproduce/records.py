@@ -19,17 +19,25 @@ from numpy.typing import NDArray
 FORMAT = 1
 """Of the records; a reader refuses those of a later one."""
 
+PLACES = "environments.json"
+"""In the folder of a run."""
+
 PACKAGES = ("keras_interp_rnn", "tensorflow", "keras", "numpy")
 
 
 def environment() -> dict[str, Any]:
-    """Date, code commit, versions and hardware of this process."""
+    """Date, code commit, versions, Keras's backend and hardware of this process."""
+    from keras_interp_rnn import _backend  # not for those who read records: it takes Keras
+
+    backend = _backend.name()
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in dict.fromkeys((*PACKAGES, backend))},
+        "backend": backend,
         "hardware": f"{_cores()} cores of {_processor()}",
+        "accelerator": _backend.accelerator(),
     }
 
 
@@ -76,8 +84,11 @@ def made_before(path: Path, **expected: Any) -> dict[str, Any] | None:
     return found
 
 
-def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Writes into the folder of a run all that its training depends on.
+def begin(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes into the folder of a run all that its training depends on, and where it takes place.
+
+    Returns:
+        As `begun`.
 
     Raises:
         ValueError: if the run there was begun with other settings, naming them.
@@ -87,6 +98,21 @@ def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         _same("A run goes on with the settings it began with", settings, json.loads(path.read_text()), path)
     else:
         write_json(path, dict(settings))
+    places, here = _places(folder), environment()
+    if all({**place, "date": ""} != {**here, "date": ""} for place in places):
+        write_json(folder / PLACES, {"environments": [*places, here]})
+    return begun(folder)
+
+
+def begun(folder: Path) -> dict[str, Any]:
+    """The environment in which a run began; `resumed`, if others than that one went on with it, are those."""
+    first, *others = _places(folder)
+    return {**first, "resumed": others} if others else first
+
+
+def _places(folder: Path) -> list[dict[str, Any]]:
+    path = folder / PLACES
+    return list(json.loads(path.read_text())["environments"]) if path.exists() else []
 
 
 def sha256(*arrays: NDArray[Any]) -> str:

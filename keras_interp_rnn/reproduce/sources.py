@@ -118,5 +118,5 @@ def _made_up(classes: tuple[str, ...]) -> Sequences:
     y = np.arange(60, dtype=np.int32) % len(classes)
     x = rng.integers(4 + len(classes), 12 + len(classes), (60, 12)).astype(np.int32)
     x[:, 5] = 4 + y
-    names = tuple(f"word {i}" for i in range(12 + len(classes)))
+    names = (*datasets.words.SPECIAL, *(f"word{i}" for i in range(8 + len(classes))))
     return Sequences((x[:40], y[:40]), (x[40:], y[40:]), classes, names, {"name": "smoke"})

@@ -30,6 +30,15 @@ def test_the_commonest_words_have_ids_and_ties_go_by_the_alphabet():
         words.Vocabulary.of(TEXTS, 4)
 
 
+def test_a_vocabulary_is_written_and_read(tmp_path):
+    found = words.Vocabulary.of([["\u00e9t\u00e9", "it's", ".", "...", "\u2026", "#"]], 12)
+    found.save(tmp_path / "vocabulary.txt")
+    assert words.Vocabulary.load(tmp_path / "vocabulary.txt") == found
+    (tmp_path / "other.txt").write_text("a\nb\n")
+    with pytest.raises(ValueError, match=r"begins with <pad>, <unk>, <s>, </s>, one a line. Received: .*other.txt"):
+        words.Vocabulary.load(tmp_path / "other.txt")
+
+
 def test_texts_become_rows_with_start_and_end_and_padding():
     found = words.Vocabulary.of(TEXTS, 7)
     assert found.encode(TEXTS, 7).tolist() == [[2, 4, 5, 4, 3, 0, 0], [2, 6, 5, 1, 4, 3, 0]]

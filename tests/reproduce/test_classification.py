@@ -82,6 +82,7 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20, "sha256": digest}
     assert record["protocol"]["network"] == kind
     assert record["result"]["sequences"] == 2 * 2 * 8
+    assert words.Vocabulary.load(tmp_path / "vocabulary.txt").names == data.vocabulary
 
 
 def test_a_class_given_away_by_a_word_is_learned(tmp_path):

@@ -8,9 +8,11 @@ import sys
 
 import pytest
 
+from keras_interp_rnn.datasets import interactions
 from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import cli, records, report
 from keras_interp_rnn.reproduce.papers import ENTRIES
+from keras_interp_rnn.reproduce.recommendation import identity
 from keras_interp_rnn.reproduce.tables import TABLES
 
 ROWS = {
@@ -152,6 +154,30 @@ def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
     )
     assert cli.main(["sr-imdb", "--rows", "LSTM", "--records", str(tmp_path)]) == 2
     assert "Received: {'learning_rate': 0.003}, and" in capsys.readouterr().err
+
+
+def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
+    file = tmp_path / "one.txt"
+    file.write_text("a x y z\nb y x z\n")
+    about = identity("one", interactions.read(file))
+    records.write(
+        tmp_path / "minimal-rnn-recommendation-GRU-0.json",
+        {
+            "experiment": "recommend",
+            "table": {"row": "GRU"},
+            "data": about,
+            "protocol": {"minutes": None},
+            "result": {"map_20": 0.1},
+        },
+    )
+    arguments = ["minimal-rnn-recommendation", "--rows", "GRU", "--records", str(tmp_path), "--data", str(file)]
+    assert cli.main(arguments) == 0
+    assert "GRU: MAP@20 0.1000 (recorded before, " in capsys.readouterr().out
+    file.write_text("a x y z\nb y x x\n")
+    assert cli.main(arguments) == 2
+    assert f"with {{'sha256': '{about['sha256']}'}}" in capsys.readouterr().err
+    assert cli.main([*arguments[:-1], str(tmp_path / "nowhere")]) == 2
+    assert "There is no file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

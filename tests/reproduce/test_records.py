@@ -8,13 +8,25 @@ from keras_interp_rnn.reproduce import records
 
 def test_settings_are_kept_and_compared(tmp_path):
     settings = {"rate": 0.5, "lags": (0, 5), "data": {"name": "a", "sha256": "12"}}
-    records.keep_settings(tmp_path / "run", settings)
-    records.keep_settings(tmp_path / "run", settings)
+    records.begin(tmp_path / "run", settings)
+    records.begin(tmp_path / "run", settings)
     for changed in ({"rate": 0.25}, {"lags": [0]}, {"data": {"name": "a", "sha256": "13"}}):
         [(name, value)] = changed.items()
         with pytest.raises(ValueError, match="goes on with the settings it began with") as error:
-            records.keep_settings(tmp_path / "run", {**settings, **changed})
+            records.begin(tmp_path / "run", {**settings, **changed})
         assert f"Received: {{'{name}': {value!r}}}, and " in str(error.value)
+
+
+def test_a_run_began_where_it_began(tmp_path, monkeypatch):
+    first = records.begin(tmp_path, {})
+    assert first == records.begun(tmp_path) == records.environment()
+    assert records.begin(tmp_path, {}) == first
+    monkeypatch.setattr(records, "_commit", lambda: "c0ffee")
+    found = records.begin(tmp_path, {})
+    assert {**found, "resumed": None} == {**first, "resumed": None}
+    assert [other["commit"] for other in found["resumed"]] == ["c0ffee"]
+    monkeypatch.undo()
+    assert records.begin(tmp_path, {}) == found
 
 
 def test_a_record_is_read_again_if_it_was_made_so(tmp_path):

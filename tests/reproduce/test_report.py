@@ -2,6 +2,7 @@ import itertools
 import json
 from pathlib import Path
 
+import keras
 import pytest
 
 from keras_interp_rnn.reproduce import records, report
@@ -382,6 +383,7 @@ def test_a_record_says_where_it_was_made(tmp_path):
 
 def test_the_environment_names_versions_and_hardware():
     found = records.environment()
-    assert set(found) == {"date", "commit", "python", "versions", "hardware"}
+    assert set(found) == {"date", "commit", "python", "versions", "backend", "hardware", "accelerator"}
     assert "cores of" in found["hardware"]
+    assert found["backend"] == keras.backend.backend() in found["versions"]
     assert all(found["versions"].values())

@@ -27,9 +27,11 @@ def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], h
         where, how = record["environment"], record["protocol"]
         settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sorted(how.items()))
         versions = ", ".join(f"{package} {version}" for package, version in sorted(where["versions"].items()))
-        commit = f"commit `{where['commit']}`" if where["commit"] else "outside a checkout"
+        commits = dict.fromkeys(place["commit"] for place in (where, *where.get("resumed", ())))
+        commit = f"commit `{'`, then `'.join(commits)}`" if all(commits) else "outside a checkout"
+        hardware = where["hardware"] + (f" and {where['accelerator']}" if where.get("accelerator") else "")
         lines.append(
             f"- {name(record)}: {where['date']}, {commit}, "
-            f"{where['hardware']}, Python {where['python']}, {versions}; {settings}.\n"
+            f"{hardware}, Python {where['python']}, {versions}; {settings}.\n"
         )
     return "".join(lines)
