@@ -118,7 +118,7 @@ class Classes(keras_tuner.HyperModel):
     def protocol(self, hp: Any) -> classification.Protocol:
         """The protocol with the settings of a trial."""
         found = {
-            "learning_rate": hp.Float("learning_rate", 3e-4, 1e-2, sampling="log"),
+            "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
             "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
             "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
             "dropout": hp.Float("dropout", 0.0, 0.6) if self.base.dropout else 0.0,

@@ -53,9 +53,8 @@ class StateRegularizedCell(keras.layers.Layer):
 
     A mixture hands a change of $u_t$ on by $\partial h_t / \partial u_t = \mathrm{Cov}_\alpha(s) / \tau$: before
     training, with centroids uniform in [-0.5, 0.5] and scores near 0, by about $1 / (12 \tau)$. At the paper's
-    $\tau = 1$ every step leaves a twelfth of the gradient that passes through the centroids. What an LSTM's memory
-    holds goes round them; a network without one that has to remember over many steps begins to learn sooner near
-    $\tau = 1 / 12$.
+    $\tau = 1$ every step then leaves a twelfth of the gradient that passes through the centroids. What an LSTM's
+    memory holds goes round them.
 
     Args:
         cell: any Keras cell whose first state is its hidden state, a vector: SimpleRNNCell, GRUCell, LSTMCell,
