@@ -19,7 +19,7 @@ with quiet.standard_error():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
-    from keras_interp_rnn.reproduce import context_free
+    from keras_interp_rnn.reproduce import context_free, records
 
 TESTS = ("test_d5_l200", "test_d10_l200", "test_d20_l1000")
 
@@ -33,11 +33,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data-dir", help="where TFDS keeps the words; ~/tensorflow_datasets by default")
     parser.add_argument("--figures", default="runs/parentheses_states")
+    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
     parser.add_argument("--smoke", action="store_true", help="few words, in a scratch folder")
     args = parser.parse_args()
     tests = TESTS
     if args.smoke:
-        args.figures = tempfile.mkdtemp(prefix="parentheses_states-")
+        args.figures = args.records = tempfile.mkdtemp(prefix="parentheses_states-")
         args.data, args.data_dir, tests = "small", f"{args.figures}/data", TESTS[:1]
 
     def words(split: str) -> datasets.LabelledWords:
@@ -50,15 +51,25 @@ def main() -> None:
     probe = datasets.LabelledWords((text,), np.array([True]), train.alphabet).ids(end=True)
     Path(args.figures).mkdir(parents=True, exist_ok=True)
     print(f"{'':10}" + "".join(f"{name:>16}" for name in tests) + "   drift of h   drift of c")
+    result = {}
     for kind in ("LSTM", "SR-LSTM-P"):
         model = context_free.network(kind, len(train.alphabet), args.units, args.centroids, args.seed)
         context_free.train(model, train, validation, args.passes, seed=args.seed)
         errors = context_free.errors(model, judged)
         traced = analysis.trace(model, probe)
-        drifts = [analysis.drift(traced[name][:, :-1])[0] for name in "hc"]
-        print(f"\r{kind:10}" + "".join(f"{e:16.1%}" for e in errors.values()) + "".join(f"{d:13.1f}" for d in drifts))
+        drift = {name: float(analysis.drift(traced[name][:, :-1])[0]) for name in "hc"}
+        result[kind] = {"errors": errors, "drift": drift}
+        numbers = "".join(f"{e:16.1%}" for e in errors.values()) + "".join(f"{d:13.1f}" for d in drift.values())
+        print(f"\r{kind:10}{numbers}")
         states = {"hidden state h": traced["h"][0, :-1], "memory c": traced["c"][0, :-1]}
         figures.state_paths(states, text).savefig(Path(args.figures) / f"figure5-{kind}.png", dpi=150)
+    record = {
+        "experiment": "parentheses_states",
+        "data": {"config": args.data, "words": len(train), "positives": train.positives},
+        "protocol": {name: getattr(args, name) for name in ("units", "centroids", "passes", "seed")} | {"tests": tests},
+        "result": result,
+    }
+    records.write(Path(args.records) / f"parentheses_states-{args.data}-{args.seed}.json", record)
     print(f"Figures: {args.figures}")
 
 

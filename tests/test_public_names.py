@@ -90,6 +90,7 @@ PUBLIC = {
         "bias_norms",
         "change_of_basis",
         "contribution_column",
+        "error_curves",
         "feature_map",
         "jacobian_histogram",
         "jacobian_percentiles",

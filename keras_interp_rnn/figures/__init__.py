@@ -22,6 +22,7 @@ from keras_interp_rnn.figures.minimal_rnn import (
     metric_progress,
 )
 from keras_interp_rnn.figures.state_regularized import (
+    error_curves,
     feature_map,
     pixel_maps,
     state_paths,
@@ -36,6 +37,7 @@ __all__ = [
     "bias_norms",
     "change_of_basis",
     "contribution_column",
+    "error_curves",
     "feature_map",
     "jacobian_histogram",
     "jacobian_percentiles",

@@ -122,6 +122,31 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     return figure
 
 
+def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str = "validation error") -> Figure:
+    """Figure 6: an error through training, thin, and the least so far, of several networks.
+
+    Args:
+        curves: name -> steps and errors, in [0, 1], of equal number.
+        label: what the errors are.
+
+    Raises:
+        ValueError: if steps and errors of a network do not pair up.
+    """
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axis = figure.subplots()
+    for name, (steps, errors) in curves.items():
+        x, y = np.asarray(steps, float), 100 * np.asarray(errors, float)
+        if x.ndim != 1 or x.shape != y.shape:
+            raise ValueError(f"There must be an error for each step. Received: {name!r}, {x.shape} and {y.shape}.")
+        [line] = axis.plot(x, np.minimum.accumulate(y), label=name)
+        axis.plot(x, y, color=line.get_color(), alpha=0.3, linewidth=0.8)
+    axis.set_xlabel("training steps")
+    axis.set_ylabel(f"{label} [%]")
+    axis.set_ylim(bottom=0)
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
 def pixel_maps(values: ArrayLike, rows: Sequence[str], columns: Sequence[str], label: str = "probability") -> Figure:
     """Figures 7 and 8: a grid of images whose pixels are numbers in [0, 1], transition probabilities for one.
 

@@ -69,12 +69,15 @@ def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> k
 
 def main(
     language: str, load: Callable[..., LabelledWords], tests: Sequence[str], configs: Sequence[str], about: str
-) -> None:
+) -> tuple[list[dict[str, Any]], Path]:
     """The command line of the examples: trains what is asked for, a line of the table for each.
 
     Args:
         language: name of the experiment. load: `datasets.<language>.load`. tests: its splits to judge.
         configs: of the words, the default first. about: what `--help` says.
+
+    Returns:
+        The records, and the folder of the models.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--data", nargs="+", default=[configs[0]], choices=configs)
@@ -92,6 +95,7 @@ def main(
         folder = tempfile.mkdtemp(prefix=f"{language}-")
         args.data, args.networks, args.passes, args.units, tests = ["small"], ["SR-LSTM-P"], 1, 4, tests[:2]
         args.data_dir, args.runs, args.records = f"{folder}/data", f"{folder}/runs", f"{folder}/records"
+    found = []
     width = max(map(len, tests)) + 2
     print(f"{'words':13}{'network':10}{'k':>4}{'seed':>5}" + "".join(f"{name:>{width}}" for name in tests))
     for config in args.data:
@@ -106,9 +110,11 @@ def main(
                     if model is not None:
                         Path(args.runs).mkdir(parents=True, exist_ok=True)
                         model.save(Path(args.runs) / f"{name}.keras")
+                    found.append(record)
                     wrong = record["result"]["errors"]
                     numbers = "".join(f"{wrong[test]:{width}.1%}" for test in tests)
                     say(f"{config:13}{kind:10}{centroids:4}{seed:5}{numbers}", stays=True)
+    return found, Path(args.runs)
 
 
 def run(

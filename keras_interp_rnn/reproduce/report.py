@@ -6,6 +6,7 @@ python -m keras_interp_rnn.reproduce.report docs/records docs/results.md
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ SECTIONS = {
     "temperature": state_regularized.temperature,
     "compare_extraction": state_regularized.compare,
     "balanced_parentheses": state_regularized.parentheses,
+    "parentheses_states": state_regularized.states,
     "palindromes": state_regularized.palindromes,
     "sr-imdb": tables.table,
     "sr-mnist": tables.table,
@@ -47,14 +49,20 @@ SECTIONS = {
 """Experiment of the records -> what is written of them, in the order of the report."""
 
 
-def results(found: list[dict[str, Any]]) -> str:
-    """The whole report of these records as Markdown."""
+def results(found: list[dict[str, Any]], folder: Path | None = None) -> str:
+    """The whole report of these records as Markdown.
+
+    Args:
+        folder: of the report; pictures that are not there, or all without a folder, are left out.
+    """
     parts = []
     for experiment, section in SECTIONS.items():
         of_this = [record for record in found if record["experiment"] == experiment]
         if of_this:
             parts.append(section(of_this))
-    return HEAD + ("".join(parts) or "\nNo records yet.\n")
+    pictures = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
+    text = pictures.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
+    return HEAD + (text or "\nNo records yet.\n")
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -77,7 +85,7 @@ def main() -> None:
     parser.add_argument("records", type=Path, help="folder of JSON records")
     parser.add_argument("report", type=Path, help="the Markdown file to write")
     args = parser.parse_args()
-    args.report.write_text(results(read(args.records)))
+    args.report.write_text(results(read(args.records), args.report.parent))
 
 
 if __name__ == "__main__":

@@ -106,6 +106,17 @@ def test_the_feature_map_has_a_colour_for_each_label():
         figures.feature_map(points, ["a", "b"])
 
 
+def test_error_curves_have_a_thin_line_and_the_least_so_far_for_each_network():
+    figure = figures.error_curves({"k = 2": ([1, 2, 3], [0.4, 0.1, 0.2]), "k = 5": ([2, 4], [0.3, 0.2])})
+    [axis] = figure.axes
+    assert [line.get_ydata().tolist() for line in axis.lines] == [[40, 10, 10], [40, 10, 20], [30, 20], [30, 20]]
+    assert axis.lines[0].get_color() == axis.lines[1].get_color() != axis.lines[2].get_color()
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["k = 2", "k = 5"]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("training steps", "validation error [%]")
+    with pytest.raises(ValueError, match=r"an error for each step. Received: 'a', \(2,\) and \(3,\)"):
+        figures.error_curves({"a": ([1, 2], [0.1, 0.2, 0.3])})
+
+
 def test_temperatures_of_nothing_and_tokens_that_look_like_formulas():
     with pytest.raises(ValueError, match="at least one temperature"):
         figures.temperatures({}, [])

@@ -72,9 +72,20 @@ and stop where they do best on depth 6 to 10; errors on 1,000 strings of each de
 balanced. Mean over the seeds, and least to greatest. A negative of `small` and `large` has half of its symbols drawn
 anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
 
-Hidden state and memory along one string (`examples/parentheses_states.py`, figure 5 of the paper). The LSTM counts in
-both. The hidden state of the SR-LSTM-P has two values, not yet closed and closed; one unit of its memory (red) is the
-count.
+"""
+
+BY_CENTROIDS = """Validation errors through training on `small` by the SR-LSTM-P's number of centroids (first seed), figure 6 of the
+paper: thin, after every pass, and the least so far.
+
+![validation errors by number of centroids](figures/parentheses-centroids.png)
+
+"""
+
+STATES = """
+## Where the count is (Wang, Lawrence and Niepert 2022, figure 5)
+
+`examples/parentheses_states.py`: hidden state and memory along one string, of networks trained on balanced parentheses.
+Drift: the distance between the means of the first and the last quarter of the states, in steps of usual size.
 
 ![hidden state and memory of an LSTM](figures/parentheses-LSTM.png)
 ![hidden state and memory of an SR-LSTM-P](figures/parentheses-SR-LSTM-P.png)
@@ -157,8 +168,27 @@ def compare(records: list[dict[str, Any]]) -> str:
 
 
 def parentheses(records: list[dict[str, Any]]) -> str:
-    """Tables 1 and 2, and figure 5."""
-    return PARENTHESES + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
+    """Tables 1 and 2, and figure 6."""
+    small = [r for r in records if (r["data"]["config"], r["model"]["layer"]) == ("small", "SR-LSTM-P")]
+    several = len({record["protocol"]["centroids"] for record in small}) > 1
+    return PARENTHESES + BY_CENTROIDS * several + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
+
+
+def states(records: list[dict[str, Any]]) -> str:
+    """Figure 5."""
+    lines = []
+    for record in records:
+        names = [re.sub(r"^test_", "", test).replace("_", " ") for test in record["protocol"]["tests"]]
+        lines.append(
+            f"| words | network | {' | '.join(names)} | drift of h | drift of c |\n|{'---|' * (len(names) + 4)}\n"
+        )
+        for kind, found in record["result"].items():
+            errors = " | ".join(f"{error:.1%}" for error in found["errors"].values())
+            lines.append(
+                f"| {record['data']['config']} | {kind} | {errors} | {found['drift']['h']:.1f} "
+                f"| {found['drift']['c']:.1f} |\n"
+            )
+    return STATES + "".join(lines) + ending(records, lambda record: record["data"]["config"])
 
 
 def palindromes(records: list[dict[str, Any]]) -> str:
