@@ -23,7 +23,18 @@ def record(name="mine", size="8e4", bits=1.9):
 
 def test_the_committed_report_is_generated_from_the_committed_records():
     folder = ROOT / "docs" / "records"
-    assert (ROOT / "docs" / "results.md").read_text() == report.results(report.read(folder))
+    text = report.results(report.read(folder), ROOT / "docs")
+    assert (ROOT / "docs" / "results.md").read_text() == text
+    assert text.count("](figures/") > 20
+
+
+def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
+    found = [read for read in report.read(ROOT / "docs" / "records") if read["experiment"] == "temperature"]
+    (tmp_path / "figures").mkdir()
+    for folder in (None, tmp_path):
+        assert "](figures/" not in report.results(found, folder)
+    (tmp_path / "figures" / "temperature.png").write_bytes(b"")
+    assert "](figures/temperature.png)\n" in report.results(found, tmp_path)
 
 
 def test_every_figure_of_a_record_appears_beside_its_data_and_the_papers():

@@ -74,8 +74,8 @@ anew, as in the published data; one of `small_near` and `large_near` differs fro
 
 """
 
-BY_CENTROIDS = """Validation errors through training on `small` by the SR-LSTM-P's number of centroids (first seed), figure 6 of the
-paper: thin, after every pass, and the least so far.
+BY_CENTROIDS = """Validation errors through training on `small`, by the number of centroids of an SR-LSTM-P
+(first seed), figure 6 of the paper: thin, after every pass, and the least so far.
 
 ![validation errors by number of centroids](figures/parentheses-centroids.png)
 
