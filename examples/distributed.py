@@ -65,6 +65,7 @@ def on_tensorflow(args: argparse.Namespace) -> tuple[keras.Model, list[float], l
         checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer, done=done)
         if latest := tf.train.latest_checkpoint(first):
             checkpoint.restore(latest).expect_partial()
+            print(f"goes on after step {int(done)}")
     manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1)
     windows = datasets.Windows(datasets.text.python_documentation(), args.batch, args.length)
     share = slice(args.worker * args.batch // workers, (args.worker + 1) * args.batch // workers)

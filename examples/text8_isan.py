@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--validation", type=int, help="windows of the validation text read after an epoch; all")
     parser.add_argument("--seed", type=int, default=0, help="of the first weights")
     parser.add_argument("--runs", default="runs/text8_isan", help="checkpoints and TensorBoard logs")
-    parser.add_argument("--records", default="docs/records", help="where the JSON records go")
+    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
     parser.add_argument("--verbose", type=int, default=1, help="as in fit: 1 a progress bar, 2 a line per epoch")
     parser.add_argument("--smoke", action="store_true", help="two short epochs on a small text, in a scratch folder")
     args = parser.parse_args()
@@ -80,7 +80,7 @@ def main() -> None:
                 records.write(path, {"experiment": "isan_text8", **record})
                 bits = record["result"]["test_bits"]
                 print(f"{name}: {bits:.3f} bits per character on the test split. Model: {best}")
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"text8_isan: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

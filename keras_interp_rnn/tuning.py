@@ -233,10 +233,12 @@ def _space(hypermodel: Characters | Classes, kept: Collection[str]) -> keras_tun
     """What is settled before a search: KerasTuner takes what it finds here for what the hypermodel asks for."""
     asked, settled = keras_tuner.HyperParameters(), keras_tuner.HyperParameters()
     hypermodel.protocol(asked)
+    own = {name: getattr(hypermodel.base, name) for name in asked.values}
+    told = [name for name, value in own.items() if value is not None]  # what the protocol leaves to the network is not
     for name in kept:
-        if name not in asked.values:
-            raise ValueError(f"What is kept is one of {', '.join(asked.values)}. Received: {name!r}. Leave it out.")
-        settled.Fixed(name, getattr(hypermodel.base, name))
+        if name not in told:
+            raise ValueError(f"What is kept is one of {', '.join(told)}. Received: {name!r}. Leave it out.")
+        settled.Fixed(name, own[name])
     return settled
 
 

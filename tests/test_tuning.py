@@ -80,7 +80,15 @@ class TestKept:
     def test_what_is_not_searched_is_not_kept(self, tmp_path):
         with pytest.raises(ValueError, match=r"What is kept is one of learning_rate, .*Received: 'units'. Leave it"):
             tuning.search(classes(), tmp_path / "s", 1, kept=["units"])
+        with pytest.raises(ValueError, match="Received: 'scale'. Leave it out"):
+            tuning.search(text(), tmp_path / "s", 1, kept=["scale"])
         assert not (tmp_path / "s").exists()
+
+    @pytest.mark.parametrize("option", ["--trials", "--steps", "--epochs"])
+    def test_there_is_at_least_one(self, option, capsys):
+        with pytest.raises(SystemExit):
+            cli.tune(["isan-text8", "--row", "LSTM-8e4", option, "0"])
+        assert f"argument {option}: must be above 0. Received: 0" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,10 @@ class Experiment(abc.ABC):
 
 @functools.lru_cache(maxsize=1)
 def _read(source: Callable[..., Any], data: Path | None, made_up: bool, **of_data: Any) -> Any:
-    return source(data, made_up, **of_data)
+    try:
+        return source(data, made_up, **of_data)
+    except datasets.text.TextError as error:  # names the argument of the function that reads
+        raise datasets.text.TextError(re.sub("`(folder|source)`", "`--data`", str(error))) from None
 
 
 def _loaded(source: Callable[..., Any], asked: Asked, **of_data: Any) -> Any:

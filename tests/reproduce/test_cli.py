@@ -5,7 +5,10 @@ import json
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
+import keras
 import pytest
 
 from keras_interp_rnn.datasets import interactions
@@ -198,12 +201,27 @@ def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(records, "write", full)
+    monkeypatch.setattr(cli, "scratch_folder", lambda: tmp_path)
     arguments = ["sr-imdb", "--smoke", "--rows", "LSTM", "--verbose", "0"]
-    assert cli.main(arguments) == 2
+    with monkeypatch.context() as patched:
+        patched.setattr(records, "write", full)
+        assert cli.main(arguments) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert line.startswith("keras_interp_rnn: [Errno 28] No space left on device.")
     assert line.endswith("Finished epochs and records are kept: the same command goes on.")
+    monkeypatch.setattr(keras.Model, "fit", lambda *args, **kwargs: pytest.fail("trained again"))
+    assert cli.main(arguments) == 0
+    assert (tmp_path / "records" / "sr-imdb-LSTM-0.json").exists()
+
+
+def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, capsys):
+    def unreachable(*args, **kwargs):
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    assert cli.main(["sr-imdb", "--records", str(tmp_path / "records")]) == 2
+    assert "Unpack aclImdb_v1.tar.gz and give the folder aclImdb as `--data`." in capsys.readouterr().err
 
 
 def test_the_command_is_there():

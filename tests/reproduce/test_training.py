@@ -1,6 +1,7 @@
 """What the protocols share: plans, batches in an order that a kill does not change, and resumption to the bit."""
 
 import dataclasses
+import json
 import signal
 import subprocess
 import sys
@@ -22,9 +23,10 @@ def weights(model):
     return [np.asarray(value) for value in model.get_weights()]
 
 
-def run(folder: Path, seed: int = 0):
+def run(folder: Path, seed: int = 0, epochs: int = 4):
     data = sources.imdb(None, made_up=True)
-    return classification.run("test", PROTOCOL, data, folder, seed=seed, verbose=0)
+    protocol = dataclasses.replace(PROTOCOL, epochs=epochs)
+    return classification.run("test", protocol, data, folder, seed=seed, verbose=0)
 
 
 class TestSchedule:
@@ -138,24 +140,44 @@ class TestResumption:
 
     @pytest.mark.slow
     def test_killed_at_ten_random_moments(self, tmp_path):
-        code = (
-            "import sys, pathlib; from tests.reproduce.test_training import run; "
-            "run(pathlib.Path(sys.argv[1])); print('done')"
-        )
+        # Epochs of half a second, so that kills fall into them and not into the start of TensorFlow alone.
+        code = """
+import pathlib, sys, time
+from keras_interp_rnn.reproduce import training
+from tests.reproduce.test_training import run
+
+class Slow(training.TrainingTime):
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.05)
+
+training.TrainingTime = Slow
+run(pathlib.Path(sys.argv[1]), epochs=10)
+"""
         command = [sys.executable, "-c", code, str(tmp_path / "killed")]
+        subprocess.run([*command[:-1], str(tmp_path / "whole")], capture_output=True, check=True)
         rng = np.random.default_rng(0)
-        started = time.monotonic()
-        done = subprocess.run([*command[:-1], str(tmp_path / "whole")], capture_output=True, text=True, check=True)
-        assert done.stdout.strip().endswith("done")
-        whole = time.monotonic() - started
-        for share in rng.uniform(0.3, 1.0, 10):
+        progress = tmp_path / "killed" / "progress.json"
+
+        def history():
+            return json.loads(progress.read_text())["history"] if progress.exists() else []
+
+        within = 0
+        for moment in rng.uniform(0.0, 0.4, 10):
+            before = history()
             with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                try:
-                    process.wait(share * whole)
-                except subprocess.TimeoutExpired:
-                    process.send_signal(signal.SIGKILL)
+                deadline = time.monotonic() + 120
+                while process.poll() is None and len(history()) == len(before) and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                time.sleep(moment)
+                process.send_signal(signal.SIGKILL)
+            after = history()
+            assert after[: len(before)] == before, "epochs were trained again"
+            within += len(before) < len(after) < 10
+        assert within >= 5
         subprocess.run(command, capture_output=True, check=True)
-        one, other = (keras.models.load_model(tmp_path / name / "epoch-0004.keras") for name in ("whole", "killed"))
+        assert len(history()) == 10
+        assert history()[: len(after)] == after
+        one, other = (keras.models.load_model(tmp_path / name / "epoch-0010.keras") for name in ("whole", "killed"))
         for a, b in zip(weights(one), weights(other), strict=True):
             np.testing.assert_array_equal(a, b)
         for a, b in zip(one.optimizer.variables, other.optimizer.variables, strict=True):

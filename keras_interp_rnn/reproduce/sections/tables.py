@@ -49,6 +49,8 @@ def tuning(records: list[dict[str, Any]]) -> str:
     lines = []
     for record in records:
         trials, how = record["result"]["trials"], record["protocol"]
+        if not trials:
+            continue
         losses = sorted(math.inf if trial["val_loss"] is None else trial["val_loss"] for trial in trials)
         settings = dict(trials[0]["settings"])
         rate = settings.pop("learning_rate")
