@@ -2,8 +2,9 @@
 
 Runs the layers' tests there (with --tests), then times forward passes and training steps, synchronised (each ends with
 a number read back), in turn, medians. Every network reads ids or embedded ids, so that the products with the inputs
-count for all. Works on any backend; the JAX backend needs no TensorFlow built for a GPU. The JSON file says on which
-chip the figures were had; where there is no accelerator it says so and times the CPU.
+count for all. Works on any backend; the JAX backend needs no TensorFlow built for a GPU, but has cuDNN's LSTM alone
+(Keras 3.15): its GRU is a loop; torch and TensorFlow have both. The JSON file says on which chip the figures were had;
+where there is no accelerator it says so and times the CPU.
 
     KERAS_BACKEND=jax python benchmarks/accelerator.py --tests --out accelerator.json
     KERAS_BACKEND=jax python benchmarks/accelerator.py --smoke
@@ -76,8 +77,10 @@ def main() -> None:
     if args.tests:
         command = [sys.executable, "-m", "pytest", "-q", "tests/layers", "tests/test_recurrence.py"]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
-        record["tests"] = done.stdout.strip().splitlines()[-1]
+        record["tests"] = (done.stdout or done.stderr).strip().splitlines()[-1]
         print(f"Tests of the layers: {record['tests']}")
+        if done.returncode:
+            sys.exit(f"The tests of the layers failed (exit code {done.returncode}); nothing was timed.")
     record["times"] = []
     for batch in args.batch:
         made = {name: steps(recurrent, batch, args.length) for name, recurrent in networks(*sizes).items()}
