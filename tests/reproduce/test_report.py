@@ -398,3 +398,17 @@ def test_the_environment_names_versions_and_hardware():
     assert "cores of" in found["hardware"]
     assert found["backend"] == keras.backend.backend() in found["versions"]
     assert all(found["versions"].values())
+
+
+def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
+    found = {"errors": {"test_d10_l200": 0.3, "test_d5_l200": 0.1}, "drift": {"h": 0.5, "c": 4.0}}
+    given = {
+        "experiment": "parentheses_states",
+        "data": {"config": "large_near"},
+        "protocol": {"tests": ["test_d5_l200", "test_d10_l200"]},
+        "result": {"LSTM": found},
+        "environment": records.environment(),
+    }
+    [[head, line]] = tables(report.results([given]))
+    assert head[2:4] == ["d5 l200", "d10 l200"]
+    assert line == ["large_near", "LSTM", "10.0%", "30.0%", "0.5", "4.0"]

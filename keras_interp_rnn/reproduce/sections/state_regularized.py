@@ -183,7 +183,7 @@ def states(records: list[dict[str, Any]]) -> str:
             f"| words | network | {' | '.join(names)} | drift of h | drift of c |\n|{'---|' * (len(names) + 4)}\n"
         )
         for kind, found in record["result"].items():
-            errors = " | ".join(f"{error:.1%}" for error in found["errors"].values())
+            errors = " | ".join(f"{found['errors'][test]:.1%}" for test in record["protocol"]["tests"])
             lines.append(
                 f"| {record['data']['config']} | {kind} | {errors} | {found['drift']['h']:.1f} "
                 f"| {found['drift']['c']:.1f} |\n"
