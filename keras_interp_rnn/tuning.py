@@ -128,9 +128,8 @@ class Classes(keras_tuner.HyperModel):
             found["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
         if self.base.network.startswith("SR"):
             found["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
-            # At first a change of the state passes a transition about Cov(S) / tau as large (Wang et al., equation 3):
-            # 1 / (12 tau) with the layers' first centroids, uniform in [-0.5, 0.5].
-            found["temperature"] = hp.Float("temperature", 0.05, 2.0, sampling="log")
+            # About the paper's 1; at 0.05 networks run away, as StateRegularizedCell's gradient, 1 / (12 tau), has it.
+            found["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
         return dataclasses.replace(self.base, **found)
 
     def settings(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def _same(rule: str, wanted: Mapping[str, Any], kept: Mapping[str, Any], path: P
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Writes readable JSON, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")  # the workers of a search write the same files
     partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     os.replace(partial, path)
 
