@@ -36,6 +36,7 @@ BASELINE = {"batch": 64, "clip": 1.0, "validation": 64, "warm_up": 100}
 """Of the networks that are so much slower than the ISAN that they see little text: smaller batches, more steps."""
 
 SEARCHED: dict[str, dict[str, Any]] = {
+    "RNN": {"learning_rate": 1.55, "clip": 0.01, "scale": 0.25, "batch": 32},
     "IRNN": {"learning_rate": 1.6, "clip": 1.7, "scale": 0.53},
     "GRU": {"learning_rate": 5.5, "clip": 0.08, "scale": 1.1, "batch": 64},
     "LSTM": {"learning_rate": 10.0, "clip": 0.03, "scale": 0.5, "batch": 32},
