@@ -59,7 +59,11 @@ def tuning(records: list[dict[str, Any]]) -> str:
             f"| {record['table']['table']} | {record['table']['row']} | {len(trials)} | {how['steps'] * how['epochs']} "
             f"| {losses[0]:.3f} | {statistics.median(losses):.3f} | {losses[-1]:.3f} | {rate:.3g} | {others} |\n"
         )
-    return TUNING + "".join(lines) + ending(records, lambda record: record["table"]["row"])
+    return (
+        TUNING
+        + "".join(lines)
+        + ending(records, lambda record: f"{record['table']['table']}, {record['table']['row']}")
+    )
 
 
 def _readable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
