@@ -71,7 +71,9 @@ def main() -> None:
 
     of_digit = np.stack([alpha[y == digit].mean(axis=0) for digit in range(10)])
     names = [f"{i}\n{share[i]:.0%}" for i in shown]
-    figures.pixel_maps(of_digit[:, shown], [*"0123456789"], names).savefig(folder / "figure7.png", dpi=150)
+    means = of_digit[:, shown]
+    figure = figures.pixel_maps(means, [*"0123456789"], names, "mean probability", highest=float(means.max()))
+    figure.savefig(folder / "figure7.png", dpi=150)
 
     predicted = model.predict(x, batch_size=100, verbose=0).argmax(axis=1)
     right = [np.flatnonzero((y == digit) & (predicted == digit)) for digit in range(10)]

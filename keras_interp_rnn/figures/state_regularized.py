@@ -147,12 +147,14 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str =
     return figure
 
 
-def pixel_maps(values: ArrayLike, rows: Sequence[str], columns: Sequence[str], label: str = "probability") -> Figure:
+def pixel_maps(
+    values: ArrayLike, rows: Sequence[str], columns: Sequence[str], label: str = "probability", highest: float = 1.0
+) -> Figure:
     """Figures 7 and 8: a grid of images whose pixels are numbers in [0, 1], transition probabilities for one.
 
     Args:
         values: (rows, columns, height, width).
-        rows, columns: their names. label: what the numbers are.
+        rows, columns: their names. label: what the numbers are. highest: the number that is black.
 
     Raises:
         ValueError: if names and images do not pair up.
@@ -168,7 +170,7 @@ def pixel_maps(values: ArrayLike, rows: Sequence[str], columns: Sequence[str], l
     for y, row in enumerate(rows):
         for x, column in enumerate(columns):
             axis = axes[y, x]
-            image = axis.imshow(array[y, x], cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+            image = axis.imshow(array[y, x], cmap="Greys", vmin=0, vmax=highest, interpolation="nearest")
             axis.set(xticks=[], yticks=[])
             if y == 0:
                 axis.set_title(column, fontsize=9)

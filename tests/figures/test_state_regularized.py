@@ -92,6 +92,8 @@ def test_pixel_maps_are_a_grid_of_named_images():
     assert [axis.get_title() for axis in images] == ["a", "b", "c", "", "", ""]
     assert [axis.get_ylabel() for axis in images] == ["0", "", "", "1", "", ""]
     assert bar.get_ylabel() == "share"
+    figure = figures.pixel_maps(values, ["0", "1"], ["a", "b", "c"], highest=0.5)
+    assert figure.axes[0].images[0].get_clim() == (0, 0.5)
     with pytest.raises(ValueError, match=r"in each of 2 rows and 2 columns. Received: \(2, 3, 5, 4\)"):
         figures.pixel_maps(values, ["0", "1"], ["a", "b"])
 
