@@ -147,6 +147,12 @@ def run(
     return record, model
 
 
+def identity(config: str, words: LabelledWords) -> dict[str, Any]:
+    """What a record says of the words for training."""
+    digest = records.sha256(words.ids(), words.labels)
+    return {"config": config, "words": len(words), "positives": words.positives, "sha256": digest}
+
+
 def trained(
     config: str,
     kind: str,
@@ -168,7 +174,7 @@ def trained(
     model = network(kind, len(train_words.alphabet), units, centroids, seed)
     curve = train(model, train_words, validation, passes, seed=seed, checkpoint=checkpoint)
     record = {
-        "data": {"config": config, "words": len(train_words), "positives": train_words.positives},
+        "data": identity(config, train_words),
         "model": {"layer": kind, "seed": seed, "parameters": model.count_params()},
         "protocol": {"units": units, "centroids": centroids if kind.startswith("SR") else 0, "passes": passes},
         "result": {

@@ -166,6 +166,10 @@ class Language(Experiment):
     load: Callable[..., Any]
     tests: tuple[str, ...]
 
+    def data(self, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        config = "small" if asked.smoke else settings["config"]
+        return context_free.identity(config, self.load("train", config=config, data_dir=asked.data))
+
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row; its record."""
         config, passes, tests, units = settings["config"], settings["passes"], self.tests, 10

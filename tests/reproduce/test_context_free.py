@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import LabelledWords
-from keras_interp_rnn.reproduce import context_free
+from keras_interp_rnn.reproduce import context_free, records
 
 CENTROIDS = 5
 LAYERS = {
@@ -400,7 +400,12 @@ class TestRun:
             np.testing.assert_array_equal(found, expected)
         assert record == {
             "experiment": "language",
-            "data": {"config": "small", "words": 6, "positives": int(words.labels.sum())},
+            "data": {
+                "config": "small",
+                "words": 6,
+                "positives": int(words.labels.sum()),
+                "sha256": records.sha256(words.ids(), words.labels),
+            },
             "model": {"layer": kind, "seed": 9, "parameters": fresh.count_params()},
             "protocol": {"units": 4, "centroids": centroids, "passes": 7},
             "result": {
