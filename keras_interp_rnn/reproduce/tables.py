@@ -141,8 +141,8 @@ TABLES: dict[str, Table] = {
         _alike(
             {
                 "ISAN": {"network": "ISAN", "validation": 16},
-                "GRU": {"network": "GRU", **BASELINE},
-                "LSTM": {"network": "LSTM", **BASELINE},
+                "GRU": {"network": "GRU", **BASELINE, **SEARCHED["GRU"]},
+                "LSTM": {"network": "LSTM", **BASELINE, **SEARCHED["LSTM"]},
             },
             size="1.28e6",
             length=50,
