@@ -112,6 +112,8 @@ def test_ctrl_c_leaves_a_model_that_loads_and_the_next_run_goes_on(tmp_path):
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell makes what it starts in the background ignore interrupts, the tests and all that they start too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not (tmp_path / "r" / "progress.json").exists():
