@@ -65,7 +65,7 @@ def main() -> None:
         figures.state_paths(states, text).savefig(Path(args.figures) / f"figure5-{kind}.png", dpi=150)
     record = {
         "experiment": "parentheses_states",
-        "data": {"config": args.data, "words": len(train), "positives": train.positives},
+        "data": context_free.identity(args.data, train),
         "protocol": {name: getattr(args, name) for name in ("units", "centroids", "passes", "seed")} | {"tests": tests},
         "result": result,
     }

@@ -43,7 +43,8 @@ def environment() -> dict[str, Any]:
 
 def write(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Writes the record as readable JSON, with the environment unless it has one, whole or not at all; returns it."""
-    whole = {"format": FORMAT, "environment": environment(), **record}
+    made = {} if "environment" in record else {"environment": environment()}
+    whole = {"format": FORMAT, **made, **record}
     write_json(path, whole)
     return whole
 

@@ -176,19 +176,19 @@ def parentheses(records: list[dict[str, Any]]) -> str:
 
 def states(records: list[dict[str, Any]]) -> str:
     """Figure 5."""
-    lines = []
+    parts = []
     for record in records:
-        names = [re.sub(r"^test_", "", test).replace("_", " ") for test in record["protocol"]["tests"]]
-        lines.append(
-            f"| words | network | {' | '.join(names)} | drift of h | drift of c |\n|{'---|' * (len(names) + 4)}\n"
-        )
+        tests = record["protocol"]["tests"]
+        names = " | ".join(map(_shown, tests))
+        part = f"| words | network | {names} | drift of h | drift of c |\n|{'---|' * (len(tests) + 4)}\n"
         for kind, found in record["result"].items():
-            errors = " | ".join(f"{found['errors'][test]:.1%}" for test in record["protocol"]["tests"])
-            lines.append(
+            errors = " | ".join(f"{found['errors'][test]:.1%}" for test in tests)
+            part += (
                 f"| {record['data']['config']} | {kind} | {errors} | {found['drift']['h']:.1f} "
                 f"| {found['drift']['c']:.1f} |\n"
             )
-    return STATES + "".join(lines) + ending(records, lambda record: record["data"]["config"])
+        parts.append(part)
+    return STATES + "\n".join(parts) + ending(records, lambda record: record["data"]["config"])
 
 
 def palindromes(records: list[dict[str, Any]]) -> str:
@@ -223,7 +223,7 @@ def _errors(
         of_words.setdefault((LSTMS.index(kind), kind, k), []).append(record)
     parts = []
     for config, networks in sorted(groups.items()):
-        names = [re.sub(r"^test_", "", test).replace("_", " ") for test in tests]
+        names = list(map(_shown, tests))
         first = next(iter(networks.values()))[0]["data"]
         parts.append(
             f"`{config}`, {first['words']:,} words for training, {first['positives']:,} of them in the language:\n\n"
@@ -243,6 +243,11 @@ def _errors(
     return "".join(parts).removesuffix("\n") + ending(
         first_runs, lambda r: f"{r['data']['config']}, {r['model']['layer']}"
     )
+
+
+def _shown(test: str) -> str:
+    """The name of a test set, as the tables head their columns."""
+    return re.sub(r"^test_", "", test).replace("_", " ")
 
 
 def _percent(errors: list[float]) -> str:
