@@ -167,7 +167,7 @@ def listed() -> str:
             f"{table.minutes} minutes of training a row" if table.minutes else "as many passes as the protocol says"
         )
         entry = papers.ENTRIES[name]
-        parts.append(f"{name}: {entry.place}; {entry.measure}; {time_each}\n  data: {table.data}")
+        parts.append(f"{name}: {entry.title}, {entry.place}; {entry.measure}; {time_each}\n  data: {table.data}")
         parts += [
             f"  - {row}" + (f" (paper: {entry.figures[row]})" if row in entry.figures else "") for row in table.rows
         ]

@@ -57,11 +57,12 @@ class Entry:
     """A table or figure of a paper.
 
     Attributes:
-        place: in which paper, where. measure: what its figures are.
+        title: in few words. place: in which paper, where. measure: what its figures are.
         figures: name of a row -> the paper's figure, or its words where it gives none.
         about: what differs in ours, for the report; empty where its section there says so itself.
     """
 
+    title: str
     place: str
     measure: str
     figures: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
@@ -82,12 +83,14 @@ _PIXELS: dict[str, float | str] = {
 
 ENTRIES: dict[str, Entry] = {
     "isan-text8": Entry(
+        "ISAN on character text",
         "Foerster et al. 2017, table 1",
         "bits per character",
         {f"{network}-{size}": bits for network, row in PAPER_TABLE_1.items() for size, bits in row.items()},
     ),
     "isan-ablations": Entry(
-        "Foerster et al. 2017, section 3.1: what makes an ISAN work",
+        "What makes an ISAN work",
+        "Foerster et al. 2017, section 3.1",
         "bits per character",
         {"naive Bayes": 3.3, "linear": 3.1, "linear, nonlinear readout": 2.15, "ISAN": 1.58},
         "About as many weights and as many characters for every network that is trained; the paper's were trained "
@@ -95,25 +98,30 @@ ENTRIES: dict[str, Entry] = {
         "says the paper's version 1.",
     ),
     "isan-pairs": Entry(
-        "Foerster et al. 2017, section 3.1: pairs of characters as symbols",
+        "Pairs of characters as symbols",
+        "Foerster et al. 2017, section 3.1",
         "bits per character",
         {"ISAN": 3.55 / 2, "LSTM": 3.4 / 2},
         "729 symbols, two characters at a step; 1.28 million weights give the ISAN 40 units. The paper gives bits per "
         "pair, 3.55 and 3.4, on text8, of networks trained to their end.",
     ),
     "isan-lm1b": Entry(
+        "Bytes of the Billion Word corpus",
         "Foerster et al. 2017, section 3.2",
         "bits per byte",
         {"ISAN": 1.36, "LSTM": 1.1},
         "The paper trains networks of 41 and 44 million weights on the whole corpus (4 GB). Here they have one million "
         "and read, without the corpus, held-out text of 1.7 MB.",
     ),
-    "minimal-rnn-recommendation": Entry("Chen 2017, section 3, figures 2, 3 and 5", "MAP@20"),
-    "minimal-rnn-start": Entry("Chen 2017, figure 4", "singular values"),
-    "sr-parentheses": Entry("Wang, Lawrence and Niepert 2022, tables 1 and 2", "error"),
-    "sr-palindromes": Entry("Wang, Lawrence and Niepert 2022, table 3", "error"),
+    "minimal-rnn-recommendation": Entry(
+        "Next-item recommendation", "Chen 2017, section 3, figures 2, 3 and 5", "MAP@20"
+    ),
+    "minimal-rnn-start": Entry("Jacobians at the initial point", "Chen 2017, figure 4", "singular values"),
+    "sr-parentheses": Entry("Balanced parentheses", "Wang, Lawrence and Niepert 2022, tables 1 and 2", "error"),
+    "sr-palindromes": Entry("Palindromes", "Wang, Lawrence and Niepert 2022, table 3", "error"),
     "sr-imdb": Entry(
-        "Wang, Lawrence and Niepert 2022, table 4 and section 5.3.2",
+        "IMDB reviews",
+        "Wang, Lawrence and Niepert 2022, tables 4, 6, 9 and 10, section 5.3.2",
         "error",
         {
             "LSTM": 0.101,
@@ -133,6 +141,7 @@ ENTRIES: dict[str, Entry] = {
         "the paper takes RMSprop and no dropout. It does not say its sizes.",
     ),
     "sr-mnist": Entry(
+        "MNIST pixel by pixel",
         "Wang, Lawrence and Niepert 2022, table 5",
         "error",
         _PIXELS,
@@ -140,6 +149,7 @@ ENTRIES: dict[str, Entry] = {
         "temperature of 2; the paper takes RMSprop and 1.",
     ),
     "sr-mnist-quarter": Entry(
+        "MNIST by a quarter of its pixels",
         "Wang, Lawrence and Niepert 2022, table 5",
         "error",
         _PIXELS,
@@ -148,7 +158,8 @@ ENTRIES: dict[str, Entry] = {
         "temperature of 2; the paper takes RMSprop and 1.",
     ),
     "sr-newsgroups": Entry(
-        "Wang, Lawrence and Niepert 2022, section 6",
+        "20 newsgroups",
+        "Wang, Lawrence and Niepert 2022, section 6, tables 7 and 8",
         "error",
         {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343},
         "15,076 posts for training and 3,770 for the test, drawn at random, as in the paper; 10,003 words; the first "

@@ -62,7 +62,7 @@ def results(found: list[dict[str, Any]], folder: Path | None = None) -> str:
             parts.append(section(of_this))
     pictures = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
     text = pictures.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
-    return HEAD + (text or "\nNo records yet.\n")
+    return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -77,6 +77,14 @@ def read(folder: Path) -> list[dict[str, Any]]:
         {**record, "remark": remarks[record["experiment"]]} if record["experiment"] in remarks else record
         for record in found
     ]
+
+
+def _contents(text: str) -> str:
+    """Links to the sections, whose names are made into anchors as GitHub does it."""
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    anchors = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+    links = [f"- [{heading}](#{anchor})\n" for heading, anchor in zip(headings, anchors, strict=True)]
+    return "\n" + "".join(links)
 
 
 def main() -> None:

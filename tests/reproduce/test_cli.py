@@ -49,7 +49,7 @@ def test_the_list_names_every_table_row_and_source(capsys):
     assert cli.main(["list"]) == 0
     said = capsys.readouterr().out
     for name, table in TABLES.items():
-        assert f"{name}: {ENTRIES[name].place}" in said
+        assert f"{name}: {ENTRIES[name].title}, {ENTRIES[name].place}; " in said
         assert all(f"- {row}" in said for row in table.rows)
 
 

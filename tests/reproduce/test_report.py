@@ -1,5 +1,6 @@
 import itertools
 import json
+import re
 from pathlib import Path
 
 import keras
@@ -42,6 +43,18 @@ def test_every_figure_of_a_record_appears_beside_its_data_and_the_papers():
     assert "| mine | ISAN | 8e4 | 53 | 78,785 | 1.900 | 1.950 | 1.92 | 2 M | 120 |" in text
     assert "`abababababababab…`. Not the whole text8." in text
     assert "commit `c0ffee`" in text
+
+
+def test_every_section_is_linked_at_the_top_and_its_runs_are_folded():
+    text = report.results(report.read(ROOT / "docs" / "records"))
+    top, *sections = text.split("\n## ")
+    links = re.findall(r"^- \[(.*)\]\(#(.*)\)$", top, re.MULTILINE)
+    assert [heading for heading, _ in links] == [section.splitlines()[0] for section in sections]
+    assert len({anchor for _, anchor in links}) == len(links)
+    assert links[0][1] == "isan-on-character-text-foerster-et-al-2017-table-1"
+    for section in sections:
+        assert section.count("<details>") == section.count("</details>") > 0
+        assert section.endswith("\n\n</details>\n")
 
 
 def test_without_records_there_are_no_figures():
@@ -100,6 +113,11 @@ def test_gates_of_a_minimal_rnn_are_shown_over_their_seeds():
     assert "in the largest row, an entry of the gate on which all of the state acts, 2.0." in text
 
 
+def runs(text):
+    """The lines of the records."""
+    return [line for line in text.splitlines() if line.startswith("- ") and not line.startswith("- [")]
+
+
 def tables(text):
     """The cells of every table, row by row, all rows as long as the first; the rule below it left out."""
     found = []
@@ -137,9 +155,8 @@ def test_temperatures_of_a_network_stand_one_below_the_other():
         ["Tomita 4", "3", "10", "0.1358", "yes", "87.4%", "no"],
         ["Tomita 7", "3", "2", "0.5000", "no", "25.0%", "no"],
     ]
-    runs = [line for line in text.splitlines() if line.startswith("- ")]
-    assert [line.split(":")[0] for line in runs] == ["- Tomita 4", "- Tomita 7"]
-    assert all("commit `c0ffee`" in line and "; centroids 10, longest 7." in line for line in runs)
+    assert [line.split(":")[0] for line in runs(text)] == ["- Tomita 4", "- Tomita 7"]
+    assert all("commit `c0ffee`" in line and "; centroids 10, longest 7." in line for line in runs(text))
 
 
 def test_extractions_stand_by_network_and_method_and_those_that_gave_up_have_no_automaton():
@@ -230,7 +247,7 @@ def test_every_set_of_words_has_its_table_with_the_networks_in_order():
         "`large_near`, 1,286 words for training, 601 of them in the language:",
         "`small_near`, 12,345 words for training, 6,789 of them in the language:",
     ]
-    assert len([line for line in text.splitlines() if line.startswith("- ")]) == len(given)
+    assert len(runs(text)) == len(given)
     assert "- large_near, SR-LSTM-P: " in text
     assert "; centroids 50, passes 2, units 10." in text
 
@@ -354,7 +371,7 @@ def test_tables_of_the_command_have_a_line_for_each_row_in_its_order_with_the_pa
         of_table("LSTM", 0, 0.3, seed=1),
     ]
     text = report.results(given)
-    assert "## Wang, Lawrence and Niepert 2022, table 5" in text
+    assert "## MNIST pixel by pixel (Wang, Lawrence and Niepert 2022, table 5)" in text
     [[_, first, second, third]] = tables(text)
     assert first == ["mnist", "LSTM", "1,234", "2", "20.0% (10.0% to 30.0%)", "2.3%", "10.0%", "2", "900 sequences"]
     assert second[1:6] == ["of our own", "1,234", "1", "40.0%", ""]

@@ -17,12 +17,12 @@ def remark(records: list[dict[str, Any]]) -> str:
 
 
 def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], heading: str = "Runs") -> str:
-    """A line for each record: when, which code, where, with what settings.
+    """A line for each record, folded: when, which code, where, with what settings.
 
     Args:
-        name: record -> what it is called. heading: of the lines.
+        name: record -> what it is called. heading: what is seen of the lines until they are unfolded.
     """
-    lines = [f"\n{heading}:\n\n"]
+    lines = [f"\n<details><summary>{heading}</summary>\n\n"]
     for record in records:
         where, how = record["environment"], record["protocol"]
         settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sorted(how.items()))
@@ -34,4 +34,4 @@ def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], h
             f"- {name(record)}: {where['date']}, {commit}, "
             f"{hardware}, Python {where['python']}, {versions}; {settings}.\n"
         )
-    return "".join(lines)
+    return "".join([*lines, "\n</details>\n"])

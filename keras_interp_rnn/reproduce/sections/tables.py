@@ -20,8 +20,9 @@ def table(records: list[dict[str, Any]]) -> str:
         by_row.setdefault((record["data"].get("name", ""), which["order"], which["row"]), []).append(record)
     lines = [_line(found, entry.figures.get(row)) for (_, _, row), found in sorted(by_row.items())]
     return (
-        f"\n## {entry.place}\n\n`python -m keras_interp_rnn reproduce {records[0]['experiment']}`; test "
-        f"{entry.measure}, lower is better, means over seeds and in brackets the lowest and the highest. "
+        f"\n## {entry.title} ({entry.place})\n\n"
+        f"`python -m keras_interp_rnn reproduce {records[0]['experiment']}`; test {entry.measure}, lower is better, "
+        "means over seeds and in brackets the lowest and the highest. "
         f"{entry.about}\n\n"
         "| data | network | weights | seeds | test | paper | validation | minutes of training | read |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
