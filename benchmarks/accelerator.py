@@ -72,16 +72,16 @@ def main() -> None:
     sizes = (args.units, 216, 550)
     if args.smoke:
         args.batch, args.length, args.rounds, sizes = [4], 10, 2, (8, 6, 8)
-    record = records.environment()
-    print(f"{record['backend']} on {record['accelerator'] or 'the CPU: no accelerator is at hand'}.")
-    if args.tests:
+    tests = None
+    if args.tests:  # before this process takes the accelerator's memory
         command = [sys.executable, "-m", "pytest", "-q", "tests/layers", "tests/test_recurrence.py"]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
-        record["tests"] = (done.stdout or done.stderr).strip().splitlines()[-1]
-        print(f"Tests of the layers: {record['tests']}")
+        tests = (done.stdout or done.stderr).strip().splitlines()[-1]
+        print(f"Tests of the layers: {tests}")
         if done.returncode:
             sys.exit(f"The tests of the layers failed (exit code {done.returncode}); nothing was timed.")
-    record["times"] = []
+    record = {**records.environment(), "tests": tests, "times": []}
+    print(f"{record['backend']} on {record['accelerator'] or 'the CPU: no accelerator is at hand'}.")
     for batch in args.batch:
         made = {name: steps(recurrent, batch, args.length) for name, recurrent in networks(*sizes).items()}
         forward = in_turn({name: found[0] for name, found in made.items()}, args.rounds)

@@ -2,7 +2,7 @@
 
 Trains an LSTM, an LSTM with peepholes, and both with their hidden state moving among k centroids, on balanced and
 unbalanced strings of parentheses and letters, and prints their errors on deeper and longer ones, the paper's table 1;
-with several --centroids, its table 2, and draws figure 6. A finished run is not repeated.
+with several --centroids on the small words, its table 2, and draws figure 6. A finished run is not repeated.
 
     python examples/balanced_parentheses.py          # four networks, about eight minutes on two cores
     python examples/balanced_parentheses.py --data small small_near --networks SR-LSTM-P --centroids 2 5 10 50
@@ -14,8 +14,8 @@ Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Netwo
 import quiet
 
 with quiet.standard_error():
-    from keras_interp_rnn import datasets, figures
-    from keras_interp_rnn.reproduce import context_free
+    from keras_interp_rnn import datasets
+    from keras_interp_rnn.reproduce import context_free, pictures
 
 if __name__ == "__main__":
     records, folder = context_free.main(
@@ -25,14 +25,6 @@ if __name__ == "__main__":
         ("large_near", "large", "small", "small_near"),
         __doc__.splitlines()[0],
     )
-    curves = {}
-    for record in records:
-        k, data = record["protocol"]["centroids"], record["data"]["config"]
-        curve = [point for point in record["curve"] if point["loss"] is not None]
-        found = [point["step"] for point in curve], [point["validation_error"] for point in curve]
-        curves.setdefault((data, record["model"]["layer"]), {}).setdefault(f"k = {k}", found)
-    for (data, layer), of_centroids in curves.items():
-        if len(of_centroids) > 1:
-            path = folder / f"figure6-{data}-{layer}.png"
-            figures.error_curves(of_centroids).savefig(path, dpi=150)
-            print(f"Figure: {path}")
+    for name, figure in pictures.parentheses(records).items():
+        figure.savefig(folder / name, dpi=150)
+        print(f"Figure: {folder / name}")

@@ -3,8 +3,8 @@
 Trains an ISAN on text, data-parallel. With TensorFlow every machine runs this script with the same list of workers
 and a number of its own; each reads its share of every batch, and gradients are summed among them. With JAX
 (KERAS_BACKEND=jax) one process uses all devices that it sees. Prints the bits per character, a checksum of the weights,
-which is the same for any number of workers, and the time of a step. A run that was stopped, or lost a worker, goes on
-from its last checkpoint when all workers are started again.
+which is the same for any number of workers, and the time of a step. A run of TensorFlow that was stopped, or lost a
+worker, goes on from its last checkpoint when all workers are started again.
 
     python examples/distributed.py --batch 64                                      # one worker
     python examples/distributed.py --batch 64 --workers a:2222 b:2222 --worker 0   # on machine a
@@ -94,8 +94,11 @@ def on_tensorflow(args: argparse.Namespace) -> tuple[keras.Model, list[float], l
 
 
 def on_jax(args: argparse.Namespace) -> tuple[keras.Model, list[float], list[float]]:
+    """Keras's own step on all devices of this process, from the beginning: it is short, and keeps no checkpoints."""
     keras.distribution.set_distribution(keras.distribution.DataParallel())
     model = network(args)
+    kernel = model.trainable_variables[0].value
+    print(f"{len(kernel.sharding.device_set)} devices hold the weights")
     windows = datasets.Windows(datasets.text.python_documentation(), args.batch, args.length)
     bits, seconds = [], []
     for i in range(args.steps):
@@ -124,6 +127,8 @@ def main() -> None:
         args.runs = tempfile.mkdtemp(prefix="distributed-")
     if args.batch % len(args.workers):
         parser.error(f"every worker reads as many windows: {args.batch} do not go into {len(args.workers)} parts")
+    if keras.backend.backend() == "jax" and len(args.workers) > 1:
+        parser.error("--workers are for TensorFlow; with JAX this script uses all devices of one process")
     trained = on_jax if keras.backend.backend() == "jax" else on_tensorflow
     model, bits, seconds = trained(args)
     checksum = sum(float(np.abs(np.asarray(w)).sum()) for w in model.get_weights())

@@ -21,7 +21,7 @@ import quiet
 
 with quiet.standard_error():
     from keras_interp_rnn import datasets, figures
-    from keras_interp_rnn.reproduce import recommendation, records
+    from keras_interp_rnn.reproduce import pictures, recommendation, records
 
 
 def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: argparse.Namespace) -> dict:
@@ -84,24 +84,9 @@ def main() -> None:
         result = record["result"]
         numbers = f"{result['map_20']:9.4f}{result['recall_20']:11.4f}{result['ndcg_20']:9.4f}{result['seconds']:9.0f}"
         print(f"{record['model']['layer']:12}{numbers}")
-    draw(found, Path(args.runs) / args.name, args)
-
-
-def draw(found: list[dict], folder: Path, args: argparse.Namespace) -> None:
-    """Figures 2 and 5 from the first seed's records."""
-    first = {record["model"]["layer"]: record["curve"] for record in found if record["model"]["seed"] == args.seeds[0]}
-    progress = {
-        kind: figures.Progress(
-            [point["step"] for point in curve],
-            [point["seconds"] / 3600 for point in curve],
-            [point["map_20"] for point in curve],
-        )
-        for kind, curve in first.items()
-    }
-    figures.metric_progress(progress).savefig(folder / "figure2.png", dpi=150)
-    singular = {kind: [point["singular_values"] for point in curve] for kind, curve in first.items()}
-    steps = {kind: curve.steps for kind, curve in progress.items()}
-    figures.jacobian_percentiles(steps, singular, args.lags).savefig(folder / "figure5.png", dpi=150)
+    folder = Path(args.runs) / args.name
+    for name, figure in pictures.recommendation(found).items():
+        figure.savefig(folder / name, dpi=150)
     print(f"Figures: {folder}")
 
 

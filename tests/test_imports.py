@@ -71,7 +71,9 @@ MAY_IMPORT = {
     "reproduce/tables.py": {f"{OURS}.datasets", f"{OURS}.reproduce"},
     "reproduce/cli.py": {f"{OURS}.datasets", f"{OURS}.reproduce", f"{OURS}.tuning"},
     "tuning.py": {"keras", "keras_tuner", "sklearn", *(f"{OURS}.{n}" for n in ("callbacks", "datasets", "reproduce"))},
-    "reproduce/report.py": {f"{OURS}.reproduce.records", f"{OURS}.reproduce.sections"},
+    "reproduce/report.py": {f"{OURS}.reproduce.{n}" for n in ("pictures", "records", "sections")},
+    # matplotlib for types alone, figures when something is drawn: reports are read without them.
+    "reproduce/pictures.py": {"matplotlib", f"{OURS}.figures"},
     "__main__.py": {f"{OURS}.reproduce.cli"},
     "reproduce/isan_text.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses"))},
     "reproduce/sections": {f"{OURS}.reproduce.{n}" for n in ("papers", "sections")},

@@ -10,6 +10,7 @@ from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._files import TextError
 
 CLASSES = ("neg", "pos")
+ARCHIVE = "aclImdb_v1.tar.gz of https://ai.stanford.edu/~amaas/data/sentiment"
 
 
 def read(
@@ -45,7 +46,7 @@ def read(
         else:
             raise TextError(
                 f"There are no reviews in {folder}: neither {split}/{name}/*.txt nor {split}-{name}.tsv. Unpack "
-                "aclImdb_v1.tar.gz and give the folder aclImdb."
+                f"{ARCHIVE} and give the folder aclImdb as `folder`."
             )
         texts += found
         labels += [label] * len(found)
@@ -55,7 +56,7 @@ def read(
 def _from_tfds(split: str, data_dir: str | os.PathLike[str] | None) -> tuple[list[str], NDArray[np.int32]]:
     """The reviews of TFDS, in its order within each class."""
     found: tuple[list[str], list[str]] = ([], [])
-    remedy = "Unpack aclImdb_v1.tar.gz and give the folder aclImdb as `folder`."
+    remedy = f"Unpack {ARCHIVE} and give the folder aclImdb as `folder`."
     for example in _tfds.published("imdb_reviews", split, data_dir, "imdb", remedy):
         found[int(example["label"])].append(example["text"].decode("utf-8"))
     return [*found[0], *found[1]], np.repeat(np.arange(2, dtype=np.int32), [len(texts) for texts in found])

@@ -56,7 +56,11 @@ def read(split: str, folder: PathLike | None = None, data_dir: PathLike | None =
         return _from_tfds(split, data_dir)
     path = Path(folder).expanduser() / _FILES[split]
     if not path.is_file():
-        raise TextError(f"There is no file {path}. Give the folder that holds {_FILES[split]}, a sentence a line.")
+        raise TextError(
+            f"There is no file {path}. Give as `folder` one that holds {_FILES[split]}, held-out sentences of the "
+            "benchmark (https://www.statmt.org/lm-benchmark), each on its line; or none, and TensorFlow Datasets "
+            "downloads the whole corpus."
+        )
     symbols = np.fromfile(path, np.uint8)
     if len(symbols) and symbols[-1] != NEWLINE:
         symbols = np.append(symbols, np.uint8(NEWLINE))

@@ -2,7 +2,7 @@
 
 python -m keras_interp_rnn reproduce list                       # the tables, their rows, their data
 python -m keras_interp_rnn reproduce sr-imdb --data aclImdb     # trains every row, or goes on where it was
-python -m keras_interp_rnn reproduce report                     # the report of all records
+python -m keras_interp_rnn reproduce report --out results.md    # the report of all records, and its figures
 python -m keras_interp_rnn tune sr-imdb --row LSTM --data aclImdb --trials 20
 """
 
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=Path, default=Path("runs/reproduce"), help="checkpoints, TensorBoard's logs")
     parser.add_argument("--records", type=Path, default=Path("runs/reproduce/records"), help="where the records go")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="of the report, with figures beside it; else printed")
     parser.add_argument("--verbose", type=int, default=2, help="as in fit: 1 a progress bar, 2 a line per epoch")
     parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
     args = parser.parse_args(arguments)
@@ -54,7 +55,11 @@ def _do(args: argparse.Namespace) -> None:
     if args.what == "list":
         print(listed())
     elif args.what == "report":
-        print(report.results(report.read(args.records)))
+        found = report.read(args.records)
+        if args.out is None:
+            print(report.results(found))
+        else:
+            report.write(found, args.out)
     elif args.what == "all":
         _reproduce_all(args)
     else:
@@ -195,6 +200,12 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
     rows = args.rows or list(table.rows)
     for row in rows:
         _settings(name, row)
+    minutes = [row for row in rows if table.experiment.takes_minutes(table.rows[row])]
+    if args.budget is not None and not minutes and args.what != "all" and not args.smoke:
+        raise ValueError(
+            f"Minutes are for rows that are trained for some time; {', '.join(rows[:3])} of {name} say themselves how "
+            f"much is read. Received: --budget {args.budget:g}. Leave it out."
+        )
     wanted = [
         (row, seed)
         for row in rows

@@ -106,9 +106,12 @@ def main(
                     name = f"{language}-{config}-{kind}-{centroids}-{seed}"
                     path = Path(args.records) / f"{name}.json"
                     words = partial(load, config=config, data_dir=args.data_dir)
-                    record, model = run(path, language, config, kind, words, tests, args.units, centroids, passes, seed)
+                    Path(args.runs).mkdir(parents=True, exist_ok=True)
+                    checkpoint = Path(args.runs) / f"{name}.npz"
+                    record, model = run(
+                        *(path, language, config, kind, words, tests, args.units, centroids, passes, seed, checkpoint)
+                    )
                     if model is not None:
-                        Path(args.runs).mkdir(parents=True, exist_ok=True)
                         model.save(Path(args.runs) / f"{name}.keras")
                     found.append(record)
                     wrong = record["result"]["errors"]
@@ -128,8 +131,9 @@ def run(
     centroids: int,
     passes: int,
     seed: int,
+    checkpoint: Path | None = None,
 ) -> tuple[dict[str, Any], keras.Model | None]:
-    """Trains a network and writes the record, or reads the record of a run that has ended.
+    """Trains a network, or goes on with it, and writes the record, or reads the record of a run that has ended.
 
     Args:
         load: split -> its words. tests: splits to judge. The rest as `network` and `train`.
@@ -141,7 +145,7 @@ def run(
     found = records.made_before(path, protocol=protocol)
     if found is not None:
         return found, None
-    record, model = trained(config, kind, load, tests, units, centroids, passes, seed)
+    record, model = trained(config, kind, load, tests, units, centroids, passes, seed, checkpoint)
     record = {"experiment": language, **record}
     records.write(path, record)
     return record, model

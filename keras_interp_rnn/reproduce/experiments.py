@@ -207,7 +207,11 @@ class Recommendation(Experiment):
         if asked.smoke:
             return datasets.interactions.generate(50, 64, length=30), "smoke"
         if asked.data is None:
-            raise datasets.text.TextError("There is nothing to download: give a file of interactions by --data.")
+            raise datasets.text.TextError(
+                "The paper's data are not public; nothing is downloaded in their place. Give a file of interactions "
+                "by --data, a line `user item [time]` or `user item item ...` each, such as data/Video.txt of "
+                "https://github.com/kang205/SASRec."
+            )
         return datasets.interactions.read(asked.data), asked.data.name.split(".")[0]
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:

@@ -22,6 +22,9 @@ FORMAT = 1
 PLACES = "environments.json"
 """In the folder of a run."""
 
+DIGESTS = ("sha256", "text_sha256")
+"""Of data: a record without one may be of any."""
+
 PACKAGES = ("keras_interp_rnn", "tensorflow", "keras", "numpy")
 
 
@@ -126,11 +129,13 @@ def sha256(*arrays: NDArray[Any]) -> str:
 
 
 def _same(rule: str, wanted: Mapping[str, Any], kept: Mapping[str, Any], path: Path) -> None:
-    """Raises ValueError where what is kept is not what is wanted; what is not kept counts for the same."""
+    """Raises ValueError where what is kept is not what is wanted; settings that are not kept count for the same."""
     plain = json.loads(json.dumps(wanted))
-    differ = {name: value for name, value in plain.items() if kept.get(name, value) != value}
+    differ = {
+        name: value for name, value in plain.items() if kept.get(name, None if name in DIGESTS else value) != value
+    }
     if differ:
-        other = {name: kept[name] for name in differ}
+        other = {name: kept.get(name) for name in differ}
         raise ValueError(f"{rule}. Received: {differ}, and {path} with {other}. Give another folder.")
 
 

@@ -1,26 +1,23 @@
-"""docs/results.md, generated from the records: a figure without a record cannot appear in it.
-
-python -m keras_interp_rnn.reproduce.report docs/records docs/results.md
-"""
+"""The report of records, docs/results.md for ours: a figure without a record cannot appear in it."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn.reproduce import records
+from keras_interp_rnn.reproduce import pictures, records
 from keras_interp_rnn.reproduce.sections import isan, minimal_rnn, state_regularized, tables
 
 HEAD = """# Results
 
-Generated from records by `python -m keras_interp_rnn.reproduce.report`; not to be edited.
+Generated from records by `python -m keras_interp_rnn reproduce report`; not to be edited.
 """
 
 SECTIONS = {
     "isan_text8": isan.text8,
     "isan-lm1b": tables.table,
+    "isan-lm1b-full": tables.table,
     "isan_spectra": isan.spectra,
     "isan_predictions": isan.predictions,
     "isan_timescales": isan.timescales,
@@ -70,7 +67,12 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
     What somebody has to say of the figures of an experiment, in the file `remarks/EXPERIMENT.md` of the folder, is the
     `remark` of its records.
+
+    Raises:
+        ValueError: if there is no such folder, or a record in it cannot be read.
     """
+    if not folder.is_dir():
+        raise ValueError(f"Records are JSON files in a folder. Received: {folder}, which is none. Give another.")
     found = [records.read(path) for path in sorted(folder.glob("*.json"))]
     remarks = {path.stem: path.read_text() for path in (folder / "remarks").glob("*.md")}
     return [
@@ -79,22 +81,16 @@ def read(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+def write(found: list[dict[str, Any]], path: Path) -> None:
+    """Writes the report, and beside it the figures whose data are in the records."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pictures.draw(found, path.parent / "figures")
+    path.write_text(results(found, path.parent))
+
+
 def _contents(text: str) -> str:
     """Links to the sections, whose names are made into anchors as GitHub does it."""
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     anchors = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
     links = [f"- [{heading}](#{anchor})\n" for heading, anchor in zip(headings, anchors, strict=True)]
     return "\n" + "".join(links)
-
-
-def main() -> None:
-    """Writes the report of a folder of records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("records", type=Path, help="folder of JSON records")
-    parser.add_argument("report", type=Path, help="the Markdown file to write")
-    args = parser.parse_args()
-    args.report.write_text(results(read(args.records), args.report.parent))
-
-
-if __name__ == "__main__":
-    main()

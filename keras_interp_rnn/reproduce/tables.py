@@ -105,6 +105,20 @@ def _mnist(side: int) -> Table:
     )
 
 
+def _lm1b(isan: str, lstm: str, minutes: float) -> Table:
+    """With largest numbers of weights."""
+    rows: dict[str, dict[str, Any]] = {
+        "ISAN": {"network": "ISAN", "size": isan, **BASELINE, "learning_rate": 2.0},
+        "LSTM": {"network": "LSTM", "size": lstm, **BASELINE, "learning_rate": 8.0, "batch": 32},
+    }
+    return Table(
+        "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else TFDS's lm1b",
+        _alike(rows, optimizer="adagrad"),
+        Characters(sources.lm1b),
+        minutes,
+    )
+
+
 _LANGUAGE = {
     f"{config}-{kind}": {"config": config, "passes": 20 if config.startswith("small") else 2, "network": kind}
     | ({"centroids": 5} if kind.startswith("SR") else {})
@@ -150,18 +164,8 @@ TABLES: dict[str, Table] = {
         Characters(sources.pairs),
         30,
     ),
-    "isan-lm1b": Table(
-        "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else TFDS's lm1b",
-        {
-            network: {"network": network, "size": size, "optimizer": "adagrad", **more}
-            for network, size, more in (
-                ("ISAN", "1e6", {**BASELINE, "learning_rate": 2.0}),
-                ("LSTM", "1e6", {**BASELINE, "learning_rate": 8.0, "batch": 32}),
-            )
-        },
-        Characters(sources.lm1b),
-        30,
-    ),
+    "isan-lm1b": _lm1b("1e6", "1e6", 30),
+    "isan-lm1b-full": _lm1b("4.1e7", "4.4e7", 7 * 24 * 60),
     "minimal-rnn-recommendation": Table(
         "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`",
         {network: {"network": network} for network in ("vanilla", "GRU", "CFN", "MinimalRNN")},
@@ -179,7 +183,8 @@ TABLES: dict[str, Table] = {
         {
             **_LANGUAGE,
             **{
-                f"small-SR-LSTM-P-{k}": {"config": "small", "passes": 20, "network": "SR-LSTM-P", "centroids": k}
+                f"{config}-SR-LSTM-P-{k}": {**_LANGUAGE[f"{config}-SR-LSTM-P"], "centroids": k}
+                for config in ("small", "large_near")
                 for k in (2, 10, 50)
             },
         },

@@ -36,7 +36,9 @@ def test_the_last_sentence_ends_too(tmp_path: Path) -> None:
 
 
 def test_files_that_are_missing_or_too_short(tmp_path: Path) -> None:
-    with pytest.raises(text.TextError, match=r"no file .*1b_benchmark.dev.tokens. Give the folder that holds 1b_.*dev"):
+    with pytest.raises(
+        text.TextError, match=r"no file .*1b_benchmark.dev.tokens. Give as `folder` one that holds 1b_b.*dev"
+    ):
         lm1b.read("train", tmp_path)
     fill(tmp_path, 9, 0)
     for split, count in (("train", 9), ("validation", 9), ("test", 0)):

@@ -77,5 +77,6 @@ def test_two_jax_devices_reach_the_weights_of_one(tmp_path):
     for devices in (1, 2):
         (tmp_path / str(devices)).mkdir()
         flags = f"--xla_force_host_platform_device_count={devices}"
-        finish(start(tmp_path / str(devices), 12, KERAS_BACKEND="jax", XLA_FLAGS=flags))
+        [said] = finish(start(tmp_path / str(devices), 12, KERAS_BACKEND="jax", XLA_FLAGS=flags))
+        assert f"{devices} devices hold the weights" in said
     equal(weights(tmp_path / "1"), weights(tmp_path / "2"))

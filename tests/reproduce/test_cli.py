@@ -7,16 +7,20 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import keras
 import pytest
 
 from keras_interp_rnn.datasets import interactions
+from keras_interp_rnn.datasets.imdb import ARCHIVE
 from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import cli, records, report
 from keras_interp_rnn.reproduce.papers import ENTRIES
 from keras_interp_rnn.reproduce.recommendation import identity
 from keras_interp_rnn.reproduce.tables import TABLES
+
+ROOT = Path(__file__).parents[2]
 
 ROWS = {
     "isan-text8": ["ISAN-8e4", "IRNN-8e4"],
@@ -111,7 +115,9 @@ def test_of_all_tables_those_without_data_are_left_out_and_named(monkeypatch, ca
         ("minimal-rnn-recommendation", "GRU", None, 2),
     ],
 )
-def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(table, row, minutes, seeds, tmp_path, monkeypatch):
+def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
+    table, row, minutes, seeds, tmp_path, monkeypatch, capsys
+):
     runs = []
 
     def run(self, row, settings, asked):
@@ -119,7 +125,13 @@ def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(table, row, minut
         return {"data": {}, "protocol": {}, "result": {"test_error": 0.5}}
 
     monkeypatch.setattr(type(TABLES[table].experiment), "run", run)
-    arguments = [table, "--rows", row, "--budget", "5", "--seeds", "2", "--records", str(tmp_path)]
+    arguments = [table, "--rows", row, "--seeds", "2", "--records", str(tmp_path)]
+    if minutes is None:  # refused, and nothing is trained
+        assert cli.main([*arguments, "--budget", "5"]) == 2
+        assert f"{row} of {table} say themselves how much is read. Received: --budget 5." in capsys.readouterr().err
+        assert not runs
+    else:
+        arguments += ["--budget", "5"]
     assert cli.main(arguments) == 0
     assert runs == [(minutes, seed) for seed in range(seeds)]
     assert {records.read(path)["protocol"]["minutes"] for path in tmp_path.iterdir()} == {minutes}
@@ -214,6 +226,47 @@ def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "records" / "sr-imdb-LSTM-0.json").exists()
 
 
+def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, monkeypatch, capsys):
+    save, epochs = keras.Model.save, []
+
+    def full(model, path, **kwargs):
+        if "epoch-0002" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(model, path, **kwargs)
+
+    def counted(model, *args, **kwargs):
+        epochs.append(kwargs["initial_epoch"])
+        return fit(model, *args, **kwargs)
+
+    fit = keras.Model.fit
+    monkeypatch.setattr(cli, "scratch_folder", lambda: tmp_path)
+    monkeypatch.setattr(keras.Model, "fit", counted)
+    arguments = ["sr-imdb", "--smoke", "--rows", "LSTM", "--verbose", "0"]
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "save", full)
+        assert cli.main(arguments) == 2
+    assert capsys.readouterr().err.strip().splitlines()[-1].startswith("keras_interp_rnn: [Errno 28] No space left")
+    assert cli.main(arguments) == 0
+    assert epochs == [0, 1]
+    [written] = (tmp_path / "records").iterdir()
+    assert len(records.read(written)["curve"]) == 2
+
+
+@pytest.mark.parametrize("name", [None, "not-there"])
+def test_a_report_of_no_folder_is_refused_and_one_with_a_place_has_its_figures_beside_it(name, tmp_path, capsys):
+    if name is not None:
+        assert cli.main(["report", "--records", str(tmp_path / name)]) == 2
+        assert "Records are JSON files in a folder. Received: " in capsys.readouterr().err
+        return
+    out = tmp_path / "of mine" / "results.md"
+    assert cli.main(["report", "--records", str(ROOT / "docs" / "records"), "--out", str(out)]) == 0
+    drawn = ["jacobians_in_training.png", "parentheses-centroids.png", "recommendation_progress.png"]
+    assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
+    text = out.read_text()
+    assert text.count("](figures/") == len(drawn)
+    assert all(f"](figures/{name})\n" in text for name in drawn)
+
+
 def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, capsys):
     def unreachable(*args, **kwargs):
         raise urllib.error.URLError("no network")
@@ -221,7 +274,7 @@ def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, cap
     monkeypatch.setattr(urllib.request, "urlopen", unreachable)
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
     assert cli.main(["sr-imdb", "--records", str(tmp_path / "records")]) == 2
-    assert "Unpack aclImdb_v1.tar.gz and give the folder aclImdb as `--data`." in capsys.readouterr().err
+    assert f"Unpack {ARCHIVE} and give the folder aclImdb as `--data`." in capsys.readouterr().err
 
 
 def test_the_command_is_there():

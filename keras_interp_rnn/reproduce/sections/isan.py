@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_interp_rnn.reproduce.papers import PAPER_TABLE_1
-from keras_interp_rnn.reproduce.sections.common import ending
+from keras_interp_rnn.reproduce.sections.runs import ending
 
 TEXT8 = """
 ## ISAN on character text (Foerster et al. 2017, table 1)

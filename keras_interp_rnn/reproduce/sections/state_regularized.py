@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_interp_rnn.reproduce.papers import PAPER_CENTROIDS, PAPER_PALINDROMES, PAPER_PARENTHESES
-from keras_interp_rnn.reproduce.sections.common import ending
+from keras_interp_rnn.reproduce.sections.runs import ending
 
 LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -46,6 +46,7 @@ words of up to twice the length trained on; "proved" is a certificate for all wo
 stays the right one far beyond the temperature at which the network stops following it.
 
 ![probabilities of all centroids after each symbol, by temperature](figures/temperature.png)
+![automaton of Tomita 1](figures/tomita-1.svg)
 
 | language | seed | temperature | least sure | automaton exact | words right | proved |
 |---|---|---|---|---|---|---|

@@ -8,7 +8,7 @@ import statistics
 from typing import Any
 
 from keras_interp_rnn.reproduce.papers import ENTRIES
-from keras_interp_rnn.reproduce.sections.common import ending, remark, runs
+from keras_interp_rnn.reproduce.sections.runs import ending, remark, runs
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -19,9 +19,11 @@ def table(records: list[dict[str, Any]]) -> str:
         which = record["table"]
         by_row.setdefault((record["data"].get("name", ""), which["order"], which["row"]), []).append(record)
     lines = [_line(found, entry.figures.get(row)) for (_, _, row), found in sorted(by_row.items())]
+    budgets = [record["protocol"]["minutes"] for record in records if record["protocol"].get("minutes")]
+    command = f"reproduce {records[0]['experiment']}" + (f" --budget {statistics.mode(budgets):g}" if budgets else "")
     return (
         f"\n## {entry.title} ({entry.place})\n\n"
-        f"`python -m keras_interp_rnn reproduce {records[0]['experiment']}`; test {entry.measure}, lower is better, "
+        f"`python -m keras_interp_rnn {command}`; test {entry.measure}, lower is better, "
         "means over seeds and in brackets the lowest and the highest. "
         f"{entry.about}\n\n"
         "| data | network | weights | seeds | test | paper | validation | minutes of training | read |\n"
@@ -132,14 +134,16 @@ def _line(found: list[dict[str, Any]], paper: float | str | None) -> str:
 
     values = [result[test] for result in results]
     spread = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
-    minutes = statistics.mean(result["training_seconds"] for result in results) / 60
+    minutes = f"{statistics.mean(result['training_seconds'] for result in results) / 60:.0f}"
+    if asked := found[0]["protocol"].get("minutes"):
+        minutes += f" of {asked:g}"
     read = statistics.mean(result["characters" if bits else "sequences"] for result in results)
     seen = f"{read / 1e6:,.1f} M characters" if bits else f"{read:,.0f} sequences"
     return (
         f"| {found[0]['data'].get('name', '')} | {found[0]['table']['row']} "
         f"| {found[0]['model']['parameters']:,} | {len(found)} "
         f"| {shown(statistics.mean(values))}{spread} | {shown(paper)} "
-        f"| {shown(statistics.mean(result[validation] for result in results))} | {minutes:.0f} | {seen} |\n"
+        f"| {shown(statistics.mean(result[validation] for result in results))} | {minutes} | {seen} |\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the report's sections share."""
+"""What every section of the report ends with: what is remarked on its records, and their runs."""
 
 from __future__ import annotations
 
