@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--symbols", type=int, default=20_000, help="of the test text")
     args = parser.parse_args()
     try:
-        model, (train, _, test) = isan_text.load(args)
+        model, (train, _, test), about = isan_text.load(args)
     except datasets.text.TextError as error:
         print(f"isan_ngrams: {error}", file=sys.stderr)
         sys.exit(2)
@@ -47,7 +47,7 @@ def main() -> None:
     print("Bits a character: " + ", ".join(f"{name} {value:.3f}" for name, value in bits.items()))
     record = {
         "experiment": "isan_ngrams",
-        "data": {"name": Path(args.text).name if args.text else "Python documentation"},
+        **about,
         "protocol": {"order": args.order, "symbols": args.symbols},
         "result": {
             "unigram_correlation": found.unigram_correlation,

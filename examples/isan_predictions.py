@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--tried", type=int, default=5000, help="pairs of words of the validation text")
     args = parser.parse_args()
     try:
-        model, (_, validation, _) = isan_text.load(args)
+        model, (_, validation, _), about = isan_text.load(args)
     except datasets.text.TextError as error:
         print(f"isan_predictions: {error}", file=sys.stderr)
         sys.exit(2)
@@ -82,7 +82,7 @@ def main() -> None:
         print(f"  {text.strip().replace(' ', '_')!r} -> {said!r}; without the first word {other!r} ({margin:.2f} nats)")
     record = {
         "experiment": "isan_predictions",
-        "data": {"name": Path(args.text).name if args.text else "Python documentation"},
+        **about,
         "protocol": {"prompt": args.prompt, "tried": tried},
         "result": {
             "winner": split.name(first),

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=12, help="of the validation text")
     args = parser.parse_args()
     try:
-        model, (train, validation, _) = isan_text.load(args)
+        model, (train, validation, _), about = isan_text.load(args)
     except datasets.text.TextError as error:
         print(f"isan_spectra: {error}", file=sys.stderr)
         sys.exit(2)
@@ -61,7 +61,7 @@ def main() -> None:
         print(f"{name:46}" + "".join(f"{n:4d} ({n / len(shares):.0%})" for n in needed))
     record = {
         "experiment": "isan_spectra",
-        "data": {"name": Path(args.text).name if args.text else "Python documentation"},
+        **about,
         "protocol": {"steps": args.steps, "windows": args.windows},
         "result": {"networks": rows},
     }

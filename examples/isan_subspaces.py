@@ -28,7 +28,7 @@ PARTS = ("whole bias", "readout subspace", "computational subspace")
 def main() -> None:
     args = isan_text.arguments(__doc__.splitlines()[0], "isan_subspaces").parse_args()
     try:
-        model, (train, _, _) = isan_text.load(args)
+        model, (train, _, _), about = isan_text.load(args)
     except datasets.text.TextError as error:
         print(f"isan_subspaces: {error}", file=sys.stderr)
         sys.exit(2)
@@ -57,7 +57,7 @@ def main() -> None:
         print(f"  {letter if i else '_'}: {values}; {spectra.radius[i]:.2f}; {spectra.alignment[i, 0]:.2f}")
     record = {
         "experiment": "isan_subspaces",
-        "data": {"name": Path(args.text).name if args.text else "Python documentation"},
+        **about,
         "protocol": {},
         "result": {
             "parts": rows,

@@ -20,17 +20,17 @@ with quiet.standard_error():
 
 def main() -> None:
     parser = isan_text.arguments(__doc__.splitlines()[0], "isan_timescales")
-    parser.add_argument("--symbols", type=int, default=20_000, help="of the validation text")
+    parser.add_argument("--symbols", type=int, default=20_000, help="of the test text")
     parser.add_argument("--oldest", type=int, default=150, help="symbols back")
     args = parser.parse_args()
     try:
-        model, (_, validation, _) = isan_text.load(args)
+        model, (_, _, test), about = isan_text.load(args)
     except datasets.text.TextError as error:
         print(f"isan_timescales: {error}", file=sys.stderr)
         sys.exit(2)
     if args.smoke:
         args.symbols, args.oldest = 1000, 30
-    found = analysis.timescales(model, validation[: args.symbols], args.oldest)
+    found = analysis.timescales(model, test[: args.symbols], args.oldest)
     fit = found.fit()
     figures.timescales(found, fit).savefig(Path(args.figures) / "figure4.png", dpi=120)
     fast, slow = fit.scales
@@ -46,7 +46,7 @@ def main() -> None:
             break
     record = {
         "experiment": "isan_timescales",
-        "data": {"name": Path(args.text).name if args.text else "Python documentation"},
+        **about,
         "protocol": {"symbols": args.symbols, "oldest": args.oldest},
         "result": {
             "scales": fit.scales,

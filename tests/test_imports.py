@@ -75,7 +75,10 @@ MAY_IMPORT = {
     # matplotlib for types alone, figures when something is drawn: reports are read without them.
     "reproduce/pictures.py": {"matplotlib", f"{OURS}.figures"},
     "__main__.py": {f"{OURS}.reproduce.cli"},
-    "reproduce/isan_text.py": {"keras", *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses"))},
+    "reproduce/isan_text.py": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses", "reproduce.records")),
+    },
     "reproduce/sections": {f"{OURS}.reproduce.{n}" for n in ("papers", "sections")},
     "reproduce/papers.py": set(),
     "reproduce/records.py": {f"{OURS}._backend"},

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import layers, losses
 from keras_interp_rnn.datasets import Windows, text
+from keras_interp_rnn.reproduce import records
 
 SYMBOLS = len(text.ALPHABET)
 
@@ -26,8 +27,10 @@ def arguments(about: str, name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def load(args: argparse.Namespace) -> tuple[keras.Model, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """The model, and its text split into training, validation and test.
+def load(
+    args: argparse.Namespace,
+) -> tuple[keras.Model, tuple[NDArray[Any], NDArray[Any], NDArray[Any]], dict[str, dict[str, Any]]]:
+    """The model, its text split into training, validation and test, and what a record says of both.
 
     Raises:
         TextError: if there is no such text, or no such model.
@@ -44,7 +47,16 @@ def load(args: argparse.Namespace) -> tuple[keras.Model, tuple[NDArray[Any], NDA
             )
         model = keras.models.load_model(args.model)
     Path(args.figures).mkdir(parents=True, exist_ok=True)
-    return model, text.split(symbols)
+    isan = next(layer for layer in model.layers if isinstance(layer, layers.ISAN))
+    weights = records.sha256(*model.get_weights())
+    about = {
+        "data": {
+            "name": Path(args.text).name if args.text else "Python documentation",
+            "text_sha256": records.sha256(symbols),
+        },
+        "model": {"layer": "ISAN", "units": isan.units, "parameters": model.count_params(), "sha256": weights},
+    }
+    return model, text.split(symbols), about
 
 
 def train(recurrent: keras.layers.Layer, symbols: NDArray[Any], steps: int, batch: int = 64) -> keras.Model:

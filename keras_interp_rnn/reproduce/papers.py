@@ -60,6 +60,7 @@ class Entry:
         title: in few words. place: in which paper, where. measure: what its figures are.
         figures: name of a row -> the paper's figure, or its words where it gives none.
         about: what differs in ours, for the report; empty where its section there says so itself.
+        read: what the paper reads off its network, where it does.
     """
 
     title: str
@@ -67,6 +68,7 @@ class Entry:
     measure: str
     figures: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
     about: str = ""
+    read: str = ""
 
 
 _PIXELS: dict[str, float | str] = {
@@ -145,6 +147,10 @@ ENTRIES: dict[str, Entry] = {
         "reviews, and the head reads the last hidden and cell state, as the paper's on pixels (of a network without a "
         "cell state the hidden one), or, where a row says so, the mean hidden state. Adam, dropout and word dropout; "
         "the paper takes RMSprop and no dropout. It does not say its sizes.",
+        "*The paper's (table 6, of five centroids): a positive one, loved (1.0), definitely (1.0), 8 (0.99), realistic "
+        "(0.99), a negative one, no (1.0), worst (1.0), terrible (1.0), poorly (1.0), and others that stand for "
+        "neither. Its phrases (table 10): worst movie, incredibly awful, not a decent performance; great acting, "
+        "superbly crafted, 10 / 10 .*",
     ),
     "sr-mnist": Entry(
         "MNIST pixel by pixel",
@@ -172,6 +178,9 @@ ENTRIES: dict[str, Entry] = {
         "200 tokens of each post. The head reads the mean of the states over time. Word vectors counted from the "
         "training posts, Adam, dropout and word dropout; the paper takes RMSprop and no dropout, and its network "
         "without headers is an SR-RNN.",
+        "*The paper's (table 7), of four classes: comp.graphics, interrupt (0.83), driver (0.80), version (0.75); "
+        "comp.windows.x, domain (0.48), information (0.39), source (0.34); talk.politics.mideast, state (0.55), "
+        "expansion (0.49), woman (0.43); talk.politics.misc, comment (0.58), damage (0.53), right (0.51).*",
     ),
 }
 """Name of our table -> what it repeats."""

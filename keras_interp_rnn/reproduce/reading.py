@@ -56,18 +56,23 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
         },
         "explained": [
             explained(model, x[i], data, np.flatnonzero(found.classes == y[i]))
-            for i in clear_cases(model, x, y, found.classes)
+            for i in telling_cases(model, x, y, found.classes)
         ],
     }
 
 
-def clear_cases(
+def telling_cases(
     model: keras.Model, x: NDArray[Any], y: NDArray[Any], classes: NDArray[Any], shortest: int = 15
 ) -> list[int]:
-    """Of the first and of the last class that has a centroid, the short text judged rightly and most surely.
+    """Of the first and of the last class that has a centroid, a short text judged rightly that moves the network most.
+
+    Of texts that a network is sure of from the first words on, its states tell nothing.
 
     Args:
         classes: of the centroids.
+
+    Returns:
+        Of each class the row along which the probability of moving to its centroids has the largest standard deviation.
     """
     logits = np.asarray(model.predict(x, batch_size=256, verbose=0), np.float64)
     logits = np.concatenate([-logits, logits], axis=1) if logits.shape[1] == 1 else logits
@@ -78,8 +83,8 @@ def clear_cases(
         among = np.flatnonzero(right & (y == label) & (lengths >= min(shortest, lengths.max())))
         if len(among):
             short = among[lengths[among] <= np.quantile(lengths[among], 0.2)]
-            others = np.delete(logits[short], label, axis=1).max(axis=1)
-            found.append(int(short[(logits[short, label] - others).argmax()]))
+            towards = analysis.transition_probabilities(model, x[short])[..., classes == label].sum(axis=-1)
+            found.append(int(short[np.nanstd(towards, axis=1).argmax()]))
     return found
 
 

@@ -15,9 +15,9 @@ def trained(request):
     protocol = classification.Protocol(
         "SR-GRU", 6, "mixture", 1.0, units=8, embedding=8, head=request.param, dropout=0.0, batch=8
     )
-    model = classification.build(protocol, data, 60, 0)
+    model = classification.build(protocol, data, 240, 0)
     x, y = (np.tile(part, (12, 1)[: part.ndim]) for part in data.train)
-    model.fit(x, y, 8, verbose=0)
+    model.fit(x, y, 8, epochs=4, verbose=0)
     return model, data
 
 
@@ -55,11 +55,15 @@ def test_explained_texts_are_judged_rightly(trained):
     x, y = data.test
     logits = model.predict(x, verbose=0)
     classes = analysis.prototypes(model, x, data.vocabulary).classes
-    chosen = reading.clear_cases(model, x, y, classes)
+    chosen = reading.telling_cases(model, x, y, classes)
     assert [int(y[i]) for i in chosen] == [
         label for label in (classes.min(), classes.max()) if ((logits.argmax(1) == y) & (y == label)).any()
     ]
     assert (logits[chosen].argmax(axis=1) == y[chosen]).all()
+    short = np.flatnonzero((logits.argmax(axis=1) == y) & (y == y[chosen[0]]))  # all are of one length
+    towards = analysis.transition_probabilities(model, x[short])[..., classes == y[chosen[0]]].sum(axis=-1)
+    spread = np.nanstd(towards, axis=1)
+    assert spread[list(short).index(chosen[0])] == spread.max()
     for i in chosen:
         told = reading.explained(model, x[i], data, np.flatnonzero(classes == y[i]))
         assert told["class"] == data.classes[y[i]]
@@ -98,5 +102,6 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
     assert r"| pos | 2 | 10 \| (0.70) |" in text
     assert r"- pos: not **_bad_** at *all* x" in text.replace("\\_", "_")
     assert "on 3 test texts" in text
+    assert "*The paper's (table 6, of five centroids): a positive one, loved (1.0)" in text
     assert "on 4 test texts" not in text
     assert "Its centroids" not in report.results([record])

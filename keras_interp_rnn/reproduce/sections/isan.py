@@ -28,8 +28,8 @@ to their end (`python -m keras_interp_rnn reproduce isan-text8 --budget 30`, 5 a
 READING = """
 ## Reading an ISAN (Foerster et al. 2017, sections 3.1 and 3.3 to 3.6)
 
-Figures 1 to 8 of the paper, each by one script, from one model. What the paper says of its own model is beside the
-figures, in italics.
+Figures 1 to 8 of the paper, each by one script, from the model that its run names. What the paper says of its own model
+is beside the figures, in italics.
 
 """
 
@@ -141,7 +141,7 @@ def spectra(records: list[dict[str, Any]]) -> str:
         "flatter than those of vanilla RNNs and GRUs.* Directions that explain a share of the variance, of all:\n\n"
         "![explained variance](figures/isan-1.png)\n\n| network | 50 % | 90 % | 99 % |\n|---|---|---|---|\n"
         + "".join(lines)
-        + ending(records, lambda record: record["data"]["name"])
+        + ending(records, _read)
     )
 
 
@@ -163,7 +163,7 @@ def predictions(records: list[dict[str, Any]]) -> str:
             "![the stack of contributions](figures/isan-2.png)\n![one prediction](figures/isan-3.png)\n"
             "![contributions of words](figures/isan-5.png)\n"
         )
-        parts.append(ending([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], _read))
     return "".join(parts)
 
 
@@ -181,13 +181,14 @@ def timescales(records: list[dict[str, Any]]) -> str:
             "\nTimescales, `examples/isan_timescales.py`. *Contributions decay on two exponential scales, a faster one "
             f"for the first ten or so characters.* Here: {fast:.1f} and {slow:.1f} characters; the fit is off by "
             f"{result['error']:.1%}, a single exponential by {result['error_of_one']:.0%}. *Prediction improves "
-            "rapidly up to ten characters of history and then saturates.* Bits by characters of history: "
+            "rapidly up to ten characters of history and then saturates.* Bits by characters of history, on the first "
+            f"{record['protocol']['symbols']:,} of the test text: "
             f"{history}, all: {result['whole']:.2f}. *With nothing but the last space, less than 1 bit from the fourth "
             f"letter on.* Here: medians of {only} at positions 1 to 8. Without the last space alone, the "
             f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}."
             "\n\n![timescales](figures/isan-4.png)\n"
         )
-        parts.append(ending([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], _read))
     return "".join(parts)
 
 
@@ -207,7 +208,7 @@ def subspaces(records: list[dict[str, Any]]) -> str:
             "| | norm with log p | cosine within vowels | within consonants | across |\n|---|---|---|---|---|\n"
             f"{rows}"
         )
-        parts.append(ending([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], _read))
     return "".join(parts)
 
 
@@ -222,11 +223,22 @@ def ngrams(records: list[dict[str, Any]]) -> str:
             f"bigrams.* Correlation with the counts: unigrams {result['unigram_correlation']:.2f}; bigrams "
             f"{result['bigram_correlation']:.2f} on average, where unigrams have {result['unigram_baseline']:.2f}; "
             f"better than those for {result['better']} of 27 letters. Bits a character, of back-off models too, on "
-            f"{record['protocol']['symbols']:,} characters of the test text: {bits}.\n\n"
+            f"the first {record['protocol']['symbols']:,} characters of the test text: {bits}.\n\n"
             "![n-grams](figures/isan-8.png)\n"
         )
-        parts.append(ending([record], lambda record: record["data"]["name"]))
+        parts.append(ending([record], _read))
     return "".join(parts)
+
+
+def _read(record: dict[str, Any]) -> str:
+    """The text and the model that a script read."""
+    model = record.get("model")
+    if model is None:
+        return str(record["data"]["name"])
+    return (
+        f"{record['data']['name']}, ISAN of {model['units']} units, {model['parameters']:,} weights, sha256 of the "
+        f"weights `{model['sha256'][:16]}…`"
+    )
 
 
 def rare(records: list[dict[str, Any]]) -> str:

@@ -78,8 +78,10 @@ def _readable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _read(record: dict[str, Any]) -> str:
     """Prototypes, phrases and explained texts of a network (tables 6 to 10 of Wang, Lawrence and Niepert)."""
     found = record["reading"]
+    entry = ENTRIES[record["experiment"]]
     parts = [
-        f"\nRead off {_name(record)}, on {found['texts']:,} test texts. Its centroids (tables 6 and 7): the class that "
+        f"\nRead off {_name(record)}, on {found['texts']:,} test texts, those without an e-mail address among a "
+        f"thousand drawn at random. {entry.read}\n\nIts centroids (tables 6 and 7): the class that "
         "the head gives each, the share of the steps that arrive there, and the words that move it there with the "
         "highest mean transition probability.\n\n| class | share | words |\n|---|---|---|\n"
     ]
@@ -95,9 +97,9 @@ def _read(record: dict[str, Any]) -> str:
             shown = ", ".join(f"{_plain(phrase)} ({probability:.2f})" for phrase, probability in phrases)
             parts.append(f"| {label} | {length} | {shown} |\n")
     parts.append(
-        "\nTexts that it judges rightly. A word is **bold** where the probability of moving to the centroids of the "
-        "text's class is higher than at the word before by a tenth or more, *in italics* where it is lower by as much "
-        "(tables 8 and 9):\n\n"
+        "\nTexts that it judges rightly, of the short ones those along which its states vary most. A word is **bold** "
+        "where the probability of moving to the centroids of the text's class is higher than at the word before by a "
+        "tenth or more, *in italics* where it is lower by as much (tables 8 and 9):\n\n"
     )
     for text in found["explained"]:
         before = [text["probabilities"][0], *text["probabilities"]]
