@@ -168,7 +168,8 @@ def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
         {"experiment": "sr-imdb", "table": {"row": "LSTM"}, "protocol": protocol, "result": {"test_error": 0.1}},
     )
     assert cli.main(["sr-imdb", "--rows", "LSTM", "--records", str(tmp_path)]) == 2
-    assert "Received: {'learning_rate': 0.003}, and" in capsys.readouterr().err
+    rate = TABLES["sr-imdb"].rows["LSTM"]["learning_rate"]
+    assert f"Received: {{'learning_rate': {rate}}}, and" in capsys.readouterr().err
 
 
 def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
