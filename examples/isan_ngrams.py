@@ -57,7 +57,7 @@ def main() -> None:
             "bits": bits,
         },
     }
-    records.write(Path(args.figures) / "isan_ngrams.json", record)
+    records.write(Path(args.records) / "isan_ngrams.json", record)
     print(f"Figure: {args.figures}")
 
 

@@ -92,7 +92,7 @@ def main() -> None:
             "decided": [row[2:] for row in decided[:20]],
         },
     }
-    records.write(folder / "isan_predictions.json", record)
+    records.write(Path(args.records) / "isan_predictions.json", record)
     print(f"Figures: {folder}")
 
 

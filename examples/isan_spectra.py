@@ -65,7 +65,7 @@ def main() -> None:
         "protocol": {"steps": args.steps, "windows": args.windows},
         "result": {"networks": rows},
     }
-    records.write(Path(args.figures) / "isan_spectra.json", record)
+    records.write(Path(args.records) / "isan_spectra.json", record)
     print(f"Figure: {args.figures}")
 
 

@@ -66,7 +66,7 @@ def main() -> None:
             "alignment_with_space": spectra.alignment[:, 0].tolist(),
         },
     }
-    records.write(folder / "isan_subspaces.json", record)
+    records.write(Path(args.records) / "isan_subspaces.json", record)
     print(f"Figures: {folder}")
 
 

@@ -59,7 +59,7 @@ def main() -> None:
             "median_only": found.median_only[:12].tolist(),
         },
     }
-    records.write(Path(args.figures) / "isan_timescales.json", record)
+    records.write(Path(args.records) / "isan_timescales.json", record)
     print(f"Figure: {args.figures}")
 
 

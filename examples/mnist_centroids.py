@@ -49,11 +49,13 @@ def main() -> None:
     parser.add_argument("--digits", type=int, default=2000, help="of the test data, drawn at random")
     parser.add_argument("--shown", type=int, default=10, help="centroids in a figure at most, the commonest")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--figures", default="runs/mnist_centroids", help="where figures and the JSON record go")
+    parser.add_argument("--figures", default="runs/mnist_centroids", help="where figures go")
+    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
     parser.add_argument("--smoke", action="store_true", help="an untrained network on noise, in a scratch folder")
     args = parser.parse_args()
     if args.smoke:
         args.digits, args.figures = 60, tempfile.mkdtemp(prefix="mnist_centroids-")
+        args.records = args.figures
     elif not args.model:
         parser.error("give --model, or --smoke")
     try:
@@ -103,7 +105,7 @@ def main() -> None:
             "centroids_used": int((share > 0.001).sum()),
         },
     }
-    records.write(folder / "mnist_centroids.json", record)
+    records.write(Path(args.records) / "mnist_centroids.json", record)
     print(f"Figures: {folder}")
 
 

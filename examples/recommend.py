@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--probe", type=int, default=16, help="sequences whose Jacobians are taken")
     parser.add_argument("--lags", type=int, nargs="+", default=[0, 10, 25])
     parser.add_argument("--runs", default="runs/recommend", help="models, TensorBoard logs and figures")
-    parser.add_argument("--records", default="runs/recommend/records", help="where the JSON records go")
+    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
     parser.add_argument("--verbose", type=int, default=1, help="as in fit: 1 a progress bar, 2 a line per epoch")
     parser.add_argument("--smoke", action="store_true", help="tiny, drawn at random, in a scratch folder")
     args = parser.parse_args()

@@ -33,11 +33,13 @@ def main() -> None:
     parser.add_argument("--centroids", type=int, default=10)
     parser.add_argument("--longest", type=int, default=10, help="symbols of the words for training")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--figures", default="runs/temperature")
+    parser.add_argument("--figures", default="runs/temperature", help="where figures go")
+    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
     parser.add_argument("--smoke", action="store_true", help="short words, in a scratch folder")
     args = parser.parse_args()
     if args.smoke:
         args.longest, args.figures = 4, tempfile.mkdtemp(prefix="temperature-")
+        args.records = args.figures
     truth = automata.tomita(args.language)
     words = ["".join(word) for n in range(args.longest + 1) for word in itertools.product("01", repeat=n)]
     labels = [truth.accepts(word) for word in words]
@@ -77,8 +79,8 @@ def main() -> None:
         "model": {"layer": "SRGRU", "seed": args.seed, "parameters": model.count_params()},
         "result": {"temperatures": rows, "trained": trained, "largest": highest},
     }
-    records.write(folder / f"temperature-{args.language}-{args.seed}.json", record)
-    print(f"Highest temperature proved: {highest:.3g}. Figures and record: {folder}")
+    records.write(Path(args.records) / f"temperature-{args.language}-{args.seed}.json", record)
+    print(f"Highest temperature proved: {highest:.3g}. Figures: {folder}")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row, with seeds 0 to N - 1"
     )
     parser.add_argument("--runs", type=Path, default=Path("runs/reproduce"), help="checkpoints, TensorBoard's logs")
-    parser.add_argument("--records", type=Path, default=Path("runs/reproduce/records"), help="where the records go")
+    parser.add_argument("--records", type=Path, default=Path("runs/records"), help="where the records go")
     parser.add_argument("--out", type=Path, metavar="FILE", help="of the report, with figures beside it; else printed")
     parser.add_argument("--verbose", type=int, default=2, help="as in fit: 1 a progress bar, 2 a line per epoch")
     parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
@@ -101,7 +101,7 @@ def tune(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="a file or folder, as `reproduce list` says; else it is downloaded")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs/tune"), help="the trials, for TensorBoard too")
-    parser.add_argument("--records", type=Path, default=Path("runs/reproduce/records"), help="where the record goes")
+    parser.add_argument("--records", type=Path, default=Path("runs/records"), help="where the record goes")
     parser.add_argument("--verbose", type=int, default=0, help="as in fit")
     parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
     args = parser.parse_args(arguments)

@@ -18,11 +18,12 @@ SYMBOLS = len(text.ALPHABET)
 
 
 def arguments(about: str, name: str) -> argparse.ArgumentParser:
-    """A parser with what all these scripts take: --model, --text, --figures, --smoke."""
+    """A parser with what all these scripts take: --model, --text, --figures, --records, --smoke."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--model", default="runs/text_isan/model.keras", help="of text_isan.py or text8_isan.py")
     parser.add_argument("--text", help="the text it was trained on; by default Python's own documentation")
-    parser.add_argument("--figures", default=f"runs/{name}", help="where figures and the JSON record go")
+    parser.add_argument("--figures", default=f"runs/{name}", help="where figures go")
+    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
     parser.add_argument("--smoke", action="store_true", help="a model trained for seconds, in a scratch folder")
     return parser
 
@@ -37,7 +38,7 @@ def load(
     """
     symbols = text.read(args.text) if args.text else text.python_documentation()
     if args.smoke:
-        args.figures = tempfile.mkdtemp(prefix="isan-")
+        args.figures = args.records = tempfile.mkdtemp(prefix="isan-")
         symbols = symbols[:200_000]
         model = train(layers.ISAN(12, SYMBOLS, return_sequences=True, stateful=True), symbols, 20)
     else:
