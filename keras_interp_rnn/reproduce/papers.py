@@ -145,9 +145,8 @@ ENTRIES: dict[str, Entry] = {
         "The labelled reviews alone, the last 400 tokens of each, 10,000 words; 300 of the tokens, from a place drawn "
         "anew, are read in each pass of the training. The embeddings start from word vectors counted from the training "
         "reviews, and the head reads the last hidden and cell state, as the paper's on pixels (of a network without a "
-        "cell state the hidden one), or, where a row says so, the mean hidden state. Adam, word dropout in LSTMs "
-        "without centroids and, in those with them, a temperature of 0.73; the paper takes RMSprop, no dropout and a "
-        "temperature of 1. It does not say its sizes.",
+        "cell state the hidden one), or, where a row says so, the mean hidden state. Adam, dropout and "
+        "word dropout; the paper takes RMSprop and no dropout. It does not say its sizes.",
         "*The paper's (table 6, of five centroids): a positive one, loved (1.0), definitely (1.0), 8 (0.99), realistic "
         "(0.99), a negative one, no (1.0), worst (1.0), terrible (1.0), poorly (1.0), and others that stand for "
         "neither. Its phrases (table 10): worst movie, incredibly awful, not a decent performance; great acting, "
