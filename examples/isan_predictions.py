@@ -32,7 +32,7 @@ def decided_by_a_word(model, symbols: np.ndarray, tried: int, longest: int) -> l
     """Two words of the text, the second unfinished, where the first one turned the prediction; the surest first."""
     found = []
     words = datasets.text.decode(symbols).split()
-    for first, second in list(zip(words, words[1:], strict=False))[:tried]:
+    for first, second in dict.fromkeys(list(zip(words, words[1:], strict=False))[:tried]):
         if len(first) < 4 or not 4 < len(second) <= longest:
             continue
         text = f" {first} {second}"

@@ -47,7 +47,7 @@ def main() -> None:
     record = {
         "experiment": "isan_timescales",
         **about,
-        "protocol": {"symbols": args.symbols, "oldest": args.oldest},
+        "protocol": {"symbols": args.symbols, "oldest": args.oldest, "part": "test"},
         "result": {
             "scales": fit.scales,
             "error": fit.error,

@@ -28,8 +28,8 @@ to their end (`python -m keras_interp_rnn reproduce isan-text8 --budget 30`, 5 a
 READING = """
 ## Reading an ISAN (Foerster et al. 2017, sections 3.1 and 3.3 to 3.6)
 
-Figures 1 to 8 of the paper, each by one script, from the model that its run names. What the paper says of its own model
-is beside the figures, in italics.
+Figures 1 to 8 of the paper, each by one script, from an ISAN trained as the largest of the first table, or from the one
+that a run names. What the paper says of its own model is beside the figures, in italics.
 
 """
 
@@ -182,11 +182,11 @@ def timescales(records: list[dict[str, Any]]) -> str:
             f"for the first ten or so characters.* Here: {fast:.1f} and {slow:.1f} characters; the fit is off by "
             f"{result['error']:.1%}, a single exponential by {result['error_of_one']:.0%}. *Prediction improves "
             "rapidly up to ten characters of history and then saturates.* Bits by characters of history, on the first "
-            f"{record['protocol']['symbols']:,} of the test text: "
+            f"{record['protocol']['symbols']:,} of the {record['protocol'].get('part', 'validation')} text: "
             f"{history}, all: {result['whole']:.2f}. *With nothing but the last space, less than 1 bit from the fourth "
             f"letter on.* Here: medians of {only} at positions 1 to 8. Without the last space alone, the "
             f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}."
-            "\n\n![timescales](figures/isan-4.png)\n"
+            "\n" + "\n![timescales](figures/isan-4.png)\n" * (record is records[0])
         )
         parts.append(ending([record], _read))
     return "".join(parts)
