@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_interp_rnn.reproduce.papers import PAPER_TABLE_1
-from keras_interp_rnn.reproduce.sections.runs import ending
+from keras_interp_rnn.reproduce.sections.runs import ending, remark, runs
 
 TEXT8 = """
 ## ISAN on character text (Foerster et al. 2017, table 1)
@@ -188,8 +188,8 @@ def timescales(records: list[dict[str, Any]]) -> str:
             f"median at the second letter goes from {result['median_all'][1]:.2f} to {result['median_without'][1]:.2f}."
             "\n" + "\n![timescales](figures/isan-4.png)\n" * (record is records[0])
         )
-        parts.append(ending([record], _read))
-    return "".join(parts)
+        parts.append(runs([record], _read))
+    return "".join(parts[:-1]) + remark(records) + parts[-1]
 
 
 def subspaces(records: list[dict[str, Any]]) -> str:
