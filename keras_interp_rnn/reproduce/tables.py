@@ -79,8 +79,8 @@ _LSTM_REVIEWS = {
 }
 
 _SR_REVIEWS = {"learning_rate": 5.8e-3, "decay": 0.1, "clip": 3.0, "dropout": 0.14, "word_dropout": 0.0064, "batch": 32}
-"""Of networks on reviews: from the best trials for the LSTM and, with a temperature of 1.04, for the SR-LSTM-P (k = 10,
-eq. 20), of two passes each, those that do best on the validation reviews after four."""
+"""Of networks on reviews, which have four passes: of trials of two passes the second best for the LSTM, better than the
+best after four, and the third, with dropout and a temperature of 1.04, for the SR-LSTM-P (k = 10, eq. 20)."""
 
 
 def _sr_reviews(network: str, centroids: int, transition: str = "mixture") -> dict[str, Any]:
