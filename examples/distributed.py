@@ -127,9 +127,10 @@ def main() -> None:
         args.runs = tempfile.mkdtemp(prefix="distributed-")
     if args.batch % len(args.workers):
         parser.error(f"every worker reads as many windows: {args.batch} do not go into {len(args.workers)} parts")
-    if keras.backend.backend() == "jax" and len(args.workers) > 1:
+    jax = keras.backend.backend() == "jax"
+    if jax and len(args.workers) > 1:
         parser.error("--workers are for TensorFlow; with JAX this script uses all devices of one process")
-    trained = on_jax if keras.backend.backend() == "jax" else on_tensorflow
+    trained = on_jax if jax else on_tensorflow
     model, bits, seconds = trained(args)
     checksum = sum(float(np.abs(np.asarray(w)).sum()) for w in model.get_weights())
     if bits:

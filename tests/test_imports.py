@@ -79,7 +79,7 @@ MAY_IMPORT = {
         "keras",
         *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses", "reproduce.records")),
     },
-    "reproduce/sections": {f"{OURS}.reproduce.{n}" for n in ("papers", "sections")},
+    "reproduce/sections": {f"{OURS}.reproduce.{n}" for n in ("papers", "pictures", "sections")},
     "reproduce/papers.py": set(),
     "reproduce/records.py": {f"{OURS}._backend"},
     "reproduce": set(),

@@ -10,6 +10,7 @@ not decompose (ß, ø, æ, Cyrillic, Chinese) have no counterpart and become spa
 """
 
 import codecs
+import hashlib
 import itertools
 import math
 import os
@@ -32,6 +33,7 @@ __all__ = [
     "pairs",
     "python_documentation",
     "read",
+    "sha256",
     "split",
 ]
 
@@ -147,6 +149,18 @@ def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
             f"Give a text in Latin script, in UTF-8."
         )
     return symbols
+
+
+def sha256(symbols: NDArray[Any]) -> str:
+    """Digest of the text that symbols stand for, as the records of text8 and other texts have it.
+
+    Args:
+        symbols: as `decode`.
+    """
+    digest = hashlib.sha256()
+    for start in range(0, len(symbols), _BLOCK):
+        digest.update(decode(symbols[start : start + _BLOCK]).encode("ascii"))
+    return digest.hexdigest()
 
 
 def python_documentation() -> NDArray[np.uint8]:

@@ -53,7 +53,7 @@ def load(
     about = {
         "data": {
             "name": Path(args.text).name if args.text else "Python documentation",
-            "text_sha256": records.sha256(symbols),
+            "text_sha256": text.sha256(symbols),
         },
         "model": {"layer": "ISAN", "units": isan.units, "parameters": model.count_params(), "sha256": weights},
     }

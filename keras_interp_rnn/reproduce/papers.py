@@ -83,6 +83,8 @@ _PIXELS: dict[str, float | str] = {
     "SR-GRU (k = 100)": "failed to converge",
 }
 
+_BYTES = {"ISAN": 1.36, "LSTM": 1.1}
+
 ENTRIES: dict[str, Entry] = {
     "isan-text8": Entry(
         "ISAN on character text",
@@ -111,14 +113,14 @@ ENTRIES: dict[str, Entry] = {
         "Bytes of the Billion Word corpus",
         "Foerster et al. 2017, section 3.2",
         "bits per byte",
-        {"ISAN": 1.36, "LSTM": 1.1},
+        _BYTES,
         "The paper trains networks of 41 and 44 million weights on the whole corpus (4 GB).",
     ),
     "isan-lm1b-full": Entry(
         "Bytes of the Billion Word corpus, networks of the paper's size",
         "Foerster et al. 2017, section 3.2",
         "bits per byte",
-        {"ISAN": 1.36, "LSTM": 1.1},
+        _BYTES,
         "The paper trains on the whole corpus (4 GB).",
     ),
     "minimal-rnn-recommendation": Entry(

@@ -25,8 +25,8 @@ def draw(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     drawn: dict[str, Figure] = {}
     recommenders = [record for record in records if record["experiment"] == "recommend"]
     if recommenders:
-        name = max(record["data"]["name"] for record in recommenders)
-        drawn |= recommendation(record for record in recommenders if record["data"]["name"] == name)
+        data = data_drawn(recommenders)
+        drawn |= recommendation(record for record in recommenders if record["data"]["name"] == data)
     drawn |= parentheses(record for record in records if record["experiment"] == "balanced_parentheses")
     paths = [folder / name for name in drawn]
     if paths:
@@ -34,6 +34,11 @@ def draw(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     for path, figure in zip(paths, drawn.values(), strict=True):
         figure.savefig(path, dpi=150)
     return paths
+
+
+def data_drawn(recommenders: Iterable[Mapping[str, Any]]) -> str:
+    """Of records on several data the name of those that are drawn: one, so that a report has one picture."""
+    return str(max(record["data"]["name"] for record in recommenders))
 
 
 def recommendation(records: Iterable[Mapping[str, Any]]) -> dict[str, Figure]:
@@ -75,9 +80,17 @@ def parentheses(records: Iterable[Mapping[str, Any]]) -> dict[str, Figure]:
     from keras_interp_rnn import figures
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
-    drawn = (r for r in records if (r["data"]["config"], r["model"]["layer"]) == ("small", "SR-LSTM-P"))
-    for record in sorted(drawn, key=lambda r: (r["protocol"]["centroids"], r["model"]["seed"])):
+    for centroids, record in by_centroids(records).items():
         curve = [point for point in record["curve"] if point["loss"] is not None]
         found = [point["step"] for point in curve], [point["validation_error"] for point in curve]
-        curves.setdefault(f"k = {record['protocol']['centroids']}", found)
-    return {"parentheses-centroids.png": figures.error_curves(curves)} if len(curves) > 1 else {}
+        curves[f"k = {centroids}"] = found
+    return {"parentheses-centroids.png": figures.error_curves(curves)} if curves else {}
+
+
+def by_centroids(records: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
+    """Number of centroids -> the record that `parentheses` draws; {} where there are not several."""
+    found: dict[int, Mapping[str, Any]] = {}
+    drawn = (r for r in records if (r["data"]["config"], r["model"]["layer"]) == ("small", "SR-LSTM-P"))
+    for record in sorted(drawn, key=lambda r: (r["protocol"]["centroids"], r["model"]["seed"])):
+        found.setdefault(record["protocol"]["centroids"], record)
+    return found if len(found) > 1 else {}

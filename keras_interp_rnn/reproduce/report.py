@@ -57,8 +57,8 @@ def results(found: list[dict[str, Any]], folder: Path | None = None) -> str:
         of_this = [record for record in found if record["experiment"] == experiment]
         if of_this:
             parts.append(section(of_this))
-    pictures = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
-    text = pictures.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
+    picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
+    text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
     return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
 
 

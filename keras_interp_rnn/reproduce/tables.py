@@ -65,6 +65,19 @@ def _alike(rows: Mapping[str, Mapping[str, Any]], **settings: Any) -> dict[str, 
     return {name: {**settings, **row} for name, row in rows.items()}
 
 
+def _with_memory(centroids: int, plain: Mapping[str, Any], regularized: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The LSTMs of the paper's tables 4 and 5, with the settings of those without and of those with centroids."""
+    return {
+        "LSTM": {"network": "LSTM", **plain},
+        "LSTM-P": {"network": "LSTM-P", **plain},
+        f"SR-LSTM (k = {centroids})": {**_sr("SR-LSTM", centroids), **regularized},
+        f"SR-LSTM-P (k = {centroids}, eq. 17)": {**_sr("SR-LSTM-P", centroids, "soft_argmax"), **regularized},
+        f"SR-LSTM-P (k = {centroids}, eq. 19)": {**_sr("SR-LSTM-P", centroids, "gumbel"), **regularized},
+        f"SR-LSTM-P (k = {centroids}, eq. 20)": {**_sr("SR-LSTM-P", centroids), **regularized},
+        "SR-LSTM-P (k = 50)": {**_sr("SR-LSTM-P", 50), **regularized},
+    }
+
+
 _WORDS: dict[str, Any] = {"units": 64, "embedding": 64}
 """Of networks that read words."""
 
@@ -78,13 +91,17 @@ _LSTM_REVIEWS = {
     "batch": 64,
 }
 
-_SR_REVIEWS = {"learning_rate": 5.8e-3, "decay": 0.1, "clip": 3.0, "dropout": 0.14, "word_dropout": 0.0064, "batch": 32}
+_SR_REVIEWS = {
+    "temperature": 1.04,
+    "learning_rate": 5.8e-3,
+    "decay": 0.1,
+    "clip": 3.0,
+    "dropout": 0.14,
+    "word_dropout": 0.0064,
+    "batch": 32,
+}
 """Of networks on reviews, which have four passes: of trials of two passes the second best for the LSTM, better than the
-best after four, and the third, with dropout and a temperature of 1.04, for the SR-LSTM-P (k = 10, eq. 20)."""
-
-
-def _sr_reviews(network: str, centroids: int, transition: str = "mixture") -> dict[str, Any]:
-    return {**_sr(network, centroids, transition, temperature=1.04), **_SR_REVIEWS}
+best after four, and the third, with dropout, for the SR-LSTM-P (k = 10, eq. 20)."""
 
 
 _WITHOUT_MEMORY = {
@@ -100,28 +117,22 @@ _WITHOUT_MEMORY = {
 
 _SR_POSTS = {
     **_sr("SR-LSTM", 20, temperature=1.44),
-    **{"learning_rate": 0.0124, "decay": 0.01, "clip": 0.3, "dropout": 0.17, "word_dropout": 0.3},
+    "learning_rate": 0.0124,
+    "decay": 0.01,
+    "clip": 0.3,
+    "dropout": 0.17,
+    "word_dropout": 0.3,
 }
 _LSTM_POSTS = {"learning_rate": 5e-3, "dropout": 0.2, "word_dropout": 0.1}
 """Of networks on posts: the best trial for the SR-LSTM with headers; the LSTM's, of two passes, learns fast and then by
 heart, and after eight passes does worse than these settings."""
 
 
-def _sr_pixels(network: str, centroids: int, transition: str = "mixture") -> dict[str, Any]:
-    return {**_sr(network, centroids, transition, temperature=2.0), "learning_rate": 0.01, "clip": 5.0}
-
-
-_LSTM_PIXELS = {"learning_rate": 6e-3, "clip": 3.0}
+_SR_PIXELS = {"temperature": 2.0, "learning_rate": 0.01, "clip": 5.0}
 
 _PIXELS: dict[str, dict[str, Any]] = {
-    "LSTM": {"network": "LSTM", **_LSTM_PIXELS},
-    "LSTM-P": {"network": "LSTM-P", **_LSTM_PIXELS},
-    "SR-LSTM (k = 100)": _sr_pixels("SR-LSTM", 100),
-    "SR-LSTM-P (k = 100, eq. 17)": _sr_pixels("SR-LSTM-P", 100, "soft_argmax"),
-    "SR-LSTM-P (k = 100, eq. 19)": _sr_pixels("SR-LSTM-P", 100, "gumbel"),
-    "SR-LSTM-P (k = 100, eq. 20)": _sr_pixels("SR-LSTM-P", 100),
-    "SR-LSTM-P (k = 50)": _sr_pixels("SR-LSTM-P", 50),
-    "SR-LSTM-P (k = 10)": _sr_pixels("SR-LSTM-P", 10),
+    **_with_memory(100, {"learning_rate": 6e-3, "clip": 3.0}, _SR_PIXELS),
+    "SR-LSTM-P (k = 10)": {**_sr("SR-LSTM-P", 10), **_SR_PIXELS},
     "SR-RNN (k = 100)": {**_sr("SR-RNN", 100), "head": "last", "batch": 64},
     "SR-GRU (k = 100)": {**_sr("SR-GRU", 100), "head": "last", "batch": 64},
 }
@@ -235,15 +246,9 @@ TABLES: dict[str, Table] = {
         "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews",
         _alike(
             {
-                "LSTM": {"network": "LSTM", **_LSTM_REVIEWS},
-                "LSTM-P": {"network": "LSTM-P", **_LSTM_REVIEWS},
-                "SR-LSTM (k = 10)": _sr_reviews("SR-LSTM", 10),
-                "SR-LSTM-P (k = 10, eq. 17)": _sr_reviews("SR-LSTM-P", 10, "soft_argmax"),
-                "SR-LSTM-P (k = 10, eq. 19)": _sr_reviews("SR-LSTM-P", 10, "gumbel"),
-                "SR-LSTM-P (k = 10, eq. 20)": _sr_reviews("SR-LSTM-P", 10),
-                "SR-LSTM-P (k = 50)": _sr_reviews("SR-LSTM-P", 50),
+                **_with_memory(10, _LSTM_REVIEWS, _SR_REVIEWS),
                 "SR-GRU (k = 10)": {**_sr("SR-GRU", 10), **_WITHOUT_MEMORY},
-                "SR-LSTM-P (k = 10, eq. 20), mean": {**_sr_reviews("SR-LSTM-P", 10), "head": "mean"},
+                "SR-LSTM-P (k = 10, eq. 20), mean": {**_sr("SR-LSTM-P", 10), **_SR_REVIEWS, "head": "mean"},
                 "SR-RNN (k = 10)": {**_sr("SR-RNN", 10), **_WITHOUT_MEMORY},
             },
             **_WORDS,

@@ -1,6 +1,7 @@
 """Text as symbols, against a mapping one character at a time."""
 
 import gzip
+import hashlib
 import lzma
 import re
 import tracemalloc
@@ -72,6 +73,11 @@ def test_clean_equals_the_slow_mapping_wherever_blocks_join(block: int, monkeypa
     characters = list("abcXYZ 0195  .,-\n\té\u0301\u0308ßΩ日½\ufb01")
     raw = "".join(np.random.default_rng(0).choice(characters, 2000))
     assert text.clean(raw) == slow_clean(raw)
+
+
+def test_the_digest_is_that_of_the_text_wherever_blocks_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "_BLOCK", 3)
+    assert text.sha256(text.encode("one two")) == hashlib.sha256(b"one two").hexdigest()
 
 
 def test_encode_and_decode_are_inverse() -> None:

@@ -168,8 +168,7 @@ def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
         {"experiment": "sr-imdb", "table": {"row": "LSTM"}, "protocol": protocol, "result": {"test_error": 0.1}},
     )
     assert cli.main(["sr-imdb", "--rows", "LSTM", "--records", str(tmp_path)]) == 2
-    rate = TABLES["sr-imdb"].rows["LSTM"]["learning_rate"]
-    assert f"Received: {{'learning_rate': {rate}}}, and" in capsys.readouterr().err
+    assert "Received: {'learning_rate': 0.0118}, and" in capsys.readouterr().err
 
 
 def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
@@ -253,12 +252,12 @@ def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, mo
     assert len(records.read(written)["curve"]) == 2
 
 
-@pytest.mark.parametrize("name", [None, "not-there"])
-def test_a_report_of_no_folder_is_refused_and_one_with_a_place_has_its_figures_beside_it(name, tmp_path, capsys):
-    if name is not None:
-        assert cli.main(["report", "--records", str(tmp_path / name)]) == 2
-        assert "Records are JSON files in a folder. Received: " in capsys.readouterr().err
-        return
+def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
+    assert cli.main(["report", "--records", str(tmp_path / "not-there")]) == 2
+    assert "Records are JSON files in a folder. Received: " in capsys.readouterr().err
+
+
+def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
     assert cli.main(["report", "--records", str(ROOT / "docs" / "records"), "--out", str(out)]) == 0
     drawn = ["jacobians_in_training.png", "parentheses-centroids.png", "recommendation_progress.png"]

@@ -148,20 +148,18 @@ def _download(dl_manager: tfds.download.DownloadManager) -> Path:
 
 def _record(path: Path, symbols: NDArray[np.uint8]) -> dict[str, Any]:
     """Says what a text is, and refuses one that should be text8 and is not."""
-    sha256 = hashlib.sha256()
-    for start in range(0, len(symbols), 1 << 20):
-        sha256.update(text.decode(symbols[start : start + (1 << 20)]).encode("ascii"))
-    whole = sha256.hexdigest() == SHA256
+    sha256 = text.sha256(symbols)
+    whole = sha256 == SHA256
     claims = path.name.split(".")[0] == "text8" or text.decode(symbols[: len(OPENING)]) == OPENING
     if len(symbols) == CHARACTERS and claims and not whole:
         raise text.TextError(
             f"text8 has sha256 {SHA256}. Received: {path}, which has its length and its name or opening, but "
-            f"sha256 {sha256.hexdigest()}. Fetch {URL} again, or give another text another name."
+            f"sha256 {sha256}. Fetch {URL} again, or give another text another name."
         )
     return {
         "source": path.name,
         "sha256": _file_sha256(path),
-        "text_sha256": sha256.hexdigest(),
+        "text_sha256": sha256,
         "characters": len(symbols),
         "whole_text8": whole,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from keras_interp_rnn.reproduce.pictures import data_drawn
 from keras_interp_rnn.reproduce.sections.runs import ending
 
 START = """
@@ -75,7 +76,7 @@ def recommend(records: list[dict[str, Any]]) -> str:
         lines.append(f"| {data} | {network} | {len(group)} | " + " | ".join(cells) + f" | {seconds:.0f} |\n")
     first = [group[0] for _, group in sorted(groups.items())]
     return (
-        RECOMMEND.format(data=max(record["data"]["name"] for record in records))
+        RECOMMEND.format(data=data_drawn(records))
         + _gates(records)
         + SCORES
         + "".join(lines)
@@ -88,7 +89,7 @@ def _gates(records: list[dict[str, Any]]) -> str:
     found = [record for record in records if "gate" in record["result"]]
     if not found:
         return ""
-    data = max({record["data"]["name"] for record in found})
+    data = data_drawn(found)
     gates = [record["result"]["gate"] for record in found if record["data"]["name"] == data]
     shown = {}
     for name in gates[0]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_interp_rnn.reproduce.papers import PAPER_CENTROIDS, PAPER_PALINDROMES, PAPER_PARENTHESES
+from keras_interp_rnn.reproduce.pictures import by_centroids
 from keras_interp_rnn.reproduce.sections.runs import ending
 
 LSTMS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
@@ -170,9 +171,9 @@ def compare(records: list[dict[str, Any]]) -> str:
 
 def parentheses(records: list[dict[str, Any]]) -> str:
     """Tables 1 and 2, and figure 6."""
-    small = [r for r in records if (r["data"]["config"], r["model"]["layer"]) == ("small", "SR-LSTM-P")]
-    several = len({record["protocol"]["centroids"] for record in small}) > 1
-    return PARENTHESES + BY_CENTROIDS * several + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
+    return (
+        PARENTHESES + BY_CENTROIDS * bool(by_centroids(records)) + _errors(records, PAPER_PARENTHESES, PAPER_CENTROIDS)
+    )
 
 
 def states(records: list[dict[str, Any]]) -> str:
