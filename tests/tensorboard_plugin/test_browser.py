@@ -342,16 +342,34 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
     with logs.served(folder) as address, contextlib.closing(Tab(address)) as opened:
         opened.open("jacobians", run="GRU/jacobians")
         shutil.rmtree(folder / "GRU")
-        # What was read stays; the page goes on with it, or with the runs that are left.
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            opened.reload()
-            opened.one("figure svg")
-            assert not opened.all("[role=alert]")
-            if "GRU/jacobians" not in opened.text():
-                break
-            time.sleep(2)
-        assert not opened.troubles()
+        waiting = WebDriverWait(opened.driver, 60)
+        waiting.until(lambda driver: "GRU/jacobians" not in listed(address))
+        # The page still has the deleted run in its list, asks for it in vain, and goes on with a run that is left.
+        assert opened.one(".controls select").get_attribute("value") == "GRU/jacobians"
+        opened.one(".view .controls input").click()
+        waiting.until(lambda driver: "GRU/jacobians" not in opened.text())
+        opened.settled()
+        assert opened.one(".controls select").get_attribute("value") == "MinimalRNN/jacobians"
+        assert opened.one("figure svg")
+        assert not opened.all("[role=alert]")
+        assert all("404" in message for message in opened.troubles())  # as the browser notes each answer
+
+
+def test_what_cannot_be_read_is_said_where_the_view_was(tmp_path):
+    folder = tmp_path / "logs"
+    shutil.copytree(logs.written(), folder)
+    with contextlib.ExitStack() as stack:
+        with logs.served(folder) as address:
+            opened = stack.enter_context(contextlib.closing(Tab(address)))
+            opened.open("jacobians")
+        opened.one(".view .controls input").click()
+        assert "cannot be read" in opened.one("[role=alert]").text  # TensorBoard has been stopped
+
+
+def listed(address):
+    """The runs that TensorBoard has for the plugin."""
+    with urllib.request.urlopen(f"{address}/data/plugin/interp_rnn/tags") as answer:
+        return json.load(answer)
 
 
 def test_without_logs_the_page_says_how_to_write_them(tmp_path):

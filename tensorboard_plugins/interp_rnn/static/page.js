@@ -20,11 +20,12 @@ export async function start(document) {
   watchDarkMode(document);
   document.addEventListener('keydown', onKey);
   listenForReload();
+  listenForRefusals();
   await refresh();
 }
 
 /** Asks for the tags again and draws the view anew. */
-async function refresh() {
+async function refresh(again = true) {
   try {
     tags = await json('./tags');
   } catch (error) {
@@ -32,10 +33,11 @@ async function refresh() {
     return;
   }
   if (!VIEWS[state.view]) state.view = 'states';
-  await draw();
+  await draw(again);
 }
 
-async function draw() {
+/** Draws the view; if what it asks for is no longer there, and `again`, once more from the tags that are. */
+async function draw(again = true) {
   const mine = ++turn;
   const view = VIEWS[state.view];
   const runs = Object.entries(tags)
@@ -81,7 +83,9 @@ async function draw() {
       current: () => mine === turn,
     });
   } catch (error) {
-    if (mine === turn) body.replaceChildren(message('error', `This view cannot be drawn: ${error.message}`));
+    if (mine !== turn) return;
+    if (again && error.status === GONE) await refresh(false);
+    else body.replaceChildren(message('error', `This view cannot be drawn: ${error.message}`));
   }
 }
 
@@ -162,13 +166,23 @@ function query(values) {
 
 let asked = 0;
 
+const GONE = 404;
+
+/** An answer that was not given. */
+class Refusal extends Error {
+  constructor(text, status = null) {
+    super(text);
+    this.status = status;
+  }
+}
+
 /** Fetches; the page is marked as busy until the last answer has been read. */
 async function answered(address, read) {
   asked += 1;
   document.body.setAttribute('aria-busy', 'true');
   try {
-    const response = await fetch(address);
-    if (!response.ok) throw new Error(await reason(response));
+    const response = await fetch(address).catch((error) => { throw new Refusal(error.message); });
+    if (!response.ok) throw new Refusal(await reason(response), response.status);
     return await read(response);
   } finally {
     asked -= 1;
@@ -230,6 +244,15 @@ function watchDarkMode(document) {
   };
   apply();
   new MutationObserver(apply).observe(host, {attributes: true, attributeFilter: ['class']});
+}
+
+/** What a view asked for in vain after it was drawn, at a click or a step: it is drawn anew, or says why it cannot be. */
+function listenForRefusals() {
+  window.addEventListener('unhandledrejection', (event) => {
+    if (!(event.reason instanceof Refusal)) return;
+    event.preventDefault();
+    refresh();
+  });
 }
 
 /** TensorBoard posts to plugins when its data were read again. */
