@@ -123,7 +123,7 @@ def test_ctrl_c_leaves_a_model_that_loads_and_the_next_run_goes_on(tmp_path):
         # Python drops an interrupt that falls into a destructor; whoever sees no effect presses the keys again.
         process.send_signal(signal.SIGINT)
         try:
-            _, errors = process.communicate(timeout=10)
+            _, errors = process.communicate(timeout=30)
             break
         except subprocess.TimeoutExpired:
             continue

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shutil
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,11 +16,15 @@ from tests.tensorboard_plugin import logs
 
 webdriver = pytest.importorskip("selenium.webdriver")
 PIL = pytest.importorskip("PIL.Image")
+from selenium.common.exceptions import TimeoutException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+PATIENCE = 60
+"""Seconds until something that was waited for is taken to have failed; machines that run tests are busy."""
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
@@ -48,9 +51,8 @@ class Tab:
         self.driver.switch_to.default_content()
         self.driver.get("about:blank")
         self.driver.get(f"{self.address}/?{query}#interp_rnn")
-        wait = WebDriverWait(self.driver, 60)
-        wait.until(lambda driver: self._enter())
-        wait.until(lambda driver: self.all(f"[data-view={view}][aria-selected=true]"))
+        self.until(self._enter)
+        self.until(lambda: self.all(f"[data-view={view}][aria-selected=true]"))
         self.settled()
 
     def _enter(self):
@@ -61,23 +63,31 @@ class Tab:
                 return bool(self.all("nav button"))
         return False
 
+    def until(self, condition):
+        """What a condition gives, once it is true."""
+        wait = WebDriverWait(self.driver, PATIENCE)
+        try:
+            return wait.until(lambda driver: condition())
+        except TimeoutException:
+            raise AssertionError(f"Waited in vain. The page says: {self.text()}") from None
+
     def settled(self):
-        WebDriverWait(self.driver, 30).until(lambda driver: not self.all(".loading, body[aria-busy=true]"))
+        self.until(lambda: not self.all(".loading, body[aria-busy=true]"))
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def one(self, selector):
-        return WebDriverWait(self.driver, 20).until(lambda driver: self.all(selector), selector)[0]
+        return self.until(lambda: self.all(selector))[0]
 
     def view(self, name):
         self.one(f"[data-view={name}]").click()
-        WebDriverWait(self.driver, 20).until(lambda driver: self.all(f"[data-view={name}][aria-selected=true]"))
-        WebDriverWait(self.driver, 20).until(lambda driver: self.all(".downloads, .empty, [role=alert]"))
+        self.until(lambda: self.all(f"[data-view={name}][aria-selected=true]"))
+        self.until(lambda: self.all(".downloads, .empty, [role=alert]"))
         self.settled()
 
     def text(self):
-        return self.one("body").text
+        return self.driver.find_element(By.TAG_NAME, "body").text
 
     def pixels(self, selector):
         """(height, width, 3) of an element, as it is drawn."""
@@ -86,7 +96,6 @@ class Tab:
 
     def dark(self, on):
         self.driver.execute_script("window.parent.document.body.classList.toggle('dark-mode', arguments[0])", on)
-        time.sleep(0.5)
         self.settled()
 
     def reload(self):
@@ -120,7 +129,7 @@ def drag(tab, slider, to):
     tab.driver.execute_script(
         "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))", slider, to
     )
-    time.sleep(0.3)
+    tab.settled()
 
 
 def test_states(tab):
@@ -134,10 +143,10 @@ def test_states(tab):
     drag(tab, slider, 0)
     assert tab.one("output").text == "step 0" != before
     tab.one("g[data-state]").click()
-    WebDriverWait(tab.driver, 10).until(lambda driver: "Shortest word" in tab.text())
+    tab.until(lambda: "Shortest word" in tab.text())
     assert "Prototypes" in tab.text()
     tab.one("svg .label").click()
-    WebDriverWait(tab.driver, 10).until(lambda driver: "Shortest words" in tab.text())
+    tab.until(lambda: "Shortest words" in tab.text())
     assert "entropy of the transitions" in tab.text()
     charts = [picture.get_attribute("aria-label") for picture in tab.all("svg[aria-label$='through training']")]
     assert [label.split(" through")[0] for label in charts] == ["states", "entropy, nats", "% of short words"]
@@ -153,9 +162,9 @@ def test_counted_transitions_are_an_automaton_too(tab):
     radii = {float(state.find_element(By.TAG_NAME, "circle").get_attribute("r")) for state in states}
     assert len(radii) == len(states) or max(radii) > min(radii)
     states[0].click()
-    WebDriverWait(tab.driver, 10).until(lambda driver: "Prototypes" in tab.text())
+    tab.until(lambda: "Prototypes" in tab.text())
     tab.one("svg .label").click()
-    WebDriverWait(tab.driver, 10).until(lambda driver: "Texts: “… " in tab.text())
+    tab.until(lambda: "Texts: “… " in tab.text())
     assert not tab.troubles()
 
 
@@ -254,7 +263,7 @@ def test_jacobians(tab):
     over = tab.all("fieldset input")
     assert len(over) == 1
     over[0].click()
-    WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all(".side figure svg path[stroke]")) == 2 * 2 * 9)
+    tab.until(lambda: len(tab.all(".side figure svg path[stroke]")) == 2 * 2 * 9)
     colours = {path.get_attribute("stroke") for path in tab.all(".side figure svg path[stroke]")}
     assert len(colours) == 2
     tab.all(".pick")[0].click()
@@ -277,24 +286,31 @@ def test_the_address_keeps_what_is_looked_at(tab):
     tab.open("contributions")
     select = Select(tab.all(".controls select")[1])
     select.select_by_index(1)
-    WebDriverWait(tab.driver, 10).until(lambda driver: len(tab.all("p.text span")) == len("an argument"))
+    tab.until(lambda: len(tab.all("p.text span")) == len("an argument"))
     tab.settled()
-    time.sleep(0.5)  # noted a moment later
-    tab.driver.switch_to.default_content()
-    query = urllib.parse.urlparse(tab.driver.current_url).query
-    state = json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
-    tab.open(**state)
+
+    def noted():
+        query = urllib.parse.urlparse(tab.driver.execute_script("return window.parent.location.href")).query
+        return json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
+
+    tab.until(lambda: noted().get("tag", "").endswith("text_1"))
+    tab.open(**noted())
     assert "".join(span.text for span in tab.all("p.text span")) == "an_argument"
 
 
 def test_numbers_and_drawings_are_saved(tab, tmp_path):
     folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
+
+    def saved():
+        return {path.name for path in tmp_path.iterdir() if path.suffix in (".svg", ".png", ".csv")}
+
     for view in ("states", "transitions", "contributions", "jacobians"):
         tab.open(view)
         tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", folder)
         for button in tab.all(".downloads button"):
+            have = saved()
             button.click()
-            time.sleep(0.5)
+            tab.until(lambda have=have: saved() > have)
     found = {path.name: path for path in tmp_path.iterdir()}
     names = ("automaton", "transitions", "contributions", "jacobians")
     assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
@@ -342,12 +358,11 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
     with logs.served(folder) as address, contextlib.closing(Tab(address)) as opened:
         opened.open("jacobians", run="GRU/jacobians")
         shutil.rmtree(folder / "GRU")
-        waiting = WebDriverWait(opened.driver, 60)
-        waiting.until(lambda driver: "GRU/jacobians" not in listed(address))
+        opened.until(lambda: "GRU/jacobians" not in listed(address))
         # The page still has the deleted run in its list, asks for it in vain, and goes on with a run that is left.
         assert opened.one(".controls select").get_attribute("value") == "GRU/jacobians"
         opened.one(".view .controls input").click()
-        waiting.until(lambda driver: "GRU/jacobians" not in opened.text())
+        opened.until(lambda: "GRU/jacobians" not in opened.text())
         opened.settled()
         assert opened.one(".controls select").get_attribute("value") == "MinimalRNN/jacobians"
         assert opened.one("figure svg")
