@@ -57,6 +57,19 @@ def test_every_section_is_linked_at_the_top_and_its_runs_are_folded():
         assert section.endswith("\n\n</details>\n")
 
 
+def test_figures_in_the_readme_are_those_of_the_section_they_lead_to():
+    top, *sections = report.results(report.read(ROOT / "docs" / "records")).split("\n## ")
+    anchors = re.findall(r"^- \[.*\]\(#(.*)\)$", top, re.MULTILINE)
+    found = dict(zip(anchors, sections, strict=True))
+    checked = 0
+    for item in re.split(r"^- ", (ROOT / "README.md").read_text(), flags=re.MULTILINE):
+        for anchor in re.findall(r"\(docs/results\.md#(.*?)\)", item):
+            for figure in re.findall(r"\*\*(\d.*?)\*\*", item):
+                assert figure in found[anchor], (figure, anchor)
+                checked += 1
+    assert checked >= 9
+
+
 def test_without_records_there_are_no_figures():
     assert "No records yet." in report.results([])
 
