@@ -4,7 +4,7 @@ Trains an input-switched affine network to put out the nesting levels of parenth
 basis in which its states and matrices are zeros and ones: given the true counts, and without them. Rounds what it
 finds, tests both networks on fresh symbols, and draws the paper's figure 9.
 
-    python examples/counting.py                              # two types, up to 5: about two minutes on two cores
+    python examples/counting.py                              # two types, up to 5: about five minutes on two cores
     python examples/counting.py --types 3 --maximum 9 --steps 7000 --decay 0.15
 
 Reference: Foerster et al., "Input Switched Affine Networks", ICML 2017, arXiv:1611.09434, section 4 and figure 9.

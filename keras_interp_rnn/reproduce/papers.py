@@ -176,8 +176,8 @@ ENTRIES: dict[str, Entry] = {
         "Wang, Lawrence and Niepert 2022, section 6, tables 7 and 8",
         "error",
         {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343},
-        "15,076 posts for training and 3,770 for the test, drawn at random, as in the paper; 10,003 words; the first "
-        "200 tokens of each post. The head reads the mean of the states over time. Word vectors counted from the "
+        "15,076 posts for training and 3,770 for the test, as many as in the paper, drawn at random; 10,003 words; the "
+        "first 200 tokens of each post. The head reads the mean of the states over time. Word vectors counted from the "
         "training posts, Adam, dropout, word dropout and a temperature of 1.44; the paper takes RMSprop, no dropout "
         "and 1, and its network without headers is an SR-RNN.",
         "*The paper's (table 7), of four classes: comp.graphics, interrupt (0.83), driver (0.80), version (0.75); "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_interp_rnn.reproduce.papers import PAPER_TABLE_1
-from keras_interp_rnn.reproduce.sections.runs import ending, remark, runs
+from keras_interp_rnn.reproduce.sections.runs import ending, hardware, remark, runs
 
 TEXT8 = """
 ## ISAN on character text (Foerster et al. 2017, table 1)
@@ -50,11 +50,12 @@ COUNTING = """
 `examples/counting.py`: an ISAN counts how deep brackets of several types are nested and puts the counts out one step
 later. Errors are counted over fresh steps. Then the basis is sought in which states and matrices are zeros and ones:
 from the counts, by regression as in the paper, and without any labels, from what the network itself puts out now and
-later (`analysis.sparse_basis`). "Off": the largest
-distance of an entry of the matrices, and of the states, from 0 or 1 in that basis. A network made of the rounded
-matrices is run on fresh steps too. "Hot" dimensions are 0 or 1 in every state. *The paper's ISAN of 35 units uses 24.*
+later (`analysis.sparse_basis`). "Hot" dimensions are 0 or 1 in every state; the rest is about them alone. "Off": the
+largest distance of an entry of the matrices, and of the states, from 0 or 1 in that basis; "near 0": the share of the
+entries of the matrices within 0.05 of 0. A network made of the rounded matrices is run on fresh steps too. *The paper's
+ISAN of 35 units uses 24.*
 
-| types, to | seed | units | seconds | errors | basis | hot | matrices off | states off | near 0 | rounded: errors |
+| types, up to | seed | units | seconds | errors | basis | hot | matrices off | states off | near 0 | rounded: errors |
 |---|---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -77,8 +78,8 @@ def text8(records: list[dict[str, Any]]) -> str:
     to_the_end = [record for record in records if not record["protocol"].get("minutes")]
     equal_time = [record for record in records if record["protocol"].get("minutes")]
     heading = (
-        "Runs (Adam, the learning rate given here times the number of units, cosine decay, clipping by the global "
-        "norm, state carried across windows)"
+        "Runs (Adam, its learning rate the one given here divided by the number of units, cosine decay, clipping by "
+        "the global norm, state carried across windows)"
     )
     found = TEXT8 + "".join(map(_row, to_the_end))
     if equal_time:
@@ -107,7 +108,7 @@ def _equal_time_row(record: dict[str, Any]) -> str:
     return (
         f"| {record['data']['name']} | {model['layer']} | {model['units']} | {model['parameters']:,} "
         f"| {result['test_bits']:.3f} | {paper} | {result['training_seconds'] / 60:.0f} of {protocol['minutes']:.0f} "
-        f"| {result['characters'] / 1e6:,.1f} M | {record['environment']['hardware']} |\n"
+        f"| {result['characters'] / 1e6:,.1f} M | {hardware(record['environment'])} |\n"
     )
 
 
@@ -178,9 +179,10 @@ def timescales(records: list[dict[str, Any]]) -> str:
         )
         only = ", ".join(f"{bits:.2f}" for bits in result["median_only"][:8])
         parts.append(
-            "\nTimescales, `examples/isan_timescales.py`. *Contributions decay on two exponential scales, a faster one "
-            f"for the first ten or so characters.* Here: {fast:.1f} and {slow:.1f} characters; the fit is off by "
-            f"{result['error']:.1%}, a single exponential by {result['error_of_one']:.0%}. *Prediction improves "
+            f"\nTimescales, `examples/isan_timescales.py`{', of another network' * ('model' in record)}. "
+            "*Contributions decay on two exponential scales, a faster one for the first ten or so characters.* Here: "
+            f"{fast:.1f} and {slow:.1f} characters; the fit is off by {result['error']:.1%}, a single exponential by "
+            f"{result['error_of_one']:.1%}. *Prediction improves "
             "rapidly up to ten characters of history and then saturates.* Bits by characters of history, on the first "
             f"{record['protocol']['symbols']:,} of the {record['protocol'].get('part', 'validation')} text: "
             f"{history}, all: {result['whole']:.2f}. *With nothing but the last space, less than 1 bit from the fourth "
@@ -249,7 +251,7 @@ def rare(records: list[dict[str, Any]]) -> str:
         f"| {record['result']['bits_per_word']:.3f} | {record['result']['milliseconds']:.0f} |\n"
         for record in sorted(records, key=lambda record: (record["data"]["name"], record["model"]["layer"]))
     ]
-    return RARE + "".join(lines) + ending(records[:1], lambda record: record["data"]["name"])
+    return RARE + "".join(lines) + ending(records, lambda r: f"{r['data']['name']}, {r['model']['layer']}")
 
 
 def counting(records: list[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ START = """
 ## Jacobians at the initial point (Chen 2017, figure 4)
 
 `examples/jacobians_at_start.py`; singular values of dh_T/dx_{T-k}, all matrices orthogonal: median (10 % to 90 %).
-*They vanish fastest in the vanilla RNN and slowest in the MinimalRNN.*
+*They vanish quickly in the vanilla RNN; those of the MinimalRNN neither stretch nor shrink, even at k = 25.*
 
 ![histograms of singular values, inputs of standard deviation 1](figures/jacobians_at_start.png)
 

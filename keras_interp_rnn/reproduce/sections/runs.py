@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,12 @@ def remark(records: list[dict[str, Any]]) -> str:
     return f"\n{records[0]['remark']}" if "remark" in records[0] else ""
 
 
+def hardware(environment: dict[str, Any]) -> str:
+    """What a run had to compute with."""
+    found = re.sub(r"^1 cores\b", "1 core", environment["hardware"])
+    return f"{found} and {environment['accelerator']}" if environment.get("accelerator") else found
+
+
 def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], heading: str = "Runs") -> str:
     """A line for each record, folded: when, which code, where, with what settings.
 
@@ -25,13 +32,13 @@ def runs(records: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], h
     lines = [f"\n<details><summary>{heading}</summary>\n\n"]
     for record in records:
         where, how = record["environment"], record["protocol"]
-        settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sorted(how.items()))
+        given = {key: value for key, value in sorted(how.items()) if value not in ("", None)}
+        settings = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items())
         versions = ", ".join(f"{package} {version}" for package, version in sorted(where["versions"].items()))
         commits = dict.fromkeys(place["commit"] for place in (where, *where.get("resumed", ())))
         commit = f"commit `{'`, then `'.join(commits)}`" if all(commits) else "outside a checkout"
-        hardware = where["hardware"] + (f" and {where['accelerator']}" if where.get("accelerator") else "")
         lines.append(
             f"- {name(record)}: {where['date']}, {commit}, "
-            f"{hardware}, Python {where['python']}, {versions}; {settings}.\n"
+            f"{hardware(where)}, Python {where['python']}, {versions}{'; ' * bool(settings)}{settings}.\n"
         )
     return "".join([*lines, "\n</details>\n"])

@@ -24,8 +24,8 @@ TOMITA = """
 
 `examples/tomita.py`: a state-regularized GRU is trained on all words of up to ten symbols, read as an automaton,
 compared with the true one ("exact" counts the seeds where both are the same), and certified: proved to judge every
-word, of any length, as the automaton does, at the temperature it is deployed with. Last but two: the highest
-temperature at which it is certified too, in units of the deployed one. The paper extracts the right automaton for the
+word, of any length, as the automaton does, at the temperature it is deployed with. "Temperature": the
+highest at which it is certified too, in units of the deployed one. The paper extracts the right automaton for the
 languages 1 to 4 and 7. Random long words have up to 1,000 symbols, half of them from the language.
 
 Extracted automata of the languages 2, 3 and 4, numbers are those of the centroids (figure 4 of the paper):
@@ -43,8 +43,7 @@ TEMPERATURE = """
 
 `examples/temperature.py`: a state-regularized GRU is trained on one of Tomita's languages at temperature 1, and run at
 others. "Least sure" is the least probability of a transition that its automaton takes; "words right" are 500 random
-words of up to twice the length trained on; "proved" is a certificate for all words. The automaton read off the network
-stays the right one far beyond the temperature at which the network stops following it.
+words of up to twice the length trained on; "proved" is a certificate for all words.
 
 ![probabilities of all centroids after each symbol, by temperature](figures/temperature.png)
 ![automaton of Tomita 1](figures/tomita-1.svg)
@@ -58,9 +57,9 @@ COMPARE = """
 
 `examples/compare_extraction.py`: a state-regularized GRU is read as an automaton, and AALpy's L* and KV, with three
 oracles that look for counterexamples, learn one by asking it, a plain GRU and a plain LSTM. Symbols: as many as the
-network had to read (for "exact", transitions asked for). Agreement: with the network, on 500 random words of up to
-100 symbols. Gave up: not done when the network had read as many symbols as was allowed, for a
-network that is no small automaton gives counterexamples without end.
+network had to read (for "exact", transitions asked for before the automaton is minimized). Agreement: with the network,
+on 500 random words of up to 100 symbols. Gave up: not done when the network had read as many symbols as was allowed,
+for a network that is no small automaton gives counterexamples without end.
 
 | language | network | method | states | seconds | symbols | agreement | true language |
 |---|---|---|---|---|---|---|---|
@@ -70,9 +69,10 @@ PARENTHESES = """
 ## Balanced parentheses (Wang, Lawrence and Niepert 2022, tables 1 and 2)
 
 `examples/balanced_parentheses.py`: networks of ten units are trained on strings of depth 1 to 5 and at most 100 symbols
-and stop where they do best on depth 6 to 10; errors on 1,000 strings of each depth d and length l, half of them
-balanced. Mean over the seeds, and least to greatest. A negative of `small` and `large` has half of its symbols drawn
-anew, as in the published data; one of `small_near` and `large_near` differs from a balanced string in one symbol.
+and keep the weights that do best on depth 6 to 10. Errors on 1,000 strings of a depth d and of at most l symbols, short
+ones more often than long ones, half of them balanced. Mean over the seeds, and least to greatest. A negative of `small`
+and `large` has half of its symbols drawn anew, as in the published data; one of `small_near` and `large_near` differs
+from a balanced string in one symbol.
 
 """
 

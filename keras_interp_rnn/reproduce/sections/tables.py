@@ -39,8 +39,9 @@ TUNING = """
 ## Searches
 
 `python -m keras_interp_rnn tune`: Bayesian optimization of the validation loss after a short training, over what
-Collins, Sohl-Dickstein and Sussillo (2017) search. Settings of the best trial; learning rates of networks on characters
-are times the number of units. inf: a trial whose training ran away.
+Collins, Sohl-Dickstein and Sussillo (2017) search. Losses are bits per character, or nats. Settings of the best trial;
+learning rates of networks on characters are to be divided by the number of units. Steps are those of the search's own
+batch (in its run): a trial of half the batch has twice as many. inf: a trial whose training ran away.
 
 | table | row | trials | steps of each | best loss | median | worst | learning rate | others |
 |---|---|---|---|---|---|---|---|---|
