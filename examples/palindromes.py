@@ -4,7 +4,7 @@ Trains an LSTM, an LSTM with peepholes, and both with their hidden state moving 
 strings in which half of the letters were drawn anew, and prints their errors on longer ones, the paper's table 3. A
 finished run is not repeated.
 
-    python examples/palindromes.py                   # four networks, about eight minutes on two cores
+    python examples/palindromes.py                   # four networks, about twenty minutes
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
 """

@@ -36,6 +36,9 @@ PARENTHESES = (
 PALINDROMES = ("test_l100", "test_l200", "test_l500")
 """Test sets, in the order of the paper's tables 1 and 3."""
 
+PASSES = {"balanced_parentheses": 2, "palindromes": 10}
+"""Over the words of each length, by language; over its small data ten times as many."""
+
 STEPS = 16
 """Training steps in one execution."""
 
@@ -67,6 +70,11 @@ def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> k
     )
 
 
+def usual_passes(language: str, config: str) -> int:
+    """Over the words of each length of `config`, as the records have it."""
+    return PASSES[language] * (10 if config.startswith("small") else 1)
+
+
 def main(
     language: str, load: Callable[..., LabelledWords], tests: Sequence[str], configs: Sequence[str], about: str
 ) -> tuple[list[dict[str, Any]], Path]:
@@ -85,7 +93,10 @@ def main(
     parser.add_argument("--centroids", type=int, nargs="+", default=[5], help="of the SR networks")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--units", type=int, default=10)
-    parser.add_argument("--passes", type=int, help="over the words of each length: 2, or 20 over the small data")
+    usual = usual_passes(language, "large"), usual_passes(language, "small")
+    parser.add_argument(
+        "--passes", type=int, help="over the words of each length: {}, or {} over the small data".format(*usual)
+    )
     parser.add_argument("--data-dir", help="where TFDS keeps the words; ~/tensorflow_datasets by default")
     parser.add_argument("--runs", default=f"runs/{language}", help="models")
     parser.add_argument("--records", default="runs/records", help="where the JSON records go")
@@ -99,7 +110,7 @@ def main(
     width = max(map(len, tests)) + 2
     print(f"{'words':13}{'network':10}{'k':>4}{'seed':>5}" + "".join(f"{name:>{width}}" for name in tests))
     for config in args.data:
-        passes = args.passes or (20 if config.startswith("small") else 2)
+        passes = args.passes or usual_passes(language, config)
         for kind in args.networks:
             for centroids in args.centroids if kind.startswith("SR") else [0]:
                 for seed in args.seeds:

@@ -6,7 +6,7 @@ Every row is a run for each seed; what a table does not say, its protocol's defa
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_interp_rnn import datasets
@@ -164,12 +164,17 @@ def _lm1b(isan: str, lstm: str, minutes: float) -> Table:
     )
 
 
-_LANGUAGE = {
-    f"{config}-{kind}": {"config": config, "passes": 20 if config.startswith("small") else 2, "network": kind}
-    | ({"centroids": 5} if kind.startswith("SR") else {})
-    for config in ("large", "large_near", "small", "small_near")
-    for kind in context_free.NETWORKS
-}
+def _language(language: str, configs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Every network on every set of words."""
+    return {
+        f"{config}-{kind}": {"config": config, "passes": context_free.usual_passes(language, config), "network": kind}
+        | ({"centroids": 5} if kind.startswith("SR") else {})
+        for config in configs
+        for kind in context_free.NETWORKS
+    }
+
+
+_PARENTHESES = _language("balanced_parentheses", ("large", "large_near", "small", "small_near"))
 
 TABLES: dict[str, Table] = {
     "isan-text8": Table(
@@ -226,9 +231,9 @@ TABLES: dict[str, Table] = {
     "sr-parentheses": Table(
         "made by the package; --data says in which folder",
         {
-            **_LANGUAGE,
+            **_PARENTHESES,
             **{
-                f"{config}-SR-LSTM-P-{k}": {**_LANGUAGE[f"{config}-SR-LSTM-P"], "centroids": k}
+                f"{config}-SR-LSTM-P-{k}": {**_PARENTHESES[f"{config}-SR-LSTM-P"], "centroids": k}
                 for config in ("small", "large_near")
                 for k in (2, 10, 50)
             },
@@ -238,7 +243,7 @@ TABLES: dict[str, Table] = {
     ),
     "sr-palindromes": Table(
         "made by the package; --data says in which folder",
-        {name: settings for name, settings in _LANGUAGE.items() if settings["config"] in ("large", "small")},
+        _language("palindromes", ("large", "small")),
         Language(datasets.palindromes.load, context_free.PALINDROMES),
         records="palindromes",
     ),

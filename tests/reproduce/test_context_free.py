@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -440,6 +441,15 @@ def test_a_record_of_other_settings_is_not_taken_for_this_run(tmp_path):
     path.write_text('{"experiment": "e", "protocol": {"units": 3, "centroids": 0, "passes": 1}}')
     with pytest.raises(ValueError, match="made with the same settings. Received: .*'units': 4"):
         context_free.run(path, "x", "small", "LSTM", None, (), 4, 5, 1, 0)
+
+
+def test_the_committed_records_have_the_usual_passes():
+    folder = Path(__file__).parents[2] / "docs" / "records"
+    for language in context_free.PASSES:
+        found = [json.loads(path.read_text()) for path in folder.glob(f"{language}-*.json")]
+        assert found
+        for record in found:
+            assert record["protocol"]["passes"] == context_free.usual_passes(language, record["data"]["config"])
 
 
 def test_words_of_one_label_teach_nothing():
