@@ -368,6 +368,12 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
         assert opened.one("figure svg")
         assert not opened.all("[role=alert]")
         assert all("404" in message for message in opened.troubles())  # as the browser notes each answer
+        shutil.rmtree(folder / "MinimalRNN")
+        opened.until(lambda: "MinimalRNN/jacobians" not in listed(address))
+        assert opened.one("figure svg")  # what was read stays until TensorBoard says that it has read again
+        opened.reload()
+        assert "No jacobians logged yet" in opened.one(".empty").text
+        assert not opened.troubles()
 
 
 def test_what_cannot_be_read_is_said_where_the_view_was(tmp_path):
