@@ -93,10 +93,8 @@ def main(
     parser.add_argument("--centroids", type=int, nargs="+", default=[5], help="of the SR networks")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--units", type=int, default=10)
-    usual = usual_passes(language, "large"), usual_passes(language, "small")
-    parser.add_argument(
-        "--passes", type=int, help="over the words of each length: {}, or {} over the small data".format(*usual)
-    )
+    usual = f"{usual_passes(language, 'large')}, or {usual_passes(language, 'small')} over the small data"
+    parser.add_argument("--passes", type=int, help=f"over the words of each length: {usual}")
     parser.add_argument("--data-dir", help="where TFDS keeps the words; ~/tensorflow_datasets by default")
     parser.add_argument("--runs", default=f"runs/{language}", help="models")
     parser.add_argument("--records", default="runs/records", help="where the JSON records go")

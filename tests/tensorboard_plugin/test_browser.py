@@ -376,11 +376,9 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
         assert not opened.troubles()
 
 
-def test_what_cannot_be_read_is_said_where_the_view_was(tmp_path):
-    folder = tmp_path / "logs"
-    shutil.copytree(logs.written(), folder)
+def test_what_cannot_be_read_is_said_where_the_view_was():
     with contextlib.ExitStack() as stack:
-        with logs.served(folder) as address:
+        with logs.served(logs.written()) as address:
             opened = stack.enter_context(contextlib.closing(Tab(address)))
             opened.open("jacobians")
         opened.one(".view .controls input").click()
