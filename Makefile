@@ -28,11 +28,17 @@ EXTRAS_jax  := test,all,jax
 PYTEST := TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+# About a minute on two cores: the equations, the rules of the tree, and one file of each main part.
+QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/test_equations_state_regularized.py \
+	tests/test_affine.py tests/test_losses.py tests/test_repr.py tests/test_imports.py tests/test_public_names.py \
+	tests/layers/test_isan_contract.py tests/layers/test_isan_errors.py tests/analysis/test_contributions.py \
+	tests/automata/test_dfa.py
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run test test-backends lint format dist clean distclean
+.PHONY: help run test test-quick test-backends lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +48,9 @@ run: $(VENV)/.installed-run  ## Train an ISAN on text and look inside it (exampl
 
 test: $(VENV)/.installed-test  ## Run the tests on TensorFlow.
 	$(PYTEST) $(ARGS)
+
+test-quick: $(VENV)/.installed-test  ## Run a selection of the tests, about a minute.
+	$(PYTEST) -m "not slow" $(QUICK) $(ARGS)
 
 test-backends: $(VENV)/.installed-jax  ## Run the layers' tests on JAX and on torch.
 	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."

@@ -11,19 +11,20 @@ Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Netwo
 2.
 """
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.learns_language(
+    __doc__, "balanced_parentheses", ["large_near", "large", "small", "small_near"], "2, or 20 over the small words"
+)
+args = parser.parse_args()
+
+with command_line.quiet():
     from keras_interp_rnn import datasets
     from keras_interp_rnn.reproduce import context_free, pictures
 
 if __name__ == "__main__":
     records, folder = context_free.main(
-        "balanced_parentheses",
-        datasets.balanced_parentheses.load,
-        context_free.PARENTHESES,
-        ("large_near", "large", "small", "small_near"),
-        __doc__.splitlines()[0],
+        "balanced_parentheses", datasets.balanced_parentheses.load, context_free.PARENTHESES, args
     )
     for name, figure in pictures.parentheses(records).items():
         figure.savefig(folder / name, dpi=150)

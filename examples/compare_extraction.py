@@ -10,7 +10,6 @@ words of up to 100 symbols, and whether it is the true language.
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.1.
 """
 
-import argparse
 import itertools
 import random
 import tempfile
@@ -18,9 +17,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--language", type=int, default=4, help="number of Tomita's language, 1 to 7")
+parser.add_argument("--longest", type=int, default=10, help="symbols in the longest training word")
+parser.add_argument("--most", type=int, default=20_000, help="symbols that a learner may read")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON record")
+parser.add_argument("--smoke", action="store_true", help="short words, little training, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
     import tensorflow as tf
@@ -113,14 +121,6 @@ def compare(name: str, model: automata.Recognizer, truth: automata.DFA, tests: l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--language", type=int, default=4, help="of Tomita's, 1 to 7")
-    parser.add_argument("--longest", type=int, default=10, help="symbols of the words for training")
-    parser.add_argument("--most", type=int, default=20_000, help="symbols that a learner may have read")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
-    parser.add_argument("--smoke", action="store_true", help="short words, little training, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         args.language, args.longest, args.most = 1, 3, 500
         args.records = tempfile.mkdtemp(prefix="compare_extraction-")
@@ -130,7 +130,7 @@ def main() -> None:
     words = datasets.LabelledWords(tuple(texts), np.array([truth.accepts(text) for text in texts]), "01")
     networks = {
         "SR-GRU": automata.train_recognizer(texts, words.labels, ALPHABET, 24, seed=args.seed, verbose=0),
-        **{kind: plain(getattr(keras.layers, kind)(24), words) for kind in ("GRU", "LSTM")},
+        **{kind: plain(getattr(keras.layers, kind)(24), words) for kind in ("GRU", "LSTM")[: 1 if args.smoke else 2]},
     }
     tests = [tuple(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]
     print(f"{'network':8}{'method':14}{'states':>7}{'seconds':>9}{'symbols':>9}{'agreement':>11}  true language")

@@ -17,9 +17,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--types", type=int, default=2, help="types of parentheses")
+parser.add_argument("--maximum", type=int, default=5, help="largest count")
+parser.add_argument("--units", type=int, help="state size (default: 3 types (maximum + 1) - 1)")
+parser.add_argument("--steps", type=int, default=5000, help="training steps")
+parser.add_argument("--rate", type=float, default=5e-3, help="learning rate at the start")
+parser.add_argument("--decay", type=float, default=0.4, help="weight decay, times the learning rate")
+parser.add_argument("--test", type=int, default=10**7, help="steps of the test, rounded up to thousands")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON record")
+parser.add_argument("--figures", default="runs/counting", help="folder of the figure and the model")
+parser.add_argument("--smoke", action="store_true", help="one type, up to 2, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
 
@@ -34,7 +48,7 @@ with quiet.standard_error():
 def train(args: argparse.Namespace, task: dict[str, int]) -> tuple[tuple, list[dict[str, float]]]:
     """A network trained on fresh sequences, with its layers, and its loss along the way."""
     keras.utils.set_random_seed(args.seed)
-    isan = layers.ISAN(args.units, 2 * args.types + 1, return_sequences=True)
+    isan = layers.ISAN(args.units, 2 * args.types + 1, return_sequences=True, recurrent_constraint=None)
     dense = keras.layers.Dense(args.types * (args.maximum + 1))
     model = keras.Sequential([keras.Input((args.length,), dtype="int32"), isan, dense])
     schedule = keras.optimizers.schedules.CosineDecay(args.rate, args.steps, alpha=0.003)
@@ -75,24 +89,11 @@ def errors(layer: layers.ISAN, readout: AffineMap, steps: int, task: dict[str, i
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--types", type=int, default=2, help="of parentheses")
-    parser.add_argument("--maximum", type=int, default=5, help="largest count")
-    parser.add_argument("--units", type=int, help="3 types (maximum + 1) - 1 by default, the paper's 35")
-    parser.add_argument("--steps", type=int, default=5000, help="of training")
-    parser.add_argument("--rate", type=float, default=5e-3, help="learning rate at the start")
-    parser.add_argument("--decay", type=float, default=0.4, help="of the weights, times the learning rate")
-    parser.add_argument("--test", type=lambda n: -(-int(n) // 1000) * 1000, default=10**7, help="fresh steps, 1,000s")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
-    parser.add_argument("--figures", default="runs/counting", help="where the figure and the model go")
-    parser.add_argument("--smoke", action="store_true", help="one type, up to 2, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         args.types, args.maximum, args.steps, args.test = 1, 2, 750, 20_000
         args.records = args.figures = tempfile.mkdtemp(prefix="counting-")
     args.units = args.units or 3 * args.types * (args.maximum + 1) - 1
-    args.batch, args.length = 32, 60
+    args.batch, args.length, args.test = 32, 60, -(-args.test // 1000) * 1000
     task = {"types": args.types, "maximum": args.maximum, "delay": 1, "noise": 1}
     print(f"ISAN({args.units}), {args.types} types of parentheses, counts up to {args.maximum}:")
     (model, isan, dense), curve = train(args, task)
@@ -101,12 +102,11 @@ def main() -> None:
     model.save(place)
     wrong = errors(isan, AffineMap(*dense.get_weights()), args.test, task, seed=1_000_003)
     print(f"  wrong on {wrong:,} of {args.test:,} fresh steps\n")
-
-    sizes = {"batch": 150, "length": 300}
-    late, now = (next(counting.stream(np.random.default_rng(9), **sizes, **{**task, "delay": d})) for d in (1, 0))
+    late, now = (next(counting.stream(np.random.default_rng(9), 150, 300, **{**task, "delay": d})) for d in (1, 0))
     codes = np.concatenate([counting.one_hot(c, args.maximum) for c in (late.counts, now.counts)], axis=-1)
     states = np.stack(list(run(isan, late.symbols)), axis=1)
-    print(f"{'basis':16}{'hot':>5}{'off 0, 1: states':>18}{'matrices':>10}{'near 0':>8}{'rebuilt, wrong':>16}")
+    print("Hot coordinates are 0 or 1 on every state; columns 3 and 4: how far states and matrices are from 0 or 1.")
+    print(f"{'basis':16}{'hot':>5}{'states off':>18}{'matrices off':>14}{'zeros':>8}{'wrong if rounded':>18}")
     rows = {"as trained": {"near_zero": bases.near_zero(bases.augmented(isan)[:, :, :-1])}}
     for label in ("given counts", "without labels"):
         given = label == "given counts" and bases.label_basis(states, codes, codes.shape[-1] // 2)
@@ -117,7 +117,7 @@ def main() -> None:
         row["matrices"] = bases.rounding_error(*parts, readout.matrix[: basis.hot], readout.offset)
         row["near_zero"] = bases.near_zero(*parts)
         row["rebuilt_wrong"] = errors(*bases.rebuilt(model, basis), args.test, task, seed=1_000_033)
-        numbers = f"{row['states']:18.4f}{row['matrices']:10.4f}{row['near_zero']:8.1%}{row['rebuilt_wrong']:16,}"
+        numbers = f"{row['states']:18.4f}{row['matrices']:14.4f}{row['near_zero']:8.1%}{row['rebuilt_wrong']:18,}"
         print(f"{label:16}{basis.hot:5}{numbers}", flush=True)
     pairs = (basis.to.apply(states)[..., : basis.hot], codes)
     found, true = ({code.tobytes() for code in (pair > 0.5).reshape(-1, pair.shape[-1]).T} for pair in pairs)

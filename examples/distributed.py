@@ -19,9 +19,23 @@ import tempfile
 import time
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--workers", nargs="+", default=["localhost"], help="host:port of each, the same list on all")
+parser.add_argument("--worker", type=int, default=0, help="number of this worker in the list")
+parser.add_argument("--batch", type=int, default=64, help="windows in a step, over all workers")
+parser.add_argument("--length", type=int, default=50, help="characters in a window")
+parser.add_argument("--units", type=int, default=64, help="state size")
+parser.add_argument("--steps", type=int, default=200, help="training steps")
+parser.add_argument("--optimizer", default="adam", choices=["adam", "sgd"], help="training rule")
+parser.add_argument("--learning-rate", type=float, default=3e-3, help="learning rate at the start")
+parser.add_argument("--every", type=int, default=50, help="steps between checkpoints")
+parser.add_argument("--runs", default="runs/distributed", help="folder of the checkpoints, seen by all workers")
+parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
 
@@ -109,19 +123,6 @@ def on_jax(args: argparse.Namespace) -> tuple[keras.Model, list[float], list[flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workers", nargs="+", default=["localhost"], help="host:port of each, the same list on all")
-    parser.add_argument("--worker", type=int, default=0, help="which of them this is")
-    parser.add_argument("--batch", type=int, default=64, help="windows in a step, of all workers together")
-    parser.add_argument("--length", type=int, default=50, help="characters in a window")
-    parser.add_argument("--units", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--optimizer", default="adam", choices=["adam", "sgd"])
-    parser.add_argument("--learning-rate", type=float, default=3e-3)
-    parser.add_argument("--every", type=int, default=50, help="steps between checkpoints")
-    parser.add_argument("--runs", default="runs/distributed", help="checkpoints; a folder that all workers see")
-    parser.add_argument("--smoke", action="store_true", help="a few steps, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         args.units, args.steps, args.batch, args.every = 8, 5, 8, 2
         args.runs = tempfile.mkdtemp(prefix="distributed-")

@@ -10,18 +10,28 @@ ISAN, by a linear network, whose matrix nothing switches, and by a GRU.
 Reference: Foerster et al., ICML 2017, section 3.1 for pairs, 5.2 for the factorisation.
 """
 
-import argparse
 import itertools
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--text", help="a text file (default: Python's own documentation)")
+parser.add_argument("--weights", type=int, default=60_000, help="weights on characters; twice that on pairs")
+parser.add_argument("--factors", type=int, nargs="+", default=[8, 32, 128], help="ranks of the factored ISANs")
+parser.add_argument("--steps", type=int, default=2000, help="training steps of each network")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--tested", type=int, default=200_000, help="characters of the test text to read")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON records")
+parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
+    import numpy as np
 
     from keras_interp_rnn import datasets, layers, losses
     from keras_interp_rnn.reproduce import records
@@ -96,16 +106,6 @@ def follow_signal(layer: keras.layers.Layer, steps: int) -> tuple[int, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", help="a text file; by default Python's own documentation")
-    parser.add_argument("--weights", type=int, default=60_000, help="on characters; twice as many on pairs")
-    parser.add_argument("--factors", type=int, nargs="+", default=[8, 32, 128])
-    parser.add_argument("--steps", type=int, default=2000, help="of training each")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tested", type=int, default=200_000, help="characters of the test text")
-    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
-    parser.add_argument("--smoke", action="store_true", help="a few steps, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         args.weights, args.factors, args.steps, args.tested = 9000, [4], 12, 20_000
         args.records = tempfile.mkdtemp(prefix="factored_isan-")

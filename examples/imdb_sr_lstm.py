@@ -15,9 +15,33 @@ import argparse
 import sys
 import tempfile
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("folder", nargs="?", help="the folder aclImdb, unpacked")
+parser.add_argument(
+    "--transition",
+    default="mixture",
+    choices=["mixture", "soft_argmax", "gumbel", "sample"],
+    help="how the next centroid is chosen",
+)
+parser.add_argument("--centroids", type=int, default=10, help="number of centroids")
+parser.add_argument("--temperature", type=float, default=1.0, help="temperature of the transitions")
+parser.add_argument("--units", type=int, default=64, help="state size")
+parser.add_argument("--embedding", type=int, default=64, help="size of the word vectors")
+parser.add_argument("--vocabulary", type=int, default=10_000, help="number of different word ids")
+parser.add_argument("--longest", type=int, default=200, help="words kept of a review, its last ones")
+parser.add_argument("--dropout", type=float, default=0.5, help="fraction of the outputs dropped in training")
+parser.add_argument("--epochs", type=int, default=4, help="passes over the training data")
+parser.add_argument("--batch", type=int, default=64, help="sequences in a batch")
+parser.add_argument("--learning-rate", type=float, default=3e-3, help="learning rate at the start")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--runs", default="runs/imdb", help="folder of the model, TensorBoard logs and figures")
+parser.add_argument("--verbose", type=int, default=command_line.VERBOSE, help="as in fit: 0, 1 or 2")
+parser.add_argument("--smoke", action="store_true", help="a few made-up words, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
 
@@ -65,24 +89,6 @@ def network(args: argparse.Namespace, size: int) -> keras.Model:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", help="aclImdb, or a folder with its tables")
-    parser.add_argument("--transition", default="mixture", choices=["mixture", "soft_argmax", "gumbel", "sample"])
-    parser.add_argument("--centroids", type=int, default=10)
-    parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--units", type=int, default=64)
-    parser.add_argument("--embedding", type=int, default=64)
-    parser.add_argument("--vocabulary", type=int, default=10_000)
-    parser.add_argument("--longest", type=int, default=200, help="ids of a review; of a longer one the end is kept")
-    parser.add_argument("--dropout", type=float, default=0.5)
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--learning-rate", type=float, default=3e-3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", default="runs/imdb", help="model, TensorBoard logs and figures")
-    parser.add_argument("--verbose", type=int, default=1, help="as in fit")
-    parser.add_argument("--smoke", action="store_true", help="a few made-up words, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         folder = tempfile.mkdtemp(prefix="imdb_sr_lstm-")
         args.longest, args.units, args.embedding, args.centroids, args.epochs = 16, 8, 8, 4, 2

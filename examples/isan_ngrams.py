@@ -11,9 +11,14 @@ Reference: Foerster et al., ICML 2017, section 3.6.
 import sys
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.reads_isan(__doc__, "isan_ngrams")
+parser.add_argument("--order", type=int, default=5, help="symbols in the longest n-gram")
+parser.add_argument("--symbols", type=int, default=20_000, help="symbols of the test text to read")
+args = parser.parse_args()
+
+with command_line.quiet():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
@@ -23,10 +28,6 @@ ALPHABET = datasets.text.ALPHABET
 
 
 def main() -> None:
-    parser = isan_text.arguments(__doc__.splitlines()[0], "isan_ngrams")
-    parser.add_argument("--order", type=int, default=5, help="longest n-grams counted")
-    parser.add_argument("--symbols", type=int, default=20_000, help="of the test text")
-    args = parser.parse_args()
     try:
         model, (train, _, test), about = isan_text.load(args)
     except datasets.text.TextError as error:

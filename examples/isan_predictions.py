@@ -13,9 +13,16 @@ Reference: Foerster et al., ICML 2017, sections 3.3 and 3.4.
 import sys
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.reads_isan(__doc__, "isan_predictions")
+parser.add_argument("--prompt", default="annual reve", help="text whose last prediction is decomposed")
+parser.add_argument("--phrase", default="annual revenue", help="text of figure 2")
+parser.add_argument("--sentence", default="the population was higher than in the", help="text of figure 5")
+parser.add_argument("--tried", type=int, default=5000, help="pairs of words of the validation text to try")
+args = parser.parse_args()
+
+with command_line.quiet():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
@@ -49,12 +56,6 @@ def decided_by_a_word(model, symbols: np.ndarray, tried: int, longest: int) -> l
 
 
 def main() -> None:
-    parser = isan_text.arguments(__doc__.splitlines()[0], "isan_predictions")
-    parser.add_argument("--prompt", default="annual reve", help="whose last prediction is taken apart")
-    parser.add_argument("--phrase", default="annual revenue", help="of figure 2")
-    parser.add_argument("--sentence", default="the population was higher than in the", help="of figure 5")
-    parser.add_argument("--tried", type=int, default=5000, help="pairs of words of the validation text")
-    args = parser.parse_args()
     try:
         model, (_, validation, _), about = isan_text.load(args)
     except datasets.text.TextError as error:

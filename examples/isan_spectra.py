@@ -11,9 +11,15 @@ Reference: Foerster et al., ICML 2017, section 3.1.
 import sys
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.reads_isan(__doc__, "isan_spectra")
+parser.add_argument("--units", type=int, nargs="+", default=[128, 256], help="state sizes of the other networks")
+parser.add_argument("--steps", type=int, default=1500, help="training steps of each network")
+parser.add_argument("--windows", type=int, default=12, help="windows of the validation text to read")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
 
@@ -32,11 +38,6 @@ def states(model: keras.Model, symbols: np.ndarray, windows: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = isan_text.arguments(__doc__.splitlines()[0], "isan_spectra")
-    parser.add_argument("--units", type=int, nargs="+", default=[128, 256], help="of the other networks")
-    parser.add_argument("--steps", type=int, default=1500, help="of training each")
-    parser.add_argument("--windows", type=int, default=12, help="of the validation text")
-    args = parser.parse_args()
     try:
         model, (train, validation, _), about = isan_text.load(args)
     except datasets.text.TextError as error:

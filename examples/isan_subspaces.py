@@ -12,9 +12,11 @@ Reference: Foerster et al., ICML 2017, section 3.5; its version 1, section 4.4, 
 import sys
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+args = command_line.reads_isan(__doc__, "isan_subspaces").parse_args()
+
+with command_line.quiet():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
@@ -26,7 +28,6 @@ PARTS = ("whole bias", "readout subspace", "computational subspace")
 
 
 def main() -> None:
-    args = isan_text.arguments(__doc__.splitlines()[0], "isan_subspaces").parse_args()
     try:
         model, (train, _, _), about = isan_text.load(args)
     except datasets.text.TextError as error:
@@ -49,12 +50,14 @@ def main() -> None:
             for a, b in ((vowels, vowels), (consonants, consonants), (vowels, consonants))
         ]
         rows.append({"part": name, "correlation": correlation(norm, log_p), "cosines": means})
-        print(f"{name:24}{rows[-1]['correlation']:+14.2f}{means[0]:+15.2f}{means[1]:+12.2f}{means[2]:+8.2f}")
+        shown = (f"{value:+.2f}" if np.isfinite(value) else "none" for value in (rows[-1]["correlation"], *means))
+        print("{:24}{:>14}{:>15}{:>12}{:>8}".format(name, *shown))
     spectra = analysis.transition_spectra(model)
-    print("\nletter: largest singular values; spectral radius; |cosine| of what is stretched with what the space reads")
+    print("\nAlignment: |cosine| between what the letter's matrix stretches most and what the logit of a space reads.")
+    print("letter  largest singular values   spectral radius  alignment")
     for i, letter in enumerate(ALPHABET):
-        values = " ".join(f"{value:.2f}" for value in spectra.values[i, :4])
-        print(f"  {letter if i else '_'}: {values}; {spectra.radius[i]:.2f}; {spectra.alignment[i, 0]:.2f}")
+        values = "".join(f"{value:6.2f}" for value in spectra.values[i, :4])
+        print(f"{letter if i else '_':>6}{values}{spectra.radius[i]:18.2f}{spectra.alignment[i, 0]:11.2f}")
     record = {
         "experiment": "isan_subspaces",
         **about,

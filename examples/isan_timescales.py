@@ -11,18 +11,19 @@ Reference: Foerster et al., ICML 2017, section 3.3.
 import sys
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.reads_isan(__doc__, "isan_timescales")
+parser.add_argument("--symbols", type=int, default=20_000, help="symbols of the test text to read")
+parser.add_argument("--oldest", type=int, default=150, help="largest age of a symbol, in symbols")
+args = parser.parse_args()
+
+with command_line.quiet():
     from keras_interp_rnn import analysis, datasets, figures
     from keras_interp_rnn.reproduce import isan_text, records
 
 
 def main() -> None:
-    parser = isan_text.arguments(__doc__.splitlines()[0], "isan_timescales")
-    parser.add_argument("--symbols", type=int, default=20_000, help="of the test text")
-    parser.add_argument("--oldest", type=int, default=150, help="symbols back")
-    args = parser.parse_args()
     try:
         model, (_, _, test), about = isan_text.load(args)
     except datasets.text.TextError as error:
@@ -34,11 +35,13 @@ def main() -> None:
     fit = found.fit()
     figures.timescales(found, fit).savefig(Path(args.figures) / "figure4.png", dpi=120)
     fast, slow = fit.scales
-    print(f"Decay: two exponentials of {fast:.1f} and {slow:.1f} symbols, off by {fit.error:.1%};")
-    print(f"       a single one would be off by {fit.error_of_one:.1%} (root mean square of the logarithm).")
+    # A second exponential that hardly decays over the ages looked at is no time scale.
+    two = f"two exponentials of {fast:.1f} and {slow:.1f} symbols, off by {fit.error:.1%}"
+    print("Decay:", two if slow <= 10 * args.oldest else f"no second time scale within {args.oldest} symbols", end="; ")
+    print(f"a single exponential is off by {fit.error_of_one:.1%} (root mean square of the logarithm).")
     lengths = [n for n in (0, 1, 2, 3, 5, 10, 20, 50, 100) if n < len(found.history)]
-    print("History: " + ", ".join(f"{n} symbols {found.history[n]:.2f}" for n in lengths), end="")
-    print(f", all {found.whole:.2f} bits a symbol.")
+    bits = [f"{n}: {found.history[n]:.2f}" for n in lengths]
+    print(f"Bits per symbol with the last n symbols: {', '.join(bits)}, all: {found.whole:.2f}.")
     print("Median bits by position in the word: all contributions, without the last space, the last space alone")
     for row in zip(found.positions, found.median_all, found.median_without, found.median_only, strict=True):
         print("{:4d}{:8.2f}{:8.2f}{:8.2f}".format(*row))

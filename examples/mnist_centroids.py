@@ -16,9 +16,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("folder", nargs="?", type=Path, help="folder with the four files of MNIST (default: TFDS's mnist)")
+parser.add_argument("--model", type=Path, help="trained model with centroids: model.keras of its run")
+parser.add_argument("--side", type=int, default=14, help="pixels on a side of a digit: 14 or 28")
+parser.add_argument("--digits", type=int, default=2000, help="test digits, drawn at random")
+parser.add_argument("--shown", type=int, default=10, help="largest number of centroids in a figure")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--figures", default="runs/mnist_centroids", help="folder of the figures")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON record")
+parser.add_argument("--smoke", action="store_true", help="an untrained network on noise, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
     from sklearn.linear_model import LogisticRegression
@@ -42,17 +54,6 @@ def data(args: argparse.Namespace):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, help="with the four files of MNIST; else TFDS's mnist")
-    parser.add_argument("--model", type=Path, help="of one layer with centroids; its run's model.keras")
-    parser.add_argument("--side", type=int, default=14, help="of the digits that it reads: 14 or 28")
-    parser.add_argument("--digits", type=int, default=2000, help="of the test data, drawn at random")
-    parser.add_argument("--shown", type=int, default=10, help="centroids in a figure at most, the commonest")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--figures", default="runs/mnist_centroids", help="where figures go")
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
-    parser.add_argument("--smoke", action="store_true", help="an untrained network on noise, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         args.digits, args.figures = 60, tempfile.mkdtemp(prefix="mnist_centroids-")
         args.records = args.figures
@@ -92,8 +93,9 @@ def main() -> None:
     order = np.argsort(y, kind="stable")
     figures.feature_map(points[order], y[order].astype(str)).savefig(folder / "figure9.png", dpi=150)
     accuracy = float(np.mean(predicted == y))
-    print(f"{len(x)} digits, {side * side} pixels each: the network reads {accuracy:.1%} rightly.")
-    print(f"Their {len(share)} mean transition probabilities alone tell {score:.1%} of {len(x) - half} rightly.")
+    what = "images of noise, an untrained network" if args.smoke else "digits"
+    print(f"{len(x)} {what}, {side * side} pixels each: accuracy {accuracy:.1%}.")
+    print(f"A classifier of their {len(share)} mean transition probabilities: accuracy {score:.1%} on {len(x) - half}.")
     record = {
         "experiment": "mnist_centroids",
         "data": {"name": "smoke" if args.smoke else "mnist", "pixels": side * side, "digits": len(x)},

@@ -9,13 +9,14 @@ finished run is not repeated.
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
 """
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+usual = "10, or 100 over the small words"
+args = command_line.learns_language(__doc__, "palindromes", ["large", "small"], usual).parse_args()
+
+with command_line.quiet():
     from keras_interp_rnn import datasets
     from keras_interp_rnn.reproduce import context_free
 
 if __name__ == "__main__":
-    context_free.main(
-        "palindromes", datasets.palindromes.load, context_free.PALINDROMES, ("large", "small"), __doc__.splitlines()[0]
-    )
+    context_free.main("palindromes", datasets.palindromes.load, context_free.PALINDROMES, args)

@@ -9,13 +9,25 @@ paper's figure 5), and prints their errors on deeper strings and how far their s
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2.
 """
 
-import argparse
+import sys
 import tempfile
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--units", type=int, default=10, help="state size")
+parser.add_argument("--centroids", type=int, default=5, help="number of centroids")
+parser.add_argument("--data", default="large_near", help="configuration of datasets.balanced_parentheses")
+parser.add_argument("--passes", type=int, default=1, help="passes over the words of each length")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--data-dir", help="folder of the prepared words (default: ~/tensorflow_datasets)")
+parser.add_argument("--figures", default="runs/parentheses_states", help="folder of the figures")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON record")
+parser.add_argument("--smoke", action="store_true", help="few words, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
@@ -25,17 +37,6 @@ TESTS = ("test_d5_l200", "test_d10_l200", "test_d20_l1000")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--units", type=int, default=10)
-    parser.add_argument("--centroids", type=int, default=5)
-    parser.add_argument("--data", default="large_near", help="config of datasets.balanced_parentheses")
-    parser.add_argument("--passes", type=int, default=1, help="over the words of each length")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data-dir", help="where TFDS keeps the words; ~/tensorflow_datasets by default")
-    parser.add_argument("--figures", default="runs/parentheses_states")
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
-    parser.add_argument("--smoke", action="store_true", help="few words, in a scratch folder")
-    args = parser.parse_args()
     tests = TESTS
     if args.smoke:
         args.figures = args.records = tempfile.mkdtemp(prefix="parentheses_states-")
@@ -46,13 +47,13 @@ def main() -> None:
 
     train, validation, judged = words("train"), words("validation"), {name: words(name) for name in tests}
     if args.smoke:
-        train, validation = train.up_to(20), validation.up_to(30)
+        train, validation = context_free.nearly_one_length(train), context_free.nearly_one_length(validation)
     text = "((a)b(()c)(d(e))" * 3 + ")" * 3
     probe = datasets.LabelledWords((text,), np.array([True]), train.alphabet).ids(end=True)
     Path(args.figures).mkdir(parents=True, exist_ok=True)
     print(f"{'':10}" + "".join(f"{name:>16}" for name in tests) + "   drift of h   drift of c")
     result = {}
-    for kind in ("LSTM", "SR-LSTM-P"):
+    for kind in ("SR-LSTM-P",) if args.smoke else ("LSTM", "SR-LSTM-P"):
         model = context_free.network(kind, len(train.alphabet), args.units, args.centroids, args.seed)
         context_free.train(model, train, validation, args.passes, seed=args.seed)
         errors = context_free.errors(model, judged)
@@ -60,7 +61,8 @@ def main() -> None:
         drift = {name: float(analysis.drift(traced[name][:, :-1])[0]) for name in "hc"}
         result[kind] = {"errors": errors, "drift": drift}
         numbers = "".join(f"{e:16.1%}" for e in errors.values()) + "".join(f"{d:13.1f}" for d in drift.values())
-        print(f"\r{kind:10}{numbers}")
+        over = "\r\x1b[K" if sys.stdout.isatty() else ""  # over the progress of the training
+        print(f"{over}{kind:10}{numbers}")
         states = {"hidden state h": traced["h"][0, :-1], "memory c": traced["c"][0, :-1]}
         figures.state_paths(states, text).savefig(Path(args.figures) / f"figure5-{kind}.png", dpi=150)
     record = {

@@ -16,9 +16,22 @@ import tempfile
 import time
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--text", help="a text file (default: Python's own documentation)")
+parser.add_argument("--symbols", type=int, default=5000, help="number of different word ids")
+parser.add_argument("--units", type=int, default=16, help="state size")
+parser.add_argument("--steps", type=int, default=300, help="training steps of each network")
+parser.add_argument("--learning-rate", type=float, default=3e-3, help="learning rate at the start")
+parser.add_argument("--corpus", type=int, default=20_000_000, help="characters of the training text to read")
+parser.add_argument("--tested", type=int, default=500_000, help="characters of the test text to read")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON records")
+parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
     import numpy as np
 
@@ -41,7 +54,7 @@ def networks(args: argparse.Namespace) -> dict:
     flags = {"return_sequences": True, "stateful": True}
     n, k = args.units, args.symbols
     return {
-        f"ISAN({n}, {k})": lambda: layers.ISAN(n, k, **flags),
+        f"ISAN({n}, {k})": lambda: layers.ISAN(n, k, recurrent_constraint=None, **flags),
         f"FactoredISAN({4 * n}, {2 * n}, {k})": lambda: layers.FactoredISAN(4 * n, 2 * n, k, **flags),
     }
 
@@ -63,18 +76,6 @@ def trained(layer: keras.layers.Layer, optimizer, parts: list[np.ndarray], args:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", help="a text file; by default Python's own documentation")
-    parser.add_argument("--symbols", type=int, default=5000, help="words with a matrix of their own, and special ones")
-    parser.add_argument("--units", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=300, help="of training each")
-    parser.add_argument("--learning-rate", type=float, default=3e-3)
-    parser.add_argument("--corpus", type=int, default=20_000_000, help="characters of the training text")
-    parser.add_argument("--tested", type=int, default=500_000, help="characters of the test text")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
-    parser.add_argument("--smoke", action="store_true", help="a few steps, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         args.symbols, args.units, args.steps, args.tested = 300, 4, 6, 20_000
         args.records = tempfile.mkdtemp(prefix="rare_symbols-")

@@ -1,9 +1,9 @@
 """Which item will a user meet next: four recurrent networks under one protocol.
 
 Trains a vanilla RNN, a GRU, a CFN and a MinimalRNN on sequences of items, keeps each one's best epoch by validation
-MAP@20, and prints MAP, recall and NDCG at 20 on held-out last items beside the seconds of training. Logs the singular
-values of the Jacobians through training to TensorBoard, writes one JSON record per run and the paper's figures 2, 3
-and 5. A finished run is not repeated, a killed one goes on.
+MAP@20, and prints MAP, recall and NDCG at 20 on held-out last items beside the seconds of training, and what the most
+popular items alone would reach. Logs the singular values of the Jacobians through training to TensorBoard, writes one
+JSON record per run and the paper's figures 2, 3 and 5. A finished run is not repeated, a killed one goes on.
 
     python examples/recommend.py interactions.txt           # lines `user item [time]`, or `user item item ...`
     python examples/recommend.py --synthetic 5000000 --users 2000 --epochs 1 --architectures MinimalRNN
@@ -17,9 +17,31 @@ import sys
 import tempfile
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("file", nargs="?", help="file of interactions, plain, .gz, .xz or .zip")
+parser.add_argument("--synthetic", type=int, metavar="ITEMS", help="draw random interactions with ITEMS items instead")
+parser.add_argument("--users", type=int, default=5000, help="users of --synthetic")
+parser.add_argument("--name", help="name of the data in the records (default: the file's)")
+kinds = ["vanilla", "GRU", "CFN", "MinimalRNN"]
+parser.add_argument("--architectures", nargs="+", default=kinds, choices=kinds, help="networks to train")
+parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds, one run each")
+parser.add_argument("--units", type=int, default=64, help="state size")
+parser.add_argument("--batch", type=int, default=128, help="sequences in a batch")
+parser.add_argument("--epochs", type=int, default=20, help="passes over the training data")
+parser.add_argument("--learning-rate", type=float, default=3e-3, help="learning rate at the start")
+parser.add_argument("--longest", type=int, default=500, help="interactions kept per user, the latest ones")
+parser.add_argument("--negatives", type=int, default=512, help="negative items drawn per batch")
+parser.add_argument("--probe", type=int, default=16, help="sequences whose Jacobians are taken")
+parser.add_argument("--lags", type=int, nargs="+", default=[0, 10, 25], help="steps between input and state")
+parser.add_argument("--runs", default="runs/recommend", help="folder of models, TensorBoard logs and figures")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON records")
+parser.add_argument("--verbose", type=int, default=command_line.VERBOSE, help="as in fit: 0, 1 or 2")
+parser.add_argument("--smoke", action="store_true", help="tiny, drawn at random, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     from keras_interp_rnn import datasets, figures
     from keras_interp_rnn.reproduce import pictures, recommendation, records
 
@@ -38,27 +60,11 @@ def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: arg
     return record
 
 
+def scores(result: dict) -> str:
+    return f"{result['map_20']:9.4f}{result['recall_20']:11.2%}{result['ndcg_20']:9.4f}"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", help="interactions, plain, .gz, .xz or .zip")
-    parser.add_argument("--synthetic", type=int, metavar="ITEMS", help="draw interactions with so many items instead")
-    parser.add_argument("--users", type=int, default=5000, help="of --synthetic")
-    parser.add_argument("--name", help="what the records call the data")
-    parser.add_argument("--architectures", nargs="+", default=list(recommendation.ARCHITECTURES))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--units", type=int, default=64)
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--learning-rate", type=float, default=3e-3)
-    parser.add_argument("--longest", type=int, default=500, help="interactions kept of a user")
-    parser.add_argument("--negatives", type=int, default=512, help="drawn for a batch")
-    parser.add_argument("--probe", type=int, default=16, help="sequences whose Jacobians are taken")
-    parser.add_argument("--lags", type=int, nargs="+", default=[0, 10, 25])
-    parser.add_argument("--runs", default="runs/recommend", help="models, TensorBoard logs and figures")
-    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
-    parser.add_argument("--verbose", type=int, default=1, help="as in fit: 1 a progress bar, 2 a line per epoch")
-    parser.add_argument("--smoke", action="store_true", help="tiny, drawn at random, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         folder = tempfile.mkdtemp(prefix="recommend-")
         args.synthetic, args.users, args.name, args.seeds, args.epochs, args.units = 50, 64, "smoke", [0], 2, 8
@@ -79,11 +85,11 @@ def main() -> None:
     except ValueError as error:
         print(f"recommend: {error}", file=sys.stderr)
         sys.exit(2)
-    print(f"\n{'':12}{'MAP@20':>9}{'recall@20':>11}{'NDCG@20':>9}{'seconds':>9}   (seed by seed)")
+    head = f"{'last item of each user':24}{'seed':>6}{'MAP@20':>9}{'recall@20':>11}{'NDCG@20':>9}{'seconds':>9}"
+    print(f"\n{head}\n{'the most popular items':30}{scores(recommendation.popularity(data))}")
     for record in found:
-        result = record["result"]
-        numbers = f"{result['map_20']:9.4f}{result['recall_20']:11.4f}{result['ndcg_20']:9.4f}{result['seconds']:9.0f}"
-        print(f"{record['model']['layer']:12}{numbers}")
+        model, result = record["model"], record["result"]
+        print(f"{model['layer']:24}{model['seed']:6}{scores(result)}{result['seconds']:9.0f}")
     folder = Path(args.runs) / args.name
     for name, figure in pictures.recommendation(found).items():
         figure.savefig(folder / name, dpi=150)

@@ -11,14 +11,27 @@ often the network is right on words of up to twice the length, and whether both 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, theorem 4.2 and figure 3.
 """
 
-import argparse
 import itertools
 import tempfile
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--language", type=int, default=1, help="number of Tomita's language, 1 to 7")
+parser.add_argument("--word", default="10", help="word to read")
+parser.add_argument(
+    "--temperatures", type=float, nargs="+", default=[0.1, 0.5, 1.0, 2.0, 5.0, 10.0], help="temperatures to try"
+)
+parser.add_argument("--centroids", type=int, default=10, help="number of centroids")
+parser.add_argument("--longest", type=int, default=10, help="symbols in the longest training word")
+parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
+parser.add_argument("--figures", default="runs/temperature", help="folder of the figures")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON record")
+parser.add_argument("--smoke", action="store_true", help="short words, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     import numpy as np
 
     from keras_interp_rnn import analysis, automata, datasets, figures
@@ -26,19 +39,9 @@ with quiet.standard_error():
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--language", type=int, default=1, help="of Tomita's, 1 to 7")
-    parser.add_argument("--word", default="10", help="to be read")
-    parser.add_argument("--temperatures", type=float, nargs="+", default=[0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
-    parser.add_argument("--centroids", type=int, default=10)
-    parser.add_argument("--longest", type=int, default=10, help="symbols of the words for training")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--figures", default="runs/temperature", help="where figures go")
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
-    parser.add_argument("--smoke", action="store_true", help="short words, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
-        args.longest, args.figures = 4, tempfile.mkdtemp(prefix="temperature-")
+        args.longest, args.centroids, args.temperatures = 3, 4, [0.5, 1.0, 5.0]
+        args.figures = tempfile.mkdtemp(prefix="temperature-")
         args.records = args.figures
     truth = automata.tomita(args.language)
     words = ["".join(word) for n in range(args.longest + 1) for word in itertools.product("01", repeat=n)]

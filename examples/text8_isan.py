@@ -12,40 +12,41 @@ started again with the same arguments.
 Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 3.1.
 """
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--source", help="a text file (.zip, .xz, .gz or plain) instead of the download of text8")
+parser.add_argument("--name", help="name of the data in the record (default: text8, or the file's)")
+parser.add_argument("--data-dir", help="folder of the prepared data (default: ~/tensorflow_datasets)")
+kinds = ["RNN", "IRNN", "GRU", "LSTM", "ISAN"]
+parser.add_argument("--networks", nargs="+", default=["ISAN"], choices=kinds, help="networks to train")
+parser.add_argument("--sizes", nargs="+", default=["8e4", "3.2e5", "1.28e6"], help="largest numbers of weights")
+parser.add_argument("--minutes", type=float, help="minutes of training per network (default: --epochs of --steps)")
+parser.add_argument("--epochs", type=int, default=20, help="passes over the training data")
+parser.add_argument("--steps", type=int, default=1000, help="batches in an epoch")
+parser.add_argument("--batch", type=int, default=256, help="sequences in a batch")
+parser.add_argument("--length", type=int, default=100, help="characters in a window")
+parser.add_argument("--learning-rate", type=float, help="of Adam, times the units (default: the network's own)")
+parser.add_argument("--warm-up", type=int, default=200, help="steps until the highest learning rate")
+parser.add_argument("--clip", type=float, default=0.144, help="largest global norm of a gradient, in bits")
+parser.add_argument("--validation", type=int, help="validation windows read after each epoch (default: all)")
+parser.add_argument("--seed", type=int, default=0, help="seed of the initial weights")
+parser.add_argument("--runs", default="runs/text8_isan", help="folder of checkpoints and TensorBoard logs")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON records")
+parser.add_argument("--verbose", type=int, default=command_line.VERBOSE, help="as in fit: 0, 1 or 2")
+parser.add_argument("--smoke", action="store_true", help="two short epochs on a small text, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     from keras_interp_rnn import datasets
     from keras_interp_rnn.reproduce import characters, records
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", help="a text file (.zip, .xz, .gz or plain) instead of the download of text8")
-    parser.add_argument("--name", help="what the record calls the data; text8, or the file")
-    parser.add_argument("--data-dir", help="where TFDS keeps prepared data")
-    parser.add_argument("--networks", nargs="+", default=["ISAN"], choices=characters.NETWORKS)
-    parser.add_argument("--sizes", nargs="+", default=["8e4", "3.2e5", "1.28e6"], help="largest numbers of weights")
-    parser.add_argument("--minutes", type=float, help="of training for each, in place of --steps")
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=1000, help="batches in an epoch")
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--length", type=int, default=100, help="characters in a window")
-    parser.add_argument("--learning-rate", type=float, help="Adam's highest, times the number of units")
-    parser.add_argument("--warm-up", type=int, default=200, help="steps of linear growth to it; then a cosine to 1 %%")
-    parser.add_argument("--clip", type=float, default=0.144, help="largest global norm of a gradient, in bits")
-    parser.add_argument("--validation", type=int, help="windows of the validation text read after an epoch; all")
-    parser.add_argument("--seed", type=int, default=0, help="of the first weights")
-    parser.add_argument("--runs", default="runs/text8_isan", help="checkpoints and TensorBoard logs")
-    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
-    parser.add_argument("--verbose", type=int, default=1, help="as in fit: 1 a progress bar, 2 a line per epoch")
-    parser.add_argument("--smoke", action="store_true", help="two short epochs on a small text, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         folder = tempfile.mkdtemp(prefix="text8_isan-")
         (Path(folder) / "smoke").write_text(datasets.text.decode(datasets.text.python_documentation()[:200_000]))

@@ -10,17 +10,26 @@ predictions apart exactly. Without arguments it reads the English documentation 
 Reference: Foerster et al., ICML 2017, arXiv:1611.09434, sections 2, 3.1 and 3.3.
 """
 
-import argparse
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--text", help="a text file, plain, .gz, .xz or .zip (default: Python's own documentation)")
+parser.add_argument("--prompt", default="the return val", help="beginning of the samples")
+parser.add_argument("--run", default="runs/text_isan", help="folder of the model, checkpoints and TensorBoard logs")
+parser.add_argument("--fresh", action="store_true", help="start over, even if the folder holds a run")
+parser.add_argument("--epochs", type=int, default=6, help="passes over the training data")
+parser.add_argument("--units", type=int, default=128, help="state size")
+parser.add_argument("--smoke", action="store_true", help="seconds instead of minutes: a small model, two epochs")
+args = parser.parse_args()
+
+with command_line.quiet():
     import keras
+    import numpy as np
 
     from keras_interp_rnn import analysis, callbacks, datasets, layers, losses
     from keras_interp_rnn.reproduce import records
@@ -63,25 +72,6 @@ def train(parts: list[np.ndarray], run: Path, epochs: int, units: int) -> keras.
     return keras.models.load_model(resumable.best)
 
 
-def write(model: keras.Model, prompt: np.ndarray, inverse_temperature: float, length: int = 120, seed: int = 0) -> str:
-    """Continues the prompt, each character drawn with probability proportional to exp(inverse_temperature * logit)."""
-    rng = np.random.default_rng(seed)
-    maps = [analysis.affine_map(model, [symbol]) for symbol in range(SYMBOLS)]
-    readout, bias = model.layers[-1].get_weights()
-    state = keras.ops.convert_to_numpy(model.layers[0].cell.initial_state)
-    text = []
-    for position in range(len(prompt) + length):
-        if position < len(prompt):
-            symbol = prompt[position]
-        else:
-            logits = inverse_temperature * (state @ readout + bias)
-            weights = np.exp(logits - logits.max())
-            symbol = rng.choice(SYMBOLS, p=weights / weights.sum())
-        text.append(symbol)
-        state = maps[symbol].apply(state)
-    return datasets.text.decode(np.array(text, dtype=np.uint8))
-
-
 def explain(model: keras.Model, prompt: np.ndarray) -> None:
     """Prints how far each character of the prompt pushed the winning next character away from the runner-up."""
     split = analysis.contributions(model, prompt)
@@ -103,15 +93,6 @@ def explain(model: keras.Model, prompt: np.ndarray) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", help="a text file, plain, .gz, .xz or .zip; default: Python's own documentation")
-    parser.add_argument("--prompt", default="the return val", help="what the samples begin with")
-    parser.add_argument("--run", default="runs/text_isan", help="folder for model, checkpoints and TensorBoard logs")
-    parser.add_argument("--fresh", action="store_true", help="train anew, even if the folder holds a run")
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--units", type=int, default=128)
-    parser.add_argument("--smoke", action="store_true", help="seconds instead of minutes: a small model, two epochs")
-    args = parser.parse_args()
     if args.smoke:
         args.run, args.epochs, args.units = tempfile.mkdtemp(prefix="text_isan-"), 2, 24
     keras.utils.set_random_seed(0)
@@ -134,9 +115,8 @@ def main() -> None:
     bits = model.evaluate(datasets.Windows(parts[2], BATCH, LENGTH), verbose=0)
     print(f"  {f'ISAN, {model.count_params():,} weights':<22} {bits:.3f}")
     for inverse_temperature in (1.5, 2.0):
-        print(
-            f"\nIt writes, at inverse temperature {inverse_temperature}:\n  {write(model, prompt, inverse_temperature)}"
-        )
+        text = analysis.generate(model, prompt, 120, inverse_temperature, alphabet=datasets.text.ALPHABET)
+        print(f"\nIt writes, at inverse temperature {inverse_temperature}:\n  {text}")
     explain(model, prompt)
     tensorboard = Path(sys.executable).with_name("tensorboard")
     print(f"\nThe curves: {tensorboard} --logdir {run / 'tensorboard'}   (then open http://localhost:6006)")

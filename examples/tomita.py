@@ -16,9 +16,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-import quiet
+import command_line
 
-with quiet.standard_error():
+parser = command_line.Parser(__doc__)
+parser.add_argument("--languages", type=int, nargs="+", default=list(range(1, 8)), help="languages to learn")
+parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="seeds, one run each")
+parser.add_argument("--longest", type=int, default=10, help="symbols in the longest training word")
+parser.add_argument("--attempts", type=int, default=4, help="largest number of trainings per language")
+parser.add_argument("--long", type=int, default=200, help="random words of up to 1,000 symbols to check")
+parser.add_argument("--runs", default="runs/tomita", help="folder of models and drawings")
+parser.add_argument("--records", default="runs/records", help="folder of the JSON records")
+parser.add_argument("--smoke", action="store_true", help="the first language, in a temporary folder")
+args = parser.parse_args()
+
+with command_line.quiet():
     from keras_interp_rnn import automata
     from keras_interp_rnn.reproduce import records
 
@@ -41,7 +52,8 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     smallest = found.dfa.minimize()
     (folder / "automaton.svg").write_text(smallest.to_svg())
     certificate = automata.certify(model, truth)
-    agreement = found.fidelity(long=args.long, searched=10 * args.long, seed=seed)
+    longest = 30 if args.smoke else 1000
+    agreement = found.fidelity(long=args.long, longest=longest, searched=10 * args.long, seed=seed)
     print(certificate)
     record = {
         "experiment": "tomita",
@@ -69,19 +81,9 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--languages", type=int, nargs="+", default=list(range(1, 8)))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--longest", type=int, default=10, help="symbols of the longest words for training")
-    parser.add_argument("--attempts", type=int, default=4, help="at most, for each")
-    parser.add_argument("--long", type=int, default=200, help="random words of up to 1,000 symbols to be tried")
-    parser.add_argument("--runs", default="runs/tomita", help="models and drawings")
-    parser.add_argument("--records", default="runs/records", help="where the JSON records go")
-    parser.add_argument("--smoke", action="store_true", help="the first language, in a scratch folder")
-    args = parser.parse_args()
     if args.smoke:
         folder = tempfile.mkdtemp(prefix="tomita-")
-        args.languages, args.longest, args.attempts, args.long = [1], 4, 1, 2
+        args.languages, args.longest, args.attempts, args.long = [1], 3, 1, 2
         args.runs, args.records = f"{folder}/runs", f"{folder}/records"
     try:
         found = [run(number, seed, args) for number in args.languages for seed in args.seeds]

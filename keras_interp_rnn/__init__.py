@@ -3,6 +3,7 @@
 - `layers`: cells and layers that plug into ordinary Keras models.
 - `analysis`: exact analysis of trained layers, in float64 NumPy.
 - `automata`: finite automata, and their extraction from networks.
+- `constraints`: what keeps recurrent matrices in bounds while they are trained.
 - `losses`: what is minimised, in the papers' units.
 - `optimizers`: for weights of which a batch touches a few rows.
 - `callbacks`: for `fit`.
@@ -10,7 +11,19 @@
 - `figures`: the papers' figures; imported by itself, as it needs matplotlib.
 """
 
-from keras_interp_rnn import analysis, automata, callbacks, datasets, layers, losses, optimizers
+import sys
 
-__all__ = ["analysis", "automata", "callbacks", "datasets", "layers", "losses", "optimizers"]
+
+def _runs_as_command() -> bool:
+    """Whether this is `python -m keras_interp_rnn`: while Python looks for the module to run, `sys.argv[0]` is "-m"."""
+    given = sys.orig_argv
+    return sys.argv[:1] == ["-m"] and "-m" in given and given[given.index("-m") + 1] == __name__
+
+
+# Python imports the package before its command. The command imports the same modules once it has read its options, so
+# that `--help` does not wait for TensorFlow. For everyone else one import registers every class with Keras.
+if not _runs_as_command():
+    from keras_interp_rnn import analysis, automata, callbacks, constraints, datasets, layers, losses, optimizers
+
+__all__ = ["analysis", "automata", "callbacks", "constraints", "datasets", "layers", "losses", "optimizers"]
 __version__ = "0.1.0"

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import sys
+from collections.abc import Iterator
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from keras_interp_rnn.reproduce import arguments
 
 
-def main() -> int:
-    """The package's commands."""
-    command, arguments = sys.argv[1:2], sys.argv[2:]
-    if command not in (["reproduce"], ["tune"]):
-        print("usage: python -m keras_interp_rnn {reproduce,tune} [--help]", file=sys.stderr)
-        return 2
-    from keras_interp_rnn.reproduce import cli
+def main(given: list[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    args = arguments.parse(given)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
+    with _no_notes():
+        from keras_interp_rnn.reproduce import cli
+    for name in ("tensorflow", "absl"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return cli.run(args)
 
-    return cli.main(arguments) if command == ["reproduce"] else cli.tune(arguments)
+
+@contextlib.contextmanager
+def _no_notes() -> Iterator[None]:
+    """Nothing reaches standard error inside: TensorFlow 2.21 writes notes there while it is imported, at any log level.
+
+    An exception passes through, and is printed outside.
+    """
+    saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)
 
 
 if __name__ == "__main__":

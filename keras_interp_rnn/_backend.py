@@ -57,22 +57,45 @@ def _torch_is_tracing() -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
-def silent_before_first_step(last_output: Any, outputs: Any, mask: Any) -> tuple[Any, Any]:
-    """What Keras's loop puts out, zero before the first unmasked step on every backend.
+def layout(x: Any) -> str:
+    """`"dense"`, `"sparse"` or `"ragged"`, of a tensor of the backend or of Keras."""
+    if isinstance(x, keras.KerasTensor):
+        # Neither flag is documented; Keras 3.12 knows no ragged ones.
+        return "sparse" if getattr(x, "sparse", False) else "ragged" if getattr(x, "ragged", False) else "dense"
+    if name() == "tensorflow":
+        import tensorflow as tf
 
-    On JAX the loop puts out the initial state there, on TensorFlow and torch zeros (Keras 3.15;
-    tests/layers/test_isan_contract.py, outputs before the first unmasked step).
+        return "sparse" if isinstance(x, tf.SparseTensor) else "ragged" if isinstance(x, tf.RaggedTensor) else "dense"
+    if name() == "jax":
+        from jax.experimental.sparse import JAXSparse
+
+        return "sparse" if isinstance(x, JAXSparse) else "dense"
+    return "dense"
+
+
+def of_one_batch(sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """All of them with the same static batch size, and in a TensorFlow graph on a CPU a check at run time.
+
+    TensorFlow's loops demand that shapes stay what they were, and (None, n) with (1, n) makes (None, n); without the
+    check it broadcasts a state of one sequence to all (TensorFlow 2.21; tests/layers/test_whole_sequence_errors.py).
 
     Args:
-        last_output: (batch, n).
-        outputs: (batch, time, n), or (batch, 1, n) with the last output alone.
-        mask: bool (batch, time) in reading order, or None.
+        sequences: (batch, time, ...). mask: (batch, time) or None. states: each (batch, n).
     """
-    if mask is None or name() != "jax":
-        return last_output, outputs
-    begun = keras.ops.cumsum(keras.ops.cast(mask, "int32"), axis=1)[:, -outputs.shape[1] :, None] > 0
-    outputs = keras.ops.where(begun, outputs, keras.ops.zeros_like(outputs))
-    return outputs[:, -1], outputs
+    parts = [sequences, *states] if mask is None else [sequences, *states, mask]
+    sizes = [part.shape[0] for part in parts]
+    if name() != "tensorflow" or None not in sizes:
+        return sequences, mask, states
+    import tensorflow as tf
+
+    if tensorflow_obstacle() is None:
+        found = tf.stack([tf.shape(part)[0] for part in parts[: 1 + len(states)]])
+        sentence = "initial_state must hold one state for each sequence. Received batches of sequences and of states:"
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(found == found[0]), [sentence, found])]):
+            parts[0] = tf.identity(sequences)
+    known = next((size for size in sizes if size is not None), None)
+    parts = [tf.ensure_shape(part, [known, *part.shape[1:]]) for part in parts]
+    return parts[0], None if mask is None else parts[-1], parts[1 : 1 + len(states)]
 
 
 def gradient(function: Any, x: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ small one per step. Its paths, chosen by `choose_path`:
 
 - "grouped": `_kernels.tensorflow`, sequences that read the same symbol share a product. TensorFlow on CPUs.
 - "static":  the same mathematics in `keras.ops` with sizes fixed in advance. Every backend, XLA, GPUs.
-- "stepwise": the cell in Keras's own loop, differentiated by the backend. Distributions as inputs, `unroll=True`.
+- "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 
 Gated recurrences, `gated_states`: MinimalRNN and CFN, whose states mix inside their gates alone. One path, `keras.ops`.
 

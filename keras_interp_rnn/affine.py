@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_interp_rnn._repr import short_repr
 
+
+@short_repr
 class AffineMap(NamedTuple):
     r"""The map $h \mapsto h A + b$ on row vectors.
 

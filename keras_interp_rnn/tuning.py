@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import keras_tuner
-from sklearn.exceptions import ConvergenceWarning
 
 from keras_interp_rnn import callbacks
+from keras_interp_rnn._extras import needed
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.reproduce import characters, classification, records, training
+
+with needed("keras_tuner", extra="tuner", by="`keras_interp_rnn.tuning`"):
+    import keras_tuner
+    from sklearn.exceptions import ConvergenceWarning
 
 __all__ = ["Characters", "Classes", "search", "trials"]
 
@@ -87,7 +90,7 @@ class Characters(keras_tuner.HyperModel):
             read = self.text.read
             return Windows(self.text.parts[part], protocol.batch, protocol.length, count=count, read=read)
 
-        kwargs["callbacks"] = [callbacks.CarriedState(), *kwargs.get("callbacks", [])]
+        kwargs["callbacks"] = [callbacks.CarriedState(across_epochs=True), *kwargs.get("callbacks", [])]
         history = model.fit(
             windows("train", protocol.steps * protocol.epochs),
             epochs=protocol.epochs,

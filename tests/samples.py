@@ -52,8 +52,13 @@ class Sample(NamedTuple):
         return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def layer(self, **arguments: Any) -> ISAN:
-        """A built layer with these weights, in float64 unless told otherwise."""
-        layer = ISAN(self.units, self.vocabulary_size, **{"dtype": "float64", **arguments})
+        """A built layer with these weights, in float64 and without a constraint unless told otherwise.
+
+        The default constraint draws its words from the weights' low digits: two paths that differ by rounding would
+        train to different weights.
+        """
+        own = {"dtype": "float64", "recurrent_constraint": None}
+        layer = ISAN(self.units, self.vocabulary_size, **{**own, **arguments})
         layer.build(self.symbols.shape)
         layer.set_weights([self.kernel, self.bias, self.initial_state][: len(layer.weights)])
         if layer.stateful:

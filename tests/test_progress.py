@@ -61,3 +61,15 @@ def test_elsewhere_there_is_only_what_stays(monkeypatch):
     say("progress")
     say("result 2", stays=True)
     assert file.screen == ["result 1", "result 2", ""]
+    say("phase 1", in_logs=True)
+    assert file.screen == ["result 1", "result 2", "phase 1", ""]
+
+
+def test_in_a_terminal_what_belongs_in_logs_is_written_over(monkeypatch):
+    terminal = Output(terminal=True)
+    monkeypatch.setattr("sys.stdout", terminal)
+    say("phase 1", in_logs=True)
+    say("phase 2", in_logs=True)
+    assert terminal.screen == ["phase 2"]
+    say("")
+    assert terminal.screen == [""]

@@ -7,7 +7,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
-    "keras_interp_rnn": ["analysis", "automata", "callbacks", "datasets", "layers", "losses", "optimizers"],
+    "keras_interp_rnn": [
+        "analysis",
+        "automata",
+        "callbacks",
+        "constraints",
+        "datasets",
+        "layers",
+        "losses",
+        "optimizers",
+    ],
     "keras_interp_rnn.analysis": [
         "BackoffModel",
         "Basis",
@@ -19,9 +28,11 @@ PUBLIC = {
         "NaiveBayes",
         "NgramAgreement",
         "Parts",
+        "Phrases",
         "Prototypes",
         "Recent",
         "Timescales",
+        "Trace",
         "TransitionSpectra",
         "TwoExponentials",
         "Words",
@@ -36,6 +47,7 @@ PUBLIC = {
         "drift",
         "explain",
         "fixed_points",
+        "generate",
         "input_output_jacobian",
         "jacobian_singular_values",
         "label_basis",
@@ -65,9 +77,11 @@ PUBLIC = {
         "Contributions",
         "JacobianHistograms",
         "Resumable",
+        "Stability",
         "TemperatureSchedule",
         "TransitionProbabilities",
     ],
+    "keras_interp_rnn.constraints": ["MaxSpectralNorm", "MaxSpectralRadius"],
     "keras_interp_rnn.datasets": [
         "LabelledWords",
         "Windows",
@@ -85,6 +99,7 @@ PUBLIC = {
         "words",
     ],
     "keras_interp_rnn.figures": [
+        "Figure",
         "Progress",
         "bias_cosines",
         "bias_norms",

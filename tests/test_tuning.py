@@ -88,7 +88,7 @@ class TestKept:
     def test_there_is_at_least_one(self, option, capsys):
         with pytest.raises(SystemExit):
             cli.tune(["isan-text8", "--row", "LSTM-8e4", option, "0"])
-        assert f"argument {option}: must be above 0. Received: 0" in capsys.readouterr().err
+        assert f"argument {option}: must be a finite number above 0. Received: 0" in capsys.readouterr().err
 
 
 @pytest.mark.slow

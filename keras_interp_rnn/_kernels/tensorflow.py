@@ -148,12 +148,14 @@ def scan(
         new = tf.concat(moved, 0)
         if order.mask is not None:
             new = tf.where(order.mask[t][:, None], new, state)
-        new += addend(t)
-        return t + 1, new, states.write(t + 1, new)
+        # The parts of a split have no known length, and such a length plus one known to be 1 stays unknown.
+        new = tf.ensure_shape(new + addend(t), start.shape)
+        return t + 1, new, states.write(t, new)
 
-    states = tf.TensorArray(start.dtype, size=steps + 1, element_shape=start.shape).write(0, start)
+    states = tf.TensorArray(start.dtype, size=steps, element_shape=start.shape)
     _, _, states = tf.while_loop(lambda t, *_: t < steps, body, [0, start, states], parallel_iterations=1)
-    return states.stack()
+    # Written at t, not at t + 1 behind the start: what converts to ONNX knows no other loop.
+    return tf.concat([start[None], states.stack()], 0)
 
 
 def kernel_gradient(kernel: Tensor, order: Order, before: Tensor, gradient: Tensor) -> Tensor:

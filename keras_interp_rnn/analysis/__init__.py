@@ -16,7 +16,8 @@ from keras_interp_rnn.analysis.bases import (
 )
 from keras_interp_rnn.analysis.composition import CompositionTable, FixedPoints, fixed_points
 from keras_interp_rnn.analysis.contributions import Contributions, Recent, Words, contributions, recent_contributions
-from keras_interp_rnn.analysis.explanations import Explanation, Prototypes, explain, phrases, prototypes
+from keras_interp_rnn.analysis.explanations import Explanation, Phrases, Prototypes, explain, phrases, prototypes
+from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
 from keras_interp_rnn.analysis.ngrams import BackoffModel, NaiveBayes
 from keras_interp_rnn.analysis.structure import (
@@ -31,7 +32,7 @@ from keras_interp_rnn.analysis.structure import (
     transition_spectra,
 )
 from keras_interp_rnn.analysis.timescales import Timescales, TwoExponentials, by_age, timescales
-from keras_interp_rnn.analysis.traces import drift, trace, transition_probabilities
+from keras_interp_rnn.analysis.traces import Trace, drift, trace, transition_probabilities
 
 __all__ = [
     "BackoffModel",
@@ -44,9 +45,11 @@ __all__ = [
     "NaiveBayes",
     "NgramAgreement",
     "Parts",
+    "Phrases",
     "Prototypes",
     "Recent",
     "Timescales",
+    "Trace",
     "TransitionSpectra",
     "TwoExponentials",
     "Words",
@@ -61,6 +64,7 @@ __all__ = [
     "drift",
     "explain",
     "fixed_points",
+    "generate",
     "input_output_jacobian",
     "jacobian_singular_values",
     "label_basis",

@@ -35,7 +35,7 @@ def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDAr
             "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
             f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
         )
-    sequences = np.asarray(ops.convert_to_numpy(inputs))
+    sequences = as_array("The inputs", inputs)
     if np.issubdtype(sequences.dtype, np.floating):
         sequences = sequences.astype(layer.variable_dtype)
     if sequences.ndim < 2 or 0 in sequences.shape[:2]:
@@ -56,6 +56,29 @@ def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDAr
     return layer, sequences, read
 
 
+def as_array(what: str, given: Any) -> NDArray[Any]:
+    """Whatever a user gives as symbols, ids or sequences as an array of numbers.
+
+    Raises:
+        ValueError: for text, for None and other objects, for rows of different lengths.
+    """
+    if isinstance(given, str):
+        raise ValueError(
+            f"{what} are numbers. Received: a string. Encode it first, e.g. by datasets.text.encode, with the alphabet "
+            "that the model was trained on."
+        )
+    try:
+        array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} are one array. Received: {type(given).__name__} ({error}). Pad its rows.") from None
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise ValueError(
+            f"{what} are an array of numbers. Received: {type(given).__name__}, which makes one of dtype "
+            f"{array.dtype}. Pass a NumPy array or a tensor."
+        )
+    return array
+
+
 def check_finite(layer: keras.layers.Layer) -> None:
     """Raises ValueError if a weight of a layer or model is not finite."""
     for weight in layer.weights:
@@ -68,9 +91,22 @@ def check_finite(layer: keras.layers.Layer) -> None:
 
 def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
     """The states of any Keras cell after one step outside training."""
+    return step_cell(cell, inputs, states)[1]
+
+
+def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+    """The output of any Keras cell, and its states after one step outside training, as in a layer."""
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
-    _, new = cell(inputs, list(states), **arguments)
-    return list(new) if isinstance(new, (list, tuple)) else [new]
+
+    def step(inputs: Any) -> Any:
+        return cell(inputs, list(states), **arguments)
+
+    if not getattr(cell, "autocast", True):
+        # Inside a layer Keras (3.15) leaves the weights of such a cell as they are; by itself it casts them, and not
+        # what it reads.
+        step = keras.layers.Lambda(step, autocast=False, dtype=cell.dtype_policy)
+    output, new = step(inputs)
+    return output, list(new) if isinstance(new, (list, tuple)) else [new]
 
 
 def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:
@@ -102,6 +138,9 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
     [layer] = found
     # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
     called_on = tree.flatten(layer.input)
+    if len(called_on) == 1 and getattr(called_on[0], "_keras_mask", None) is not None:
+        # Keras (3.15) leaves the mask of a call with `training` out of the graph, and passes it on when the model runs.
+        called_on.append(called_on[0]._keras_mask)
     read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
     reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
     masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
@@ -111,6 +150,32 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
             "gives another one. Pass the layer and its own inputs."
         )
     return layer, reads, masks[0] if masks else None
+
+
+def alphabet_of(model: Any) -> Any | None:
+    """The alphabet that a model carries in a layer, as `datasets.text.Alphabet.layer` makes it; None without one."""
+    for part in getattr(model, "layers", []):
+        alphabet = alphabet_of(part) if hasattr(part, "layers") else getattr(part, "alphabet", None)
+        # That of automata.SymbolEmbedding has no such methods, and other ids.
+        if hasattr(alphabet, "encode"):
+            return alphabet
+    return None
+
+
+def encoded(text: str, alphabet: Any) -> NDArray[np.integer[Any]]:
+    """A text as ids, by an `Alphabet` or a sequence of symbols; raises ValueError without one."""
+    if alphabet is None:
+        raise ValueError(
+            f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
+            "`Alphabet.layer()` right after the input of the model."
+        )
+    if hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for those unknown
+        return np.asarray(alphabet.encode(text))
+    ids = {name: i for i, name in enumerate(alphabet)}
+    strays = [name for name in text if name not in ids]
+    if strays:
+        raise ValueError(f"A text is made of the alphabet's symbols. Received: {strays[0]!r}.")
+    return np.array([ids[name] for name in text], np.int64)
 
 
 def _is_mask(tensor: Any) -> bool:
@@ -143,7 +208,7 @@ def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> N
         try:
             after = keras.Model([layer.output, *masks], model.outputs[0])
             given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
-        except ValueError:
+        except (ValueError, KeyError):  # Keras 3.12 makes the model, and its call raises a KeyError
             obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
     if obstacle:
         raise ValueError(

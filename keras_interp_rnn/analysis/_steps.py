@@ -1,13 +1,13 @@
 """From recurrent Keras layers to their linearized steps in float64: a bridge, so that `jacobians` is NumPy.
 
-For this package's cells every step's Jacobian is written down (`equations`), for Keras's own what pulls a product back
-through a step; any other cell is differentiated by the backend, one backward pass per step over as many copies of the
-batch as h has entries.
+For ISAN, MinimalRNN and CFN cells every step's Jacobian is written down (`equations`), for Keras's own what pulls a
+product back through a step; any other cell is differentiated by the backend, one backward pass per step over one copy
+of the batch for each entry of h.
 """
 
 from __future__ import annotations
 
-import inspect
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn.analysis._graph import registered
+from keras_interp_rnn.analysis._reading import run_cell
 from keras_interp_rnn.analysis._weights import checked_symbols, isan_weights
 from keras_interp_rnn.equations import isan, minimal_rnn
 
@@ -56,7 +58,7 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
     }
     if _is_plain(layer.cell):
         return _keras_steps(layer, sequences, read, steps)
-    return ways.get(_kind(layer.cell), _any_steps)(layer, sequences, read, steps)
+    return ways.get(registered(layer.cell), _any_steps)(layer, sequences, read, steps)
 
 
 def output_in_state(layer: Any) -> Array:
@@ -102,12 +104,16 @@ class _AffineStep:
 
 
 def _affine_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    kernel, bias, start = isan_weights(layer)
-    if sequences.ndim == 2:
-        sequences = sequences[..., None]
-    ids = np.issubdtype(sequences.dtype, np.integer) and sequences.shape[-1] == 1
+    kernel, bias, start = isan_weights(layer.cell)
+    ids = np.issubdtype(sequences.dtype, np.integer) and sequences.shape[2:] in ((), (1,))
     if ids:
+        sequences = sequences.reshape(*sequences.shape[:2], 1)
         checked_symbols(sequences.ravel(), len(kernel))
+    elif sequences.shape[2:] != (len(kernel),):
+        raise ValueError(
+            "An ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, "
+            f"{len(kernel)}). Received: {sequences.dtype} of shape {sequences.shape}. Cast ids to an integer dtype."
+        )
     chosen = np.eye(len(kernel))[sequences[..., 0]] if ids else sequences.astype(np.float64)
 
     def step(state: Array, distribution: Array) -> Array:
@@ -154,7 +160,7 @@ def _gated_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
     cell = layer.cell
     recurrent = _float64(cell.recurrent_kernel)
     units = len(recurrent)
-    minimal = _kind(cell) == "keras_interp_rnn>MinimalRNNCell"
+    minimal = registered(cell) == "keras_interp_rnn>MinimalRNNCell"
     latent, drive = cell.project(sequences.reshape(-1, *sequences.shape[2:]))
     both = np.concatenate([_float64(latent), _float64(drive)], axis=-1).reshape(*sequences.shape[:2], -1)
 
@@ -184,7 +190,7 @@ def _gated_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
 def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array]:
     """dz/dx (batch, n, features) and dd/dx (batch, G n, features) at one step."""
     inputs = _differentiable(inputs, cell)
-    if _kind(cell) == "keras_interp_rnn>CFNCell":
+    if registered(cell) == "keras_interp_rnn>CFNCell":
         kernel, units = _float64(cell.kernel), cell.units
         candidate, _ = cell.project(inputs)
         slope = 1 - _float64(candidate) ** 2
@@ -223,11 +229,11 @@ class _KerasStep:
 def _is_plain(cell: Any) -> bool:
     """Whether it is a cell of Keras's with the activations it comes with."""
     usual = {"activation": keras.activations.tanh, "recurrent_activation": keras.activations.sigmoid}
-    return _kind(cell) in _PULLS and all(getattr(cell, name, wanted) is wanted for name, wanted in usual.items())
+    return registered(cell) in _PULLS and all(getattr(cell, name, wanted) is wanted for name, wanted in usual.items())
 
 
 def _keras_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    cell, pull = layer.cell, _PULLS[_kind(layer.cell)]
+    cell, pull = layer.cell, _PULLS[registered(layer.cell)]
     _differentiable(sequences, cell)
     kernel, recurrent = _float64(cell.kernel), _float64(cell.recurrent_kernel)
     bias = np.zeros((2, kernel.shape[1]))
@@ -343,7 +349,6 @@ class _AnyStep:
 def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
     cell = layer.cell
     dtype = cell.variable_dtype
-    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
     template = layer.get_initial_state(batch_size=len(sequences))
     parts = tree.flatten(template)
     if any(len(part.shape) != 2 for part in parts):
@@ -353,10 +358,10 @@ def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], ste
         )
     ends = np.cumsum([part.shape[1] for part in parts]).tolist()
 
-    def step(state: Any, inputs: Any) -> Any:
+    def step(state: Any, inputs: Any, cell: Any = cell) -> Any:
         state = ops.cast(state, cell.compute_dtype)
         split = [state[:, start:end] for start, end in itertools.pairwise([0, *ends])]
-        _, new = cell(inputs, tree.pack_sequence_as(template, split), **arguments)
+        new = run_cell(cell, inputs, tree.pack_sequence_as(template, split))
         return ops.concatenate(tree.flatten(new), axis=-1)
 
     def forward(state: Array, inputs: NDArray[Any]) -> Array:
@@ -365,8 +370,10 @@ def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], ste
     rows = np.arange(len(sequences))
     start = np.concatenate([_float64(part) for part in parts], axis=-1)
     states = _states_before(forward, start, sequences, read).astype(dtype)
-    for t in _last_read(read, steps):
-        yield _AnyStep(step, cell, states[t, rows], sequences[rows, t])
+    # A state-regularized layer may leave its centroids out at the last step: there the cell inside runs alone.
+    last = step if getattr(layer, "regularize_last_step", True) else functools.partial(step, cell=cell.cell)
+    for lag, t in enumerate(_last_read(read, steps)):
+        yield _AnyStep(step if lag else last, cell, states[t, rows], sequences[rows, t])
 
 
 def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Array) -> Array:
@@ -389,11 +396,6 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
             "Embedding."
         )
     return inputs.astype(cell.variable_dtype)
-
-
-def _kind(cell: Any) -> str:
-    """The name under which a class was registered: a subclass that changes the step has another."""
-    return keras.saving.get_registered_name(type(cell))
 
 
 def _float64(x: Any) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import keras
@@ -10,14 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis import _graph
+from keras_interp_rnn.analysis._reading import as_array, check_finite
 
 Array = NDArray[np.float64]
-
-_PASSES_ON = (
-    *(keras.layers.InputLayer, keras.layers.Identity, keras.layers.Masking, keras.layers.ActivityRegularization),
-    *(keras.layers.Dropout, keras.layers.GaussianDropout, keras.layers.GaussianNoise, keras.layers.AlphaDropout),
-)
-"""Layers that put out what they read, outside training."""
 
 
 class ISANWeights(NamedTuple):
@@ -28,32 +23,60 @@ class ISANWeights(NamedTuple):
     initial_state: Array
 
 
-def isan_weights(layer: Any) -> ISANWeights:
+def isan_layer(network: Any) -> Any:
+    """The ISAN of a model: the layer, or `keras.layers.RNN` around a cell; of a layer or a cell itself.
+
+    Raises:
+        ValueError: if there is none or more than one, or if the model changes the symbols before they reach it.
+    """
+    if not isinstance(network, keras.Model):
+        if _graph.is_isan(network) or _graph.is_isan_cell(network):
+            return network
+        raise ValueError(
+            "Exactly one ISAN can be read at a time: layers.ISAN, layers.FactoredISAN with a vocabulary, their cells, "
+            "keras.layers.RNN around one of these cells, or a model with one of these. Received: "
+            f"{_graph.described(network)}. Pass the ISAN layer itself."
+        )
+    found, outputs = _graph.followed(network)
+    layers = list({id(layer): layer for layer, _ in found}.values())
+    if len(layers) != 1:
+        reasons = {value.reason for value in outputs if value.reason and not layers}
+        raise ValueError(
+            f"Exactly one ISAN can be read at a time. Received: {network.name}, with {len(layers)}"
+            f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Pass the ISAN layer itself."
+        )
+    for _, value in found:
+        if value.reason:
+            raise ValueError(
+                "A model's symbols must reach its ISAN unchanged and without a mask, and its states begin with its own "
+                f"initial state. Received: {network.name}, with {value.reason}. Pass the ISAN layer and "
+                "readout=(matrix, bias)."
+            )
+    return layers[0]
+
+
+def isan_weights(network: Any) -> ISANWeights:
     """Weights of an `ISAN`, of an `ISANCell`, of `keras.layers.RNN` around one, or of a model with one of these.
 
     Those of a `FactoredISAN` with a vocabulary are the matrices that it applies, K of them.
 
     Raises:
-        ValueError: if there is none, if there is more than one, or if it has no weights yet.
+        ValueError: as `isan_layer`; if there are no weights yet, or one is not finite.
     """
-    cells = _switched_affine_cells(layer)
-    if len(cells) != 1:
-        raise ValueError(
-            f"Exactly one ISAN can be read at a time. Received: {layer!r}, with {len(cells)}. Pass the ISAN layer "
-            "itself."
-        )
-    [cell] = cells
+    layer = isan_layer(network)
+    cell = getattr(layer, "cell", layer)
     if not cell.built:
         raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
+    check_finite(cell)
     kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
     return ISANWeights(*(_array(w) for w in (kernel, bias, cell.initial_state)))
 
 
-def affine_readout(model_or_layer: Any, readout: Any = None) -> AffineMap:
+def affine_readout(network: Any, readout: Any = None) -> AffineMap:
     """The affine map from states to logits.
 
     Args:
-        model_or_layer: a model whose head is one linear Dense layer after the ISAN; or a layer.
+        network: a model whose head is one linear Dense layer after the ISAN; or a layer.
         readout: a Dense layer or a pair (matrix (n, outputs), bias (outputs,)), where the model has no such head;
             None for a layer by itself reads the state: the identity.
 
@@ -61,27 +84,51 @@ def affine_readout(model_or_layer: Any, readout: Any = None) -> AffineMap:
         ValueError: if the head is not one linear Dense layer, or reads anything but the states themselves; if the pair
             has other shapes.
     """
-    if isinstance(readout, (tuple, list)):
-        units = isan_weights(model_or_layer).bias.shape[1]
-        arrays = [np.asarray(part, dtype=np.float64) for part in readout]
-        shapes = [array.shape for array in arrays]
-        if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
-            raise ValueError(
-                f"readout must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and (outputs,). "
-                f"Received: {', '.join(map(str, shapes))}."
-            )
-        return AffineMap(*arrays)
+    if readout is None and isinstance(network, keras.Model):
+        readout = _head(network)
+    units = isan_weights(network).bias.shape[1]
     if readout is None:
-        if not isinstance(model_or_layer, keras.Model):
-            return AffineMap.identity(isan_weights(model_or_layer).bias.shape[1])
-        readout = _head(model_or_layer)
-    if not isinstance(readout, keras.layers.Dense) or not readout.built:
+        return AffineMap.identity(units)
+    if isinstance(readout, (tuple, list)):
+        arrays = [_numbers(part) for part in readout]
+    elif type(readout) is keras.layers.Dense and readout.built and _graph.is_linear(readout):
+        check_finite(readout)
+        matrix = _array(readout.kernel)
+        arrays = [matrix, np.zeros(matrix.shape[1]) if readout.bias is None else _array(readout.bias)]
+    else:
         raise ValueError(
-            f"readout must be a Dense layer that has its weights, or a pair (matrix, bias). Received: {readout!r}. "
-            "Call the model once, or pass the arrays."
+            "readout must be affine: a Dense layer that has its weights, no activation and no quantization, or a pair "
+            f"(matrix, bias). Received: {_graph.described(readout)}. Call the model once, or pass the pair of the "
+            "logits before the activation."
         )
-    matrix = _array(readout.kernel)
-    return AffineMap(matrix, np.zeros(matrix.shape[1]) if readout.bias is None else _array(readout.bias))
+    shapes = [array.shape for array in arrays]
+    if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
+        raise ValueError(
+            f"readout must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and (outputs,). "
+            f"Received: {', '.join(map(str, shapes))}."
+        )
+    return AffineMap(*arrays)
+
+
+def opened(network: Any, symbols: ArrayLike, readout: Any = None) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
+    """A text and the network that reads it: weights, readout, symbols.
+
+    Raises:
+        ValueError: as `isan_weights`, `affine_readout` and `checked_symbols`; if the network reads backwards.
+    """
+    weights, head = isan_weights(network), affine_readout(network, readout)
+    check_forwards(network)
+    return weights, head, checked_symbols(symbols, len(weights.kernel))
+
+
+def check_forwards(network: Any) -> None:
+    """Raises ValueError for a layer with `go_backwards`, or a model with one."""
+    if getattr(isan_layer(network), "go_backwards", False):
+        raise ValueError(
+            "A text is taken apart in the order in which it is read. Received: "
+            f"a {'model whose ISAN' if isinstance(network, keras.Model) else 'layer that'} has go_backwards=True. Pass "
+            "the ISAN's cell, the Dense layer as readout, and the symbols in reverse."
+        )
 
 
 def affine_map(layer: Any, symbols: ArrayLike) -> AffineMap:
@@ -102,6 +149,7 @@ def affine_map(layer: Any, symbols: ArrayLike) -> AffineMap:
     Exactness: equal to reading the symbols one by one, to float64 rounding.
     Reference: Foerster et al., ICML 2017, section 5.1.
     """
+    check_forwards(layer)
     weights = isan_weights(layer)
     maps = [AffineMap(weights.kernel[s], weights.bias[s]) for s in checked_symbols(symbols, len(weights.kernel))]
     return AffineMap.compose(maps, weights.bias.shape[1])
@@ -113,7 +161,7 @@ def checked_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int6
     Raises:
         ValueError: if they are not one row of integers in [0, vocabulary_size).
     """
-    array = np.asarray(symbols)
+    array = as_array("symbols", symbols)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ValueError(
             f"symbols must be the integers of one text, shape (time,). Received: {array.dtype} of shape "
@@ -122,56 +170,29 @@ def checked_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int6
     if array.size and (array.min() < 0 or array.max() >= vocabulary_size):
         raise ValueError(
             f"symbols must lie in [0, {vocabulary_size}). Received: {array.min()} to {array.max()}. Map the text "
-            "with the alphabet the layer was trained on."
+            "with the alphabet that was trained on."
         )
     return array.astype(np.int64)
 
 
-def _switched_affine_cells(layer: Any) -> list[Any]:
-    if hasattr(layer, "recurrent_kernel") or type(layer).__name__ in ("ISANCell", "FactoredISANCell"):
-        return [layer] if getattr(layer, "vocabulary_size", None) else []
-    parts = [layer.cell] if hasattr(layer, "cell") else getattr(layer, "layers", None) or getattr(layer, "cells", [])
-    return [cell for part in parts for cell in _switched_affine_cells(part)]
-
-
 def _head(model: keras.Model) -> keras.layers.Dense:
-    """The Dense layer right after the ISAN, if it is the model's last and linear."""
-    after: list[Any] = []
-    backwards = False
-    for step in _operations(model):
-        if _switched_affine_cells(step):
-            after, backwards = [], getattr(step, "go_backwards", False)
-        elif not _passes_on(step):
-            after.append(step)
-    head = after[0] if after else None
-    linear = isinstance(head, keras.layers.Dense) and head.activation is keras.activations.linear
-    if not linear or not all(isinstance(step, keras.layers.Softmax) for step in after[1:]):
+    """The linear Dense layer that makes a model's output from its ISAN's states; a softmax may follow."""
+    outputs = _graph.followed(model).outputs
+    heads = list({id(value.layer): value.layer for value in outputs if value.layer is not None}.values())
+    reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} linear Dense layers on them")
+    if len(heads) != 1 or any(value.reason for value in outputs):
         raise ValueError(
-            "Logits split exactly only if one linear Dense layer reads the ISAN's states. Received: a model with "
-            f"{[step.name for step in after]} after the ISAN. Pass the ISAN layer and readout=(matrix, bias)."
+            "Logits split exactly only if one linear Dense layer reads the ISAN's states. Received: "
+            f"{model.name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias)."
         )
-    if backwards:
-        raise ValueError(
-            "A text is taken apart in the order in which it is read. Received: a model whose ISAN has "
-            "go_backwards=True. Pass the ISAN's cell, the Dense layer as readout, and the symbols in reverse."
-        )
-    return head
+    return heads[0]
 
 
-def _operations(model: keras.Model) -> Iterator[Any]:
-    """Layers, and operations that are none, in the order of the model; nested models opened."""
-    for step in getattr(model, "operations", model.layers):
-        if isinstance(step, keras.Model):
-            yield from _operations(step)
-        else:
-            yield step
-
-
-def _passes_on(step: Any) -> bool:
-    """Whether a layer puts out what it reads, outside training."""
-    if isinstance(step, keras.layers.Activation):
-        return step.activation is keras.activations.linear
-    return isinstance(step, _PASSES_ON)
+def _numbers(given: ArrayLike) -> Array:
+    array = np.asarray(given)
+    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
+        raise ValueError(f"A readout is a matrix and a bias of real numbers. Received: {array.dtype} of {array.shape}.")
+    return array.astype(np.float64)
 
 
 def _array(weight: Any) -> Array:

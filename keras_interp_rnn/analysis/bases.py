@@ -12,7 +12,7 @@ which are 0 or 1 on every state the network reaches (section 4, figure 9), found
 Hot coordinates are redundant: those of one block, such as the one-hot code of a count, sum to 1. Each block gives a
 relation `sum_b z - 1 + z kappa = 0` that holds for every state, with kappa on dimensions that are 0 on the states that
 are reached. What a symbol does to z is determined up to multiples of these relations; `change_basis` adds those
-multiples that make a third of each block's entries no larger than zero, per column. Where a 0/1 form exists with at
+multiples that make a third of each block's entries no larger than zero, per hot column. Where a 0/1 form exists with at
 most two thirds ones per block and column, and no relations hold but these, it is the one found.
 
 Why `sparse_basis` needs more than a set of states. Take one count clipped to [0, m] with a delay of one step, p the
@@ -37,12 +37,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis._weights import affine_readout, isan_weights
+from keras_interp_rnn.analysis._weights import affine_readout, isan_layer, isan_weights
 
 Array = NDArray[np.float64]
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Basis:
     r"""Coordinates $z$ of states $h$, and the way back.
@@ -73,6 +75,7 @@ class Basis:
     unused: float = 0.0
 
 
+@short_repr
 class Blocks(NamedTuple):
     r"""The blocks of eq. 7, by the paper's names, states as rows.
 
@@ -172,7 +175,10 @@ def change_basis(layer: Any, basis: Basis, readout: Any = None, dtype: str = "fl
     new_bias = (origin @ kernel + bias) @ to + shift
     new_head = AffineMap(back @ head.matrix, origin @ head.matrix + head.offset)
     if basis.blocks:
-        both = [_settled(basis, *pair) for pair in zip(new_kernel, new_bias, strict=True)]
+        # What makes hot columns 0 and 1 would make others arbitrary: as the axes behind the hot ones are arbitrary, so
+        # would be how an error that leaves the relations grows from step to step, a millionfold in 50.
+        hot = np.arange(len(new_bias[0])) < basis.hot
+        both = [_settled(basis, *pair, hot) for pair in zip(new_kernel, new_bias, strict=True)]
         new_kernel, new_bias = (np.array(parts) for parts in zip(*both, strict=True))
         new_head = AffineMap(*_settled(basis, *new_head))
     return _layer_like(layer, new_kernel, new_bias, basis.to.apply(start), dtype), new_head
@@ -448,11 +454,11 @@ def _two_valued(values: Array, name: str, tolerance: float) -> NDArray[np.bool_]
     return values > 0.5
 
 
-def _settled(basis: Basis, matrix: Array, offset: Array) -> tuple[Array, Array]:
-    """The map z -> z matrix + offset, with multiples of the relations added: see the module's head."""
+def _settled(basis: Basis, matrix: Array, offset: Array, columns: Any = True) -> tuple[Array, Array]:
+    """The map z -> z matrix + offset, with multiples of the relations added to these columns: see the module's head."""
     both = np.concatenate([matrix, offset[None]])
-    levels = [np.quantile(matrix[list(block)], 1 / 3, axis=0, method="lower") for block in basis.blocks]
-    both = both - basis.relations.T @ np.array(levels)
+    levels = np.array([np.quantile(matrix[list(block)], 1 / 3, axis=0, method="lower") for block in basis.blocks])
+    both = both - basis.relations.T @ (levels * columns)
     return both[:-1], both[-1]
 
 
@@ -485,14 +491,14 @@ def _cover(target: NDArray[np.bool_], points: NDArray[np.bool_], members: Sequen
 
 def _layer_like(layer: Any, kernel: Array, bias: Array, start: Array, dtype: str) -> Any:
     """A built layer with the arguments of the ISAN in `layer`, and these weights."""
-    found = [part for part in [layer, *getattr(layer, "layers", ())] if hasattr(part, "cell")]
-    if len(found) != 1:
+    given = isan_layer(layer)
+    if type(given).__name__ != "ISAN":
         raise ValueError(
-            f"A change of basis makes one ISAN layer out of one. Received: {layer!r}, with {len(found)}. Pass the ISAN "
-            "layer, and its readout."
+            f"A change of basis makes one ISAN layer out of one. Received: {given!r}. Pass an ISAN layer, and its "
+            "readout."
         )
-    config = {**found[0].get_config(), "units": len(start), "dtype": dtype, "stateful": False}
-    made = type(found[0]).from_config(config)
+    config = {**given.get_config(), "units": len(start), "dtype": dtype, "stateful": False}
+    made = type(given).from_config(config)
     made.build((None, None))
     for variable, value in zip(
         (made.cell.recurrent_kernel, made.cell.bias, made.cell.initial_state), (kernel, bias, start), strict=True

@@ -26,6 +26,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,10 +35,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis import _trie
 from keras_interp_rnn.analysis._trie import LONGEST, Word
-from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+from keras_interp_rnn.analysis._weights import affine_readout, check_forwards, checked_symbols, isan_weights
 
 Array = NDArray[Any]
 
@@ -95,9 +99,10 @@ class CompositionTable:
         dtype: str = "float32",
     ) -> None:
         self.dtype = _checked_dtype(dtype)
+        check_forwards(layer)
         weights = isan_weights(layer)
         symbols, units = weights.bias.shape
-        head, outputs = _head(layer, readout, units)
+        head, outputs = _head(layer, readout)
         self._index = _trie.build((_checked_word(word, symbols) for word in words), symbols)
         needed = _size(len(self._index.words), len(self._index.depth), symbols, units, outputs, self.dtype)
         if needed > budget:
@@ -152,7 +157,7 @@ class CompositionTable:
         if not 1 <= longest <= LONGEST:
             raise ValueError(f"longest must lie in [1, {LONGEST}]. Received: longest={longest}. Pass 12.")
         vocabulary, units = isan_weights(layer).bias.shape
-        _, outputs = _head(layer, readout, units)
+        _, outputs = _head(layer, readout)
 
         def size(words: int, nodes: int) -> int:
             return _size(words, nodes, vocabulary, units, outputs, dtype)
@@ -282,22 +287,21 @@ class CompositionTable:
         arrays["vocabulary_size"], arrays["composition_table"] = np.array(self._vocabulary), np.array(_VERSION)
         if self._readouts is not None:
             arrays["readouts"] = self._readouts
-        partial = f"{os.fspath(path)}.partial"
-        with open(partial, "wb") as file:
+        with atomic_write(path) as partial, open(partial, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy 2.4 takes allow_pickle for any of the arrays
-        os.replace(partial, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CompositionTable:
         """Reads a table that `save` wrote; needs neither the layer nor Keras's model.
 
         Raises:
-            ValueError: if the file is something else.
+            ValueError: if the file is damaged or something else.
             OSError: if there is none.
         """
         table = cls.__new__(cls)
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            # Opened here: NumPy leaves a file open that is no whole archive.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if int(arrays["composition_table"]) != _VERSION:
                     raise KeyError("composition_table")
                 ends = np.cumsum(arrays["length"])[:-1]
@@ -305,10 +309,10 @@ class CompositionTable:
                 table._index = _trie.build(words, int(arrays["vocabulary_size"]))
                 table._maps, table.initial_state = arrays["maps"], arrays["initial_state"]
                 table._readouts = arrays.get("readouts", None)
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(
                 f"A table is loaded from a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which "
-                "is something else. Build the table from the layer and save it."
+                "is damaged or something else. Build the table from the layer and save it."
             ) from error
         table.dtype = table._maps.dtype.name
         return table
@@ -479,6 +483,7 @@ def _joined(read: list[tuple[Array, ...]], before: Array) -> _Group:
     return _Group(words, lanes, steps, places, before)
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class FixedPoints:
     r"""Where each symbol, read for ever, would leave the state as it is.
@@ -557,23 +562,11 @@ def _checked_word(word: Sequence[int], vocabulary_size: int) -> Word:
     return tuple(symbols.tolist())
 
 
-def _head(layer: Any, readout: Any, units: int) -> tuple[AffineMap | None, int]:
+def _head(layer: Any, readout: Any) -> tuple[AffineMap | None, int]:
     """The affine readout and its number of outputs; None and 0 for a layer by itself."""
-    activation = getattr(getattr(readout, "activation", None), "__name__", "linear")
-    if activation != "linear":
-        raise ValueError(
-            f"The readout must be affine, as only then its products with maps can be made beforehand. Received: a "
-            f"head with the activation {activation!r}. Pass the pair (matrix, bias) of the logits before it."
-        )
     if readout is None and not hasattr(layer, "layers"):
         return None, 0
     head = affine_readout(layer, readout)
-    if head.matrix.ndim != 2 or (*head.offset.shape, units) != head.matrix.shape[::-1]:
-        raise ValueError(
-            f"readout must map the layer's {units} units to logits, matrix ({units}, outputs) and bias (outputs,). "
-            f"Received: shapes {head.matrix.shape} and {head.offset.shape}. Pass the head that was trained on this "
-            "layer."
-        )
     return head, head.matrix.shape[1]
 
 

@@ -18,13 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._display import visible
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.analysis._logits import softmax
-from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+from keras_interp_rnn.analysis._reading import alphabet_of, encoded
+from keras_interp_rnn.analysis._weights import opened
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
 
 
+@short_repr
 class Recent(NamedTuple):
     """One step of `recent_contributions`.
 
@@ -41,6 +45,7 @@ class Recent(NamedTuple):
     logits: Array
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Words:
     """Contributions summed over words.
@@ -60,6 +65,7 @@ class Words:
         return np.linalg.norm(self.values, axis=-1)
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Contributions:
     r"""Terms $\kappa_s^t$ of every logit of one text.
@@ -105,13 +111,14 @@ class Contributions:
         r"""(T + 1, M), the lengths $\lVert \kappa_s^t \rVert_2$."""
         return np.linalg.norm(self.values, axis=-1)
 
-    def by_word(self, separator: int = 0) -> Words:
+    def by_word(self, separator: int | Collection[int] | None = None) -> Words:
         """The terms of every word together, as the sum over its symbols.
 
         Args:
-            separator: the symbol that a word begins with, as in "_annual_revenue".
+            separator: the symbol, or symbols, that a word begins with, as in "_annual_revenue"; by default the white
+                space of the alphabet, or symbol 0 where it has none.
         """
-        first = np.flatnonzero(self.symbols == separator) + 1
+        first = np.flatnonzero(np.isin(self.symbols, self._separators(separator))) + 1
         starts = np.unique(np.concatenate([[0], [1][: len(self.symbols)], first]).astype(np.int64))
         sums = np.add.reduceat(self.values, starts, axis=0)
         ends = [*starts[1:], len(self.symbols) + 1]
@@ -150,10 +157,10 @@ class Contributions:
         return [(int(source), float(column[source])) for source in order]
 
     def name(self, symbol: int) -> str:
-        """How a symbol is shown; a space as "_"."""
+        """How a symbol is shown: its name, a space as "_", a newline as "⏎"; without an alphabet its number."""
         if self.alphabet is None or not 0 <= symbol < len(self.alphabet):
             return f"{symbol} "
-        return "_" if self.alphabet[symbol] == " " else self.alphabet[symbol]
+        return visible(self.alphabet[symbol])
 
     def shown(self, target: int = -1, width: int = 24) -> str:
         """The view of one target for a terminal: a line for each source, how far it moved the winner ahead.
@@ -205,6 +212,11 @@ class Contributions:
             f'overflow-wrap:anywhere">{"".join(spans)}</p></div>'
         )
 
+    def _separators(self, given: int | Collection[int] | None) -> list[int]:
+        if given is None:
+            return [i for i, name in enumerate(self.alphabet or ()) if name.isspace()] or [0]
+        return list(given) if isinstance(given, Collection) else [given]
+
     def _source(self, source: int) -> str:
         return "h_0" if source == 0 else self.name(int(self.symbols[source - 1]))
 
@@ -220,11 +232,12 @@ def contributions(
 
     Args:
         layer: a model of an ISAN and a linear Dense head, which is found; or an ISAN layer or cell.
-        symbols: int (T,), one text, read from the learned initial state.
+        symbols: int (T,), one text, read from the learned initial state; or a string, where there is an alphabet.
         readout: for a layer: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits the
             state itself.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
-        alphabet: names of the symbols, for what is shown.
+        alphabet: names of the symbols, for what is shown; by default those that the model carries
+            (`datasets.text.Alphabet`).
 
     Returns:
         `Contributions`; T + 1 sources, M targets: 8 (T + 1) M outputs bytes. For texts of which that is too much see
@@ -239,9 +252,10 @@ def contributions(
         (float64 rounding).
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
-    weights = isan_weights(layer)
-    head = affine_readout(layer, readout)
-    text = checked_symbols(symbols, len(weights.kernel))
+    names = alphabet_of(layer) if alphabet is None else alphabet
+    if isinstance(symbols, str) and names is not None:
+        symbols = encoded(symbols, names)
+    weights, head, text = opened(layer, symbols, readout)
     steps, outputs = len(text), head.matrix.shape[1]
     wanted = _checked_targets(targets, steps)
     columns = {int(target): column for column, target in enumerate(wanted)}
@@ -254,7 +268,7 @@ def contributions(
             values[: step + 1, columns[step]] = terms @ head.matrix
             logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
     residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
-    return Contributions(text, wanted, values, head.offset, logits, float(residual), alphabet)
+    return Contributions(text, wanted, values, head.offset, logits, float(residual), names)
 
 
 def recent_contributions(layer: Any, symbols: ArrayLike, window: int, readout: Any = None) -> Iterator[Recent]:
@@ -277,9 +291,7 @@ def recent_contributions(layer: Any, symbols: ArrayLike, window: int, readout: A
     """
     if window < 1:
         raise ValueError(f"A window holds at least one symbol. Received: window={window}.")
-    weights = isan_weights(layer)
-    head = affine_readout(layer, readout)
-    text = checked_symbols(symbols, len(weights.kernel))
+    weights, head, text = opened(layer, symbols, readout)
     return _recent(weights, head, text, window)
 
 

@@ -7,20 +7,26 @@ transition probabilities $\alpha$ of `analysis.trace` and off the model's own he
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle
+from keras_interp_rnn._display import visible
+from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn.analysis._reading import as_array, centroids_of, head, layer_in, middle
 from keras_interp_rnn.analysis.traces import regularized_trace
 
 CHUNK = 256
 """Sequences traced at a time: bounds the memory."""
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Prototypes:
     """What each of k centroids stands for.
@@ -43,22 +49,38 @@ class Prototypes:
         lines = ["centroid  class  share  tokens (transition probability)"]
         for i in np.argsort(-self.share):
             if self.share[i] > 0:
-                words = " ".join(f"{token} ({probability:.2f})" for token, probability, _ in self.tokens[i])
+                words = " ".join(f"{visible(token)} ({probability:.2f})" for token, probability, _ in self.tokens[i])
                 lines.append(f"{i:8d}  {self.classes[i]:5d}  {self.share[i]:5.1%}  {words}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{i}</td><td>{self.classes[i]}</td><td>{self.share[i]:.1%}</td><td>"
-            + " ".join(f"{html.escape(token)}&nbsp;({probability:.2f})" for token, probability, _ in self.tokens[i])
-            + "</td></tr>"
+        rows = (
+            (f"{i}", f"{self.classes[i]}", f"{self.share[i]:.1%}", _ranked_html(self.tokens[i]))
             for i in np.argsort(-self.share)
             if self.share[i] > 0
         )
-        head = "".join(f"<th>{name}</th>" for name in ("centroid", "class", "share of steps", "tokens"))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return _table(("centroid", "class", "share of steps", "tokens"), rows)
 
 
+class Phrases(dict[int, tuple[tuple[str, float, int], ...]]):
+    """{class: ((phrase, mean probability, occurrences), ...)}, best first."""
+
+    def __repr__(self) -> str:
+        """A line for each class, with its first three phrases."""
+        lines = []
+        for label, ranked in self.items():
+            first = [f"{phrase} ({probability:.2f})" for phrase, probability, _ in ranked[:3]]
+            rest = [f"{len(ranked) - 3} more"] if len(ranked) > 3 else []
+            lines.append(f"class {label}: {', '.join(first + rest)}")
+        return "\n".join(lines) or "no phrases"
+
+    def _repr_html_(self) -> str:
+        return _table(
+            ("class", "phrases"), ((f"{label}", _ranked_html(ranked, ", ")) for label, ranked in self.items())
+        )
+
+
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Which tokens of a text moved the network towards its prediction.
@@ -82,11 +104,24 @@ class Explanation:
         """(T,), each token's probability of moving to `centroids`; 0 where alpha is NaN."""
         return np.nan_to_num(self.alpha[:, list(self.centroids)].sum(axis=1))
 
-    def __str__(self) -> str:
-        """The text for a terminal: the redder the ground, the higher the probability (ANSI colours)."""
-        shades = [(round(255 - 215 * weight), token) for token, weight in self._shaded()]
-        text = " ".join(f"\x1b[30;48;2;255;{shade};{shade}m{token}\x1b[0m" for shade, token in shades)
+    def shown(self, colors: bool | None = None) -> str:
+        """The text for a terminal: the redder the ground, the higher the probability.
+
+        Args:
+            colors: True for ANSI colours; False for the probability behind each token that has at least 0.5. By default
+                colours where the standard output is a terminal and the variable NO_COLOR is not set.
+        """
+        if colors is None:
+            colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        if colors:
+            shades = [(round(255 - 215 * weight), token) for token, weight in self._shaded()]
+            text = " ".join(f"\x1b[30;48;2;255;{shade};{shade}m{token}\x1b[0m" for shade, token in shades)
+        else:
+            text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in self._shaded())
         return f"class {self.prediction}: {text}"
+
+    def __str__(self) -> str:
+        return self.shown()
 
     def _repr_html_(self) -> str:
         spans = " ".join(
@@ -99,7 +134,7 @@ class Explanation:
         return f'<div style="line-height:1.7">{spans}<br><small>{caption}</small></div>'
 
     def _shaded(self) -> Iterator[tuple[str, float]]:
-        return zip(self.tokens, self.weights.tolist(), strict=True)
+        return zip(map(visible, self.tokens), self.weights.tolist(), strict=True)
 
 
 def prototypes(
@@ -127,6 +162,7 @@ def prototypes(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 2 and table 6; the class of a centroid: its footnote 5.
     """
+    _check_counts(top=top, least=least)
     if by not in ("highest", "mean"):
         raise ValueError(f"by must be 'highest' or 'mean'. Received: {by!r}.")
     ids = _checked_ids(inputs)
@@ -172,7 +208,7 @@ def explain(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 3 and table 9.
     """
-    ids = _checked_ids(np.asarray(sequence)[None])
+    ids = _checked_ids(sequence if isinstance(sequence, str) else np.asarray(sequence)[None])
     [(_, alpha, read, layer)] = _read(model, ids)
     output = np.asarray(model.predict_on_batch(ids), np.float64)[0]
     output = output[-1] if output.ndim == 2 else output
@@ -181,6 +217,12 @@ def explain(
         of_class = _classes(model, _outputs(model, layer)) == prediction
         last = alpha[0, np.flatnonzero(~np.isnan(alpha[0, :, 0]))[-1]]
         centroids = [int(np.where(of_class, last, -1).argmax() if of_class.any() else last.argmax())]
+    k = alpha.shape[-1]
+    if not len(centroids) or any(_index(i) is None or not 0 <= i < k for i in centroids):
+        raise ValueError(
+            f"Centroids are numbers in [0, {k - 1}], at least one. Received: centroids={centroids!r}. Leave them out "
+            "for the last one of the predicted class."
+        )
     names = tuple(_name(tokens, t) for t in ids[0][read[0]])
     return Explanation(names, alpha[0][read[0]].astype(np.float64), tuple(map(int, centroids)), output, prediction)
 
@@ -192,7 +234,7 @@ def phrases(
     tokens: Sequence[str] | Mapping[int, str] | None = None,
     top: int = 10,
     least: int = 1,
-) -> dict[int, tuple[tuple[str, float, int], ...]]:
+) -> Phrases:
     """For each class, the phrases of `length` tokens with the highest mean transition probability to its centroids.
 
     Args:
@@ -201,15 +243,17 @@ def phrases(
         top: phrases for each class. least: times a phrase must occur.
 
     Returns:
-        {class: ((phrase, mean probability, occurrences), ...)}, best first, for every class that has a centroid.
+        `Phrases`, a dict {class: ((phrase, mean probability, occurrences), ...)}, best first, of every class that has a
+        centroid.
 
     Raises:
         ValueError: as `prototypes`; if length < 1.
 
     Reference: Wang, Lawrence and Niepert, 2022, section 7 and table 10.
     """
-    if length < 1:
-        raise ValueError(f"A phrase has at least one token. Received: length={length}.")
+    if (_index(length) or 0) < 1:
+        raise ValueError(f"A phrase has at least one token. Received: length={length!r}. Pass an int > 0.")
+    _check_counts(top=top, least=least)
     ids = _checked_ids(inputs)
     classes = None
     gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}
@@ -225,11 +269,13 @@ def phrases(
             texts, scores = gathered.setdefault(label, ([], []))
             texts.append(windows[inside])
             scores.append(means[inside])
-    best = {}
+    best = Phrases()
     for label, (texts, scores) in gathered.items():
         distinct, which = np.unique(np.concatenate(texts), axis=0, return_inverse=True)
         ranked_phrases = ranked(which.ravel(), np.concatenate(scores), "mean", least)[:top]
-        best[label] = tuple((" ".join(_name(tokens, t) for t in distinct[int(w)]), p, n) for w, p, n in ranked_phrases)
+        best[label] = tuple(
+            (" ".join(visible(_name(tokens, t)) for t in distinct[int(w)]), p, n) for w, p, n in ranked_phrases
+        )
     return best
 
 
@@ -266,6 +312,23 @@ def ranked(what: NDArray[Any], values: NDArray[Any], by: str, least: int) -> lis
     return [(int(distinct[i]), float(scores[i]), int(counts[i])) for i in order if counts[i] >= least]
 
 
+def _ranked_html(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> str:
+    return separator.join(
+        f"{html.escape(visible(text)).replace(' ', '&nbsp;')}&nbsp;({probability:.2f})"
+        for text, probability, _ in ranked
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table whose last column is text: notebooks align every cell on the right."""
+    columns = "".join(f"<th>{name}</th>" for name in head[:-1]) + f'<th style="text-align:left">{head[-1]}</th>'
+    body = "".join(
+        "<tr>" + "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f'<td style="text-align:left">{row[-1]}</td></tr>'
+        for row in rows
+    )
+    return f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+
+
 def _name(tokens: Sequence[str] | Mapping[int, str] | None, token: Any) -> str:
     if tokens is None:
         return str(int(token))
@@ -278,8 +341,19 @@ def _name(tokens: Sequence[str] | Mapping[int, str] | None, token: Any) -> str:
         ) from None
 
 
+def _index(value: Any) -> int | None:
+    """An integer as an int, None for anything else."""
+    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
+
+
+def _check_counts(**counts: Any) -> None:
+    for name, count in counts.items():
+        if (_index(count) or 0) < 1:
+            raise ValueError(f"{name} is a number, at least 1. Received: {name}={count!r}. Pass an int > 0.")
+
+
 def _checked_ids(inputs: ArrayLike) -> NDArray[Any]:
-    ids = np.asarray(inputs)
+    ids = as_array("Tokens", inputs)
     if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer) or 0 in ids.shape:
         raise ValueError(
             f"Tokens are integers (batch, time). Received: {ids.dtype} of shape {ids.shape}. Pass the ids that the "

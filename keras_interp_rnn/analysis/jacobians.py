@@ -47,7 +47,7 @@ def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, w
         ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
             weight is not finite, if ids have no derivative.
 
-    Exactness: for this package's layers, and Keras's SimpleRNN, GRU and LSTM with their usual activations, by the
+    Exactness: for `ISAN`, `MinimalRNN`, `CFN`, and Keras's SimpleRNN, GRU and LSTM with their usual activations, by the
         closed form in float64 (`MinimalRNN` up to its encoder, which runs in its own dtype); for others by the
         backend's reverse mode in the layer's own dtype, multiplied in float64.
     Reference: Chen, 2017, arXiv:1711.06788, eq. 4.
@@ -62,7 +62,8 @@ def jacobian_singular_values(
     r"""Singular values of $\partial h_T / \partial x_{T-k}$ for every lag k and every sequence.
 
     Args:
-        layer, inputs, mask, with_respect_to: as `input_output_jacobian`.
+        layer, inputs, mask, with_respect_to: as `input_output_jacobian`; a model works too, its inputs are then the
+            model's own.
         lags: ints >= 0; all come from one pass back to the longest.
 
     Returns:
@@ -79,9 +80,19 @@ def jacobian_singular_values(
     with np.errstate(over="ignore", invalid="ignore"):
         for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to):
             if not np.isfinite(jacobian).all():
+                _check_finite_inputs(layer, inputs, mask)
                 raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
             found[lag] = np.linalg.svd(jacobian, compute_uv=False)
     return np.stack([found[lag] for lag in lags])
+
+
+def _check_finite_inputs(layer: Any, inputs: Any, mask: Any) -> None:
+    _, sequences, _ = recurrent_part(layer, inputs, mask)
+    if not np.isfinite(np.asarray(sequences, np.float64)).all():
+        raise ValueError(
+            "The inputs must be finite. Received: sequences with NaN or infinity. Remove those, or mask their steps "
+            "and put finite values there."
+        )
 
 
 def _jacobians(

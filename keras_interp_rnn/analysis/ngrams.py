@@ -9,23 +9,44 @@ N(u.) its sum over c, and u' the history without its oldest symbol:
              = p(c | u')                    where u itself was not seen
 
 If every symbol was seen after u, the mass taken by the discount is spread over all in proportion to p(. | u').
+
+Counts are kept of the runs that occur alone, each a number, in order: a megabyte of text to order 6 takes seconds.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.analysis._logits import bits
+from keras_interp_rnn.analysis._weights import checked_symbols
 
 LARGEST_TABLE = 2**26
 """Entries of the largest table: K^order, 512 MiB in float64."""
 
 
+class _Counts(NamedTuple):
+    """What was counted of the runs of one length, those of context and next symbol that occur.
+
+    Attributes:
+        runs: (R,), every run uc that occurs as one number, in order. counts: (R,), N(uc).
+        contexts: (C,), every u. totals: (C,), N(u.). kinds: (C,), how many symbols were seen after u.
+        first: (C,), where the runs of each u begin.
+    """
+
+    runs: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    contexts: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
 class BackoffModel:
-    """Back-off model of one order, as tables over all histories.
+    """Back-off model of one order, by the counts of the runs that a text has: any order, any vocabulary.
 
     Args:
         symbols: int (time,), the training text, in [0, vocabulary_size).
@@ -33,60 +54,151 @@ class BackoffModel:
         vocabulary_size: K.
         discount: in (0, 1], taken from every count that is not zero.
 
-    Attributes:
-        probabilities: for m = 1, ..., order an array (K,) * m, the last axis the next symbol.
-
     Raises:
-        ValueError: if the order is below 1, the discount outside (0, 1], or K^order too large for a table.
+        ValueError: if the order is below 1, the discount outside (0, 1], a symbol outside the vocabulary, or K^order
+            too large for 63 bits.
+
+    Memory: 16 bytes for each different run of the text, up to its length for each length of runs, and 40 for each
+    context; while counting, 8 more for each symbol of the text and as much again for sorting.
     """
 
-    def __init__(self, symbols: NDArray[Any], order: int, vocabulary_size: int, discount: float = 0.5) -> None:
+    def __init__(self, symbols: ArrayLike, order: int, vocabulary_size: int, discount: float = 0.5) -> None:
         if order < 1:
             raise ValueError(f"order must be at least 1. Received: order={order}. Pass 1 for unigrams.")
         if not 0 < discount <= 1:
             raise ValueError(f"discount must lie in (0, 1]. Received: discount={discount}. Pass 0.5.")
-        if vocabulary_size**order > LARGEST_TABLE:
+        if vocabulary_size < 1 or vocabulary_size**order >= 2**63:
             raise ValueError(
-                f"vocabulary_size ** order must be at most {LARGEST_TABLE}, the size of a table. Received: "
-                f"{vocabulary_size} ** {order}. Pass a lower order."
+                "A run of symbols is counted as one number: vocabulary_size must be at least 1, vocabulary_size ** "
+                f"order below 2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
             )
-        self.order, self.vocabulary_size = order, vocabulary_size
-        counts = np.bincount(symbols, minlength=vocabulary_size).astype(np.float64)
-        self.probabilities: list[NDArray[np.float64]] = [(counts + 1) / (len(symbols) + vocabulary_size)]
-        for m in range(2, order + 1):
-            runs = np.bincount(_codes(symbols, m, vocabulary_size), minlength=vocabulary_size**m)
-            shape = (vocabulary_size,) * m
-            self.probabilities.append(_backed_off(runs.reshape(shape), self.probabilities[-1], discount))
+        text = checked_symbols(symbols, vocabulary_size)
+        self.order, self.vocabulary_size, self.discount = order, vocabulary_size, discount
+        unigrams = np.bincount(text, minlength=vocabulary_size)
+        self._unigrams = (unigrams + 1) / (len(text) + vocabulary_size)
+        self._counts = [_counted(_codes(text, m, vocabulary_size), m, vocabulary_size) for m in range(1, order + 1)]
+        self._backed_off = [
+            _alphas(self._counts[:m], len(text), vocabulary_size, discount) for m in range(2, order + 1)
+        ]
 
-    def bits(self, symbols: NDArray[Any]) -> float:
-        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits a symbol."""
+    def bits(self, symbols: ArrayLike) -> float:
+        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits a symbol.
+
+        Raises:
+            ValueError: if there is no symbol, or one is outside the vocabulary.
+        """
+        text = _some(checked_symbols(symbols, self.vocabulary_size))
         total = 0.0
         for m in range(1, self.order + 1):
-            codes = _codes(symbols, m, self.vocabulary_size)
-            if m < self.order:
-                codes = codes[:1]
-            total -= np.log2(self.probabilities[m - 1].reshape(-1)[codes]).sum()
-        return float(total / len(symbols))
+            codes = _codes(text, m, self.vocabulary_size)
+            with np.errstate(divide="ignore"):  # a discount of 1 leaves nothing to what was seen once
+                total -= np.log2(self._probabilities(codes[:1] if m < self.order else codes, m)).sum()
+        return float(total / len(text))
+
+    @functools.cached_property
+    def probabilities(self) -> list[NDArray[np.float64]]:
+        """For m = 1, ..., order an array (K,) * m, the last axis the next symbol.
+
+        Raises:
+            ValueError: if K^order is too large for a table.
+        """
+        size = self.vocabulary_size
+        if size**self.order > LARGEST_TABLE:
+            raise ValueError(
+                f"vocabulary_size ** order must be at most {LARGEST_TABLE}, the size of a table. Received: "
+                f"{size} ** {self.order}. Use `bits`, or pass a lower order."
+            )
+        return [self._probabilities(np.arange(size**m), m).reshape((size,) * m) for m in range(1, self.order + 1)]
+
+    def _probabilities(self, codes: NDArray[np.int64], length: int) -> NDArray[np.float64]:
+        """p(c | u) of runs uc of this length."""
+        size = self.vocabulary_size
+        found = self._unigrams[codes % size]
+        for m in range(2, length + 1):
+            # Given the m - 1 symbols before, from p given one symbol less.
+            counted, runs = self._counts[m - 1], codes % size**m
+            if not len(counted.runs):  # the text is shorter
+                break
+            context, known = _places(counted.contexts, runs // size)
+            run, seen = _places(counted.runs, runs)
+            total, kinds = counted.totals[context], counted.kinds[context]
+            full = kinds == size
+            share = np.where(full, self.discount * kinds / total, np.where(seen, 0.0, self._backed_off[m - 2][context]))
+            discounted = np.where(seen, (counted.counts[run] - self.discount) / total, 0.0)
+            found = np.where(known, discounted + share * found, found)
+        return found
 
 
-def _codes(symbols: NDArray[Any], length: int, vocabulary_size: int) -> NDArray[np.int64]:
+def _codes(symbols: NDArray[np.int64], length: int, vocabulary_size: int) -> NDArray[np.int64]:
     """Every run of `length` symbols as one number, the newest symbol its last digit."""
     codes = np.zeros(max(len(symbols) - length + 1, 0), dtype=np.int64)
     for i in range(length):
-        codes = codes * vocabulary_size + symbols[i : i + len(codes)]
+        codes *= vocabulary_size
+        codes += symbols[i : i + len(codes)]
     return codes
 
 
-def _backed_off(counts: NDArray[Any], shorter: NDArray[np.float64], discount: float) -> NDArray[np.float64]:
-    """p(c | u) from counts N(uc), shape (K, ..., K), and p(c | u'), which lacks the first axis."""
-    totals = counts.sum(axis=-1, keepdims=True)
-    seen = counts > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        discounted = np.where(seen, (counts - discount) / totals, 0.0)
-        left_over = discount * seen.sum(axis=-1, keepdims=True) / totals
-        share = np.where(seen.all(axis=-1, keepdims=True), True, ~seen) * shorter
-        probabilities = discounted + left_over * share / share.sum(axis=-1, keepdims=True)
-    return np.where(totals > 0, probabilities, shorter)
+def _counted(codes: NDArray[np.int64], length: int, vocabulary_size: int) -> _Counts:
+    possible = vocabulary_size**length
+    if possible <= 4 * len(codes):  # a long text is counted faster than sorted
+        table = np.bincount(codes, minlength=possible)
+        runs = np.flatnonzero(table)
+        counts = table[runs]
+    else:
+        runs, counts = np.unique(codes, return_counts=True)
+    contexts, first = np.unique(runs // vocabulary_size, return_index=True)
+    kinds = np.diff(np.append(first, len(runs)))
+    totals = np.add.reduceat(counts, first) if len(first) else counts  # reduceat takes no empty array
+    return _Counts(runs, counts, contexts, totals, kinds, first)
+
+
+def _alphas(counted: list[_Counts], steps: int, vocabulary_size: int, discount: float) -> NDArray[np.float64]:
+    """alpha(u) of the longest contexts: what the discount left, over the mass of p(. | u') at the unseen symbols.
+
+    That mass needs no sum over unseen symbols. All that were seen after u were seen after u', so with sums over the
+    former, in whole numbers and therefore exact,
+
+        sum over unseen c of p(c | u') = (N(u'.) - sum N(u'c) - d (kinds(u') - kinds(u)) + rest) / N(u'.),
+
+    where `rest` is the whole of what the discount left at u', d kinds(u'), if symbols are unseen there; else its share
+    by p(. | u''), and so on.
+    """
+    longest, size = counted[-1], vocabulary_size
+    masses = np.zeros(len(longest.contexts))
+    # Contexts whose mass is not complete yet, and the factor of what it lacks.
+    rows = np.flatnonzero(longest.kinds < size)
+    factors = np.ones(len(rows))
+    for m in range(len(counted) - 1, 0, -1):
+        if not len(rows):
+            break
+        shorter = counted[m - 1]
+        run, _ = _places(shorter.runs, longest.runs % size**m)
+        of_seen = np.add.reduceat(shorter.counts[run], longest.first)[rows]
+        kinds = longest.kinds[rows]
+        if m == 1:
+            masses[rows] += factors * (steps - of_seen + size - kinds) / (steps + size)
+            break
+        place, _ = _places(shorter.contexts, longest.contexts[rows] % size ** (m - 1))
+        total, all_kinds = shorter.totals[place], shorter.kinds[place]
+        masses[rows] += factors * (total - of_seen - discount * (all_kinds - kinds)) / total
+        factors = factors * discount * all_kinds / total
+        full = all_kinds == size
+        masses[rows[~full]] += factors[~full]
+        rows, factors = rows[full], factors[full]
+    with np.errstate(divide="ignore"):  # where every symbol was seen there is no alpha
+        return discount * longest.kinds / longest.totals / masses
+
+
+def _places(ordered: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each number stands in a table, and whether it is there; somewhere, if it is not."""
+    at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return at, ordered[at] == wanted
+
+
+def _some(text: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not len(text):
+        raise ValueError("Bits a symbol are a mean over at least one symbol. Received: an empty text.")
+    return text
 
 
 class NaiveBayes:
@@ -104,15 +216,14 @@ class NaiveBayes:
         prior: (K,), log p(c). likelihood: (m, K, K), log p_a(x | c) at [a, x, c].
 
     Raises:
-        ValueError: if `history` is negative or not shorter than the text.
+        ValueError: if `history` is negative or not shorter than the text, or a symbol outside the vocabulary.
     """
 
-    def __init__(self, symbols: NDArray[Any], history: int, vocabulary_size: int) -> None:
-        if not 0 <= history < len(symbols):
-            raise ValueError(
-                f"history must lie in [0, {len(symbols) - 1}], within the text. Received: history={history}."
-            )
-        text, size = np.asarray(symbols, np.int64), vocabulary_size
+    def __init__(self, symbols: ArrayLike, history: int, vocabulary_size: int) -> None:
+        text = checked_symbols(symbols, vocabulary_size)
+        if not 0 <= history < len(text):
+            raise ValueError(f"history must lie in [0, {len(text) - 1}], within the text. Received: history={history}.")
+        size = vocabulary_size
         counts = np.bincount(text, minlength=size) + 1.0
         self.prior = np.log(counts / counts.sum())
         self.likelihood = np.empty((history, size, size))
@@ -120,9 +231,13 @@ class NaiveBayes:
             pairs = np.bincount(text[: -age - 1] * size + text[age + 1 :], minlength=size**2).reshape(size, size) + 1.0
             self.likelihood[age] = np.log(pairs / pairs.sum(axis=0))
 
-    def bits(self, symbols: NDArray[Any]) -> float:
-        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits a symbol."""
-        text = np.asarray(symbols, np.int64)
+    def bits(self, symbols: ArrayLike) -> float:
+        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits a symbol.
+
+        Raises:
+            ValueError: if there is no symbol, or one is outside the vocabulary.
+        """
+        text = _some(checked_symbols(symbols, len(self.prior)))
         logits = np.tile(self.prior, (len(text), 1))
         for age, table in enumerate(self.likelihood):
             logits[age + 1 :] += table[text[: -age - 1]]

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.analysis._logits import softmax
-from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+from keras_interp_rnn.analysis._weights import affine_readout, isan_weights, opened
 from keras_interp_rnn.analysis.bases import readout_basis
 
 Array = NDArray[np.float64]
@@ -22,6 +23,7 @@ ROUNDING = 1e-12
 """Beside something, a part of it that is no larger is taken for rounding."""
 
 
+@short_repr
 class Parts(NamedTuple):
     """Something of the biases as they are, and of their parts in the two subspaces."""
 
@@ -30,6 +32,7 @@ class Parts(NamedTuple):
     computational: Array
 
 
+@short_repr
 class TransitionSpectra(NamedTuple):
     r"""Singular values of the matrices of all symbols, with $W_x = U \Sigma V^\top$ in row convention.
 
@@ -49,6 +52,7 @@ class TransitionSpectra(NamedTuple):
     radius: Array
 
 
+@short_repr
 class NgramAgreement(NamedTuple):
     """Predictions of the network after no symbol and after one, beside those counted in a text.
 
@@ -165,9 +169,8 @@ def ngram_agreement(layer: Any, symbols: ArrayLike, readout: Any = None) -> Ngra
 
     Reference: Foerster et al., ICML 2017, section 3.6 and figure 8.
     """
-    bias, head = isan_weights(layer).bias, affine_readout(layer, readout)
+    (_, bias, _), head, text = opened(layer, symbols, readout)
     size = len(bias)
-    text = checked_symbols(symbols, size)
     if head.matrix.shape[1] != size or len(text) < 2:
         raise ValueError(
             f"The outputs are the logits of the next symbol, {size} of them, and a text has two symbols at least. "

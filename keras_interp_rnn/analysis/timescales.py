@@ -9,7 +9,7 @@ those of the age before by one product for each symbol of the vocabulary:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
+from keras_interp_rnn._progress import say
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.analysis._logits import bits
-from keras_interp_rnn.analysis._weights import affine_readout, checked_symbols, isan_weights
+from keras_interp_rnn.analysis._weights import opened
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
 
 
+@short_repr
 @dataclass(frozen=True)
 class TwoExponentials:
     r"""$a_1 e^{-t/\tau_1} + a_2 e^{-t/\tau_2}$, $\tau_1 \le \tau_2$.
@@ -44,6 +47,7 @@ class TwoExponentials:
         return sum((a * np.exp(-ages / scale) for a, scale in zip(self.amplitudes, self.scales, strict=True)), 0 * ages)
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Timescales:
     r"""What symbols of an age are worth, over one text.
@@ -114,9 +118,7 @@ def by_age(layer: Any, symbols: ArrayLike, oldest: int, readout: Any = None) -> 
 
     Reference: Foerster et al., ICML 2017, eq. 6.
     """
-    weights = isan_weights(layer)
-    head = affine_readout(layer, readout)
-    text = checked_symbols(symbols, len(weights.kernel))
+    weights, head, text = opened(layer, symbols, readout)
     places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
     terms = weights.bias[text]
     for age in range(min(oldest, len(text) - 1) + 1):
@@ -129,24 +131,24 @@ def by_age(layer: Any, symbols: ArrayLike, oldest: int, readout: Any = None) -> 
 
 
 def timescales(
-    layer: Any, symbols: ArrayLike, oldest: int = 150, separator: int = 0, readout: Any = None
+    layer: Any, symbols: ArrayLike, oldest: int = 150, separator: int | Collection[int] = 0, readout: Any = None
 ) -> Timescales:
     """How contributions decay with their age, and what predictions lose without the old ones or the last separator.
+
+    Takes O(oldest T n^2) time, and shows its progress in a terminal.
 
     Args:
         layer, readout: as `contributions`; the outputs are the next symbol's logits.
         symbols: int (T,), T > oldest + 1.
         oldest: age up to which contributions are told apart.
-        separator: the symbol between words.
+        separator: the symbol, or symbols, between words.
 
     Raises:
         ValueError: as `contributions`, and if the text is too short, or the outputs are not one for each symbol.
 
     Reference: Foerster et al., ICML 2017, figure 4.
     """
-    weights = isan_weights(layer)
-    head = affine_readout(layer, readout)
-    text = checked_symbols(symbols, len(weights.kernel))
+    weights, head, text = opened(layer, symbols, readout)
     if not 0 <= oldest < len(text) - 1:
         raise ValueError(
             f"A text is longer than the oldest age by two symbols. Received: oldest={oldest}, {len(text)} symbols."
@@ -162,16 +164,19 @@ def timescales(
     logits = equations.logits(np, head.matrix, head.offset, states)
     full = bits(logits, wanted)
     steps = np.arange(len(read))
-    last = np.maximum.accumulate(np.where(read == separator, steps, -1))
+    separators = list(separator) if isinstance(separator, Collection) else [separator]
+    last = np.maximum.accumulate(np.where(np.isin(read, separators), steps, -1))
     since = np.where(last >= 0, steps - last, -1)
     of_separator = np.zeros_like(logits)
     decay, recent = [], np.tile(head.offset, (len(read) - oldest, 1))
     history = [np.mean(bits(recent, wanted[oldest:]))]
     for age, terms in by_age(layer, read, oldest, readout):
+        say(f"timescales: age {age} of {oldest}")
         decay.append(np.linalg.norm(terms, axis=1).mean())
         recent += terms[oldest - age :]
         history.append(np.mean(bits(recent, wanted[oldest:])))
         of_separator[age:][since[age:] == age] = terms[since[age:] == age]
+    say("")
     known = (since >= 0) & (since <= oldest)
     only = bits(of_separator + head.offset, wanted)
     without = bits(logits - of_separator, wanted)

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.analysis import _quantities
 from keras_interp_rnn.analysis._reading import recurrent_part
 
 STATES = ("h", "c")
 
 
-def trace(layer: Any, inputs: Any, mask: Any = None) -> dict[str, NDArray[Any]]:
+@short_repr
+class Trace(dict[str, NDArray[Any]]):
+    """{name: array (batch, time, entries)}: what `trace` returns."""
+
+
+def trace(layer: Any, inputs: Any, mask: Any = None) -> Trace:
     r"""Every quantity of every step, by its paper's name.
 
     | layer | names |
@@ -34,10 +40,10 @@ def trace(layer: Any, inputs: Any, mask: Any = None) -> dict[str, NDArray[Any]]:
         mask: bool (batch, time), False where a step is not read; a model makes its own.
 
     Returns:
-        Arrays (batch, time, entries), `centroid` (batch, time), in reading order: time runs backwards for a layer with
-        `go_backwards`. Where a step is masked, `h` and `c` are those kept, everything else is NaN and `centroid` -1;
-        likewise `alpha` and `centroid` where the stochastic component is left out (`regularize_last_step=False`).
-        `centroid` is the one taken, in a mixture the most probable one.
+        A dict of arrays (batch, time, entries), `centroid` (batch, time), in reading order: time runs backwards for a
+        layer with `go_backwards`. Where a step is masked, `h` and `c` are those kept, everything else is NaN and
+        `centroid` -1; likewise `alpha` and `centroid` where the stochastic component is left out
+        (`regularize_last_step=False`). `centroid` is the one taken, in a mixture the most probable one.
 
     Raises:
         ValueError: if a sequence reads no step, if the layer is Bidirectional or not recurrent, if a weight is not
@@ -54,7 +60,7 @@ def trace(layer: Any, inputs: Any, mask: Any = None) -> dict[str, NDArray[Any]]:
             f"{empty[0]}. Leave such sequences out."
         )
     found = list(_quantities.steps(layer, sequences, read))
-    traced = {name: np.stack([step[name] for step in found], axis=1) for name in found[0]}
+    traced = Trace({name: np.stack([step[name] for step in found], axis=1) for name in found[0]})
     for name, values in traced.items():
         kind = name.split("/")[-1]
         if kind not in STATES and not kind.startswith("state_"):
@@ -79,7 +85,7 @@ def transition_probabilities(layer: Any, inputs: Any, mask: Any = None) -> NDArr
     return regularized_trace(layer, inputs, mask)["alpha"]
 
 
-def regularized_trace(layer: Any, inputs: Any, mask: Any = None) -> dict[str, NDArray[Any]]:
+def regularized_trace(layer: Any, inputs: Any, mask: Any = None) -> Trace:
     """`trace` of a state-regularized layer; raises ValueError for another one."""
     traced = trace(layer, inputs, mask)
     if "alpha" not in traced:

@@ -2,7 +2,8 @@ r"""Bounds on what a state-regularized cell computes, in float32 or float64, ove
 
 Every bound is of the number that the network's own arithmetic arrives at: beside the interval of the exact value stands
 an allowance for rounding, from the classical bound on a sum of m products, $\gamma_m \sum |a||b|$ with
-$\gamma_m = m u / (1 - m u)$, u the unit roundoff of the layer's dtype. The bounds are float64 and widened by `WIDEN`.
+$\gamma_m = m u / (1 - m u)$, u the unit roundoff. Where the arithmetic might overflow there is no bound: it is infinite
+or NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-from keras import ops
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis._reading import middle
-from keras_interp_rnn.automata._network import Network
+from keras_interp_rnn.automata._deployed import Deployed, as_float64
 
 Array = NDArray[np.float64]
 
@@ -26,6 +25,38 @@ FUNCTION_ERROR = 2.0**-20
 
 WIDEN = 1e-12
 """Relative allowance for the float64 rounding of these bounds themselves."""
+
+SURE_LEAD = 4 * FUNCTION_ERROR + 64 * 2.0**-24
+r"""Nats by which a score over tau must lead, beyond rounding, for its computed probability to be the largest.
+
+Probabilities are $\exp(z_j - \max z) / \sum$: two exponentials are off by a factor of $1 \pm 2^{-20}$ each, and the
+division, which is the same for all, may round them to one number if they are less than a few u apart.
+"""
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """The floating-point numbers that a network computes with.
+
+    Attributes:
+        unit: u, and four times that of float64, in which the bounds round beside the network.
+        tiny: the smallest normal number; smaller ones may be taken for zero, as operands and as results.
+        limit: what sums of absolute values must stay below, so that nothing overflows.
+    """
+
+    unit: float
+    tiny: float
+    limit: float
+
+    @classmethod
+    def of(cls, dtype: str) -> Arithmetic:
+        info = np.finfo(dtype)
+        return cls(float(info.eps) / 2 + 4 * 2.0**-53, float(info.tiny), float(info.max) / 64)
+
+    def slack(self, terms: int, absolute: Array | float, operands: float) -> Array:
+        """How far a sum of products lies from its value: `absolute` of the products, `operands` of their factors."""
+        error = _gamma(terms, self.unit) * absolute + self.tiny * (terms + operands)
+        return np.where(absolute < self.limit, error, np.inf)
 
 
 class Box(NamedTuple):
@@ -70,151 +101,149 @@ class Region:
 
 @dataclass(frozen=True)
 class Scores:
-    """The stochastic component at one temperature."""
+    r"""The stochastic component at one temperature.
+
+    Attributes:
+        centroids: (k, n). hard: whether the state is the most probable centroid itself.
+        coldest, hottest: between which $\tau$ lies: apart where the backend computes it as an exponential.
+    """
 
     centroids: Array
-    temperature: float
-    unit: float
+    hard: bool
+    coldest: float
+    hottest: float
+    arithmetic: Arithmetic
 
-    def region(self, i: int, epsilon: float, hard: bool) -> Region:
+    def region(self, i: int, epsilon: float) -> Region:
         """Where the state lies that the network computes when alpha_i >= 1 - epsilon, or when it takes s_i itself."""
-        s = self.centroids
-        if hard:
-            return Region.point(s[i])
-        # alpha as computed is alpha (1 + eta); its mixture rounds k products. Probabilities that underflow: 1e-36.
+        s, arithmetic = self.centroids, self.arithmetic
+        if self.hard:
+            return Region(s[i], np.zeros((0, s.shape[1])), 0.0, np.full(s.shape[1], arithmetic.tiny))
+        # alpha as computed is alpha (1 + eta), or off by as much as underflows; its mixture rounds k products.
         k, n = s.shape
         largest = np.abs(s).max(axis=0)
-        # |u| is at most 1, or what the state before was: it lies between that and a tanh.
-        score = _gamma(n + 4, self.unit) * float(largest @ np.maximum(1.01 * largest, 1.0)) / self.temperature
-        eta = np.expm1(2 * score) + (k + 8) * self.unit + 2 * FUNCTION_ERROR
-        error = (eta + _gamma(k + 2, self.unit) * (1 + eta)) * largest + 1e-36
-        return Region(s[i], np.delete(s, i, axis=0) - s[i], epsilon, error)
+        # |u| is at most 1, or what the state before was: it lies between that and a tanh. The state before was at most
+        # twice the largest centroid, which the last line makes sure of.
+        reach = np.maximum(2 * largest, 1.01)
+        score = self._rounding(reach)
+        eta = np.expm1(2 * score) + (k + 8) * arithmetic.unit + 2 * FUNCTION_ERROR
+        relative = eta + _gamma(k + 2, arithmetic.unit) * (1 + eta)
+        error = relative * largest + 8 * arithmetic.tiny * (k + np.abs(s).sum(axis=0))
+        return Region(s[i], np.delete(s, i, axis=0) - s[i], epsilon, np.where(relative <= 0.99, error, np.inf))
 
-    def worst_log_odds(self, u: Box, target: int, hard: bool) -> float:
-        r"""Lower bound of $\ln(\alpha_t / (1 - \alpha_t))$ over a box of u; hard: of the lead of the score of t."""
+    def worst_log_odds(self, u: Box, target: int) -> float:
+        r"""Lower bound of $\ln(\alpha_t / (1 - \alpha_t))$ over a box of u; if hard, the lead of score t, in nats."""
         if len(self.centroids) == 1:
-            return np.inf
+            return float(np.finfo(np.float64).max)  # no other centroid: nothing can go wrong
         apart = np.delete(self.centroids, target, axis=0) - self.centroids[target]
         most = np.maximum(apart * u.low, apart * u.high)
         bound = most.sum(axis=1) + WIDEN * np.abs(most).sum(axis=1)
-        if hard:
-            # The scores are computed before they are compared: both may be off.
-            off = 2 * _gamma(u.low.size + 4, self.unit) * (np.abs(self.centroids).max(axis=0) @ u.magnitude)
-            return float(-(bound.max() + off) / self.temperature)
-        exponents = bound / self.temperature
+        exponents = np.maximum(bound / self.coldest, bound / self.hottest)
+        rounding = self._rounding(u.magnitude)
         highest = exponents.max()
+        if self.hard:
+            # The scores are computed before they are compared: both may be off.
+            return float(-highest - 2 * rounding - SURE_LEAD)
+        if not np.isfinite(rounding):
+            return -np.inf
         worst = highest + np.log(np.exp(exponents - highest).sum())
         return float(-worst - WIDEN * (abs(worst) + abs(highest) + 1))
 
+    def _rounding(self, u: Array) -> float:
+        """How far a computed score over tau is off, for |u| up to this: product, division, the maximum subtracted."""
+        largest = np.abs(self.centroids).max(axis=0)
+        absolute = float(largest @ u)
+        operands = float(u.sum() + largest.sum())
+        off = float(self.arithmetic.slack(len(u) + 6, absolute, operands)) / self.coldest
+        # tau itself is a normal number, and the quotient overflows nowhere.
+        holds = self.coldest >= self.arithmetic.tiny and absolute / self.coldest < self.arithmetic.limit
+        return off + 4 * self.arithmetic.tiny if holds else np.inf
 
-Cell = Callable[[Region, NDArray[Any]], Box]
+
+Cell = Callable[[Region, Array], Box]
 Verdict = Callable[[Box, bool], float]
 
 
-def of(opened: Network, temperature: float) -> tuple[Cell, Verdict, Scores]:
-    """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component.
-
-    Raises:
-        ValueError: for a cell or a head of which no bound is known.
-    """
-    layer = opened.layer
-    inner = layer.cell.cell
-    dtype = keras.backend.standardize_dtype(layer.variable_dtype)
-    if keras.backend.standardize_dtype(layer.compute_dtype) != dtype or dtype not in ("float32", "float64"):
-        raise ValueError(
-            f"Rounding is counted for float32 and float64. Received: {layer.name} with dtype {layer.dtype_policy.name}."
-        )
-    unit = {"float32": 2.0**-24, "float64": 2.0**-53}[dtype]
-    kinds = {"GRUCell": _gru, "SimpleRNNCell": _simple_rnn}
-    kind = keras.saving.get_registered_name(type(inner))
-    if kind not in kinds:
-        raise ValueError(f"Bounds are known of GRUCell and SimpleRNNCell. Received: {kind}.")
-    for name, wanted in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
-        if getattr(inner, name, wanted) is not wanted:
-            raise ValueError(
-                f"Bounds are known of {name}={wanted.__name__!r}. Received: {inner.name} with "
-                f"{name}={getattr(inner, name)!r}."
-            )
-    scores = Scores(opened.centroids(), temperature, unit)
-    return kinds[kind](inner, unit), _head(opened, unit), scores
+def of(parts: Deployed, temperature: float) -> tuple[Cell, Verdict, Scores]:
+    """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component."""
+    arithmetic = Arithmetic.of(parts.dtype)
+    kinds = {keras.layers.GRUCell: _gru, keras.layers.SimpleRNNCell: _simple_rnn}
+    # exp of the backend, and the two roundings of its argument and result
+    spread = 2 * FUNCTION_ERROR if parts.learns_temperature else 0.0
+    scores = Scores(parts.centroids, parts.hard, temperature * (1 - spread), temperature * (1 + spread), arithmetic)
+    return kinds[type(parts.cell)](parts.cell, arithmetic), _head(parts, arithmetic), scores
 
 
-def _simple_rnn(cell: Any, unit: float) -> Cell:
-    kernel, recurrent = _array(cell.kernel), _array(cell.recurrent_kernel)
-    bias = _array(cell.bias) if cell.use_bias else np.zeros(recurrent.shape[1])
+def _simple_rnn(cell: Any, arithmetic: Arithmetic) -> Cell:
+    kernel, recurrent = as_float64(cell.kernel), as_float64(cell.recurrent_kernel)
+    bias = as_float64(cell.bias) if cell.use_bias else np.zeros(recurrent.shape[1])
+    weights = _total(kernel, recurrent, bias)
 
-    def bounds(region: Region, feature: NDArray[Any]) -> Box:
-        x = np.asarray(feature, np.float64)
+    def bounds(region: Region, x: Array) -> Box:
+        state = region.box().magnitude
         drive = x @ kernel + bias
-        absolute = np.abs(x) @ np.abs(kernel) + np.abs(bias) + region.box().magnitude @ np.abs(recurrent)
-        before = region.under(recurrent)
-        return _tanh(_shifted(before, drive).wider(_gamma(len(x) + len(recurrent) + 8, unit) * absolute))
+        absolute = np.abs(x) @ np.abs(kernel) + np.abs(bias) + state @ np.abs(recurrent)
+        slack = arithmetic.slack(len(x) + len(recurrent) + 8, absolute, _total(x, state) + weights)
+        return _tanh(_shifted(region.under(recurrent), drive).wider(slack))
 
     return bounds
 
 
-def _gru(cell: Any, unit: float) -> Cell:
-    kernel, recurrent = _array(cell.kernel), _array(cell.recurrent_kernel)
+def _gru(cell: Any, arithmetic: Arithmetic) -> Cell:
+    kernel, recurrent = as_float64(cell.kernel), as_float64(cell.recurrent_kernel)
     n = recurrent.shape[0]
     of_input, of_state = np.zeros(3 * n), np.zeros(3 * n)
     if cell.use_bias:
-        bias = _array(cell.bias)
+        bias = as_float64(cell.bias)
         of_input, of_state = (bias[0], bias[1]) if cell.reset_after else (bias, of_state)
+    weights = _total(kernel, recurrent, of_input, of_state)
 
-    def bounds(region: Region, feature: NDArray[Any]) -> Box:
-        x = np.asarray(feature, np.float64)
+    def bounds(region: Region, x: Array) -> Box:
         state = region.box()
         drive = x @ kernel + of_input
         of_drive = np.abs(x) @ np.abs(kernel) + np.abs(of_input)
         of_inner = state.magnitude @ np.abs(recurrent) + np.abs(of_state)
-        gamma = _gamma(len(x) + n + 12, unit)
-        inner = _shifted(region.under(recurrent), of_state).wider(gamma * of_inner)
-        gates = _sigmoid(_shifted(inner, drive).wider(gamma * (of_drive + of_inner)))
+        operands = _total(x, state.magnitude) + weights
+
+        def slack(absolute: Array) -> Array:
+            return arithmetic.slack(len(x) + n + 12, absolute, operands)
+
+        inner = _shifted(region.under(recurrent), of_state).wider(slack(of_inner))
+        gates = _sigmoid(_shifted(inner, drive).wider(slack(of_drive + of_inner)))
         update, reset, own = slice(n), slice(n, 2 * n), slice(2 * n, None)
         r = Box(gates.low[reset], gates.high[reset])
         if cell.reset_after:
             mixed = _product(r, Box(inner.low[own], inner.high[own]))
         else:
-            held = _product(r, state).wider(2 * unit * state.magnitude)
-            mixed = _linear(held, recurrent[:, own]).wider(gamma * of_inner[own])
+            held = _product(r, state).wider(slack(state.magnitude))
+            mixed = _linear(held, recurrent[:, own]).wider(slack(of_inner[own]))
         size = mixed.magnitude + of_drive[own]
-        candidate = _tanh(_shifted(mixed, drive[own]).wider(gamma * size))
-        return _between(Box(gates.low[update], gates.high[update]), state, candidate, unit)
+        candidate = _tanh(_shifted(mixed, drive[own]).wider(slack(size)))
+        gate = Box(gates.low[update], gates.high[update])
+        return _between(gate, state, candidate).wider(slack(state.magnitude + candidate.magnitude))
 
     return bounds
 
 
-def _head(opened: Network, unit: float) -> Verdict:
-    model, layer = opened.model, opened.layer
-    after = model.layers[model.layers.index(layer) + 1 :]
-    after = [part for part in after if not isinstance(part, keras.layers.Dropout)]
-    known = (keras.activations.linear, keras.activations.sigmoid)
-    if len(after) != 1 or not isinstance(after[0], keras.layers.Dense) or after[0].activation not in known:
-        raise ValueError(
-            "A verdict is bounded where one Dense layer, linear or sigmoid, reads the state. Received: a head of "
-            f"{[part.name for part in after]}."
-        )
-    kernel = _array(after[0].kernel)[:, 0]
-    bias = float(_array(after[0].bias)[0]) if after[0].use_bias else 0.0
-    assert middle(model) in (0.0, 0.5)  # of the logit, both are 0
+def _head(parts: Deployed, arithmetic: Arithmetic) -> Verdict:
+    kernel, bias = parts.kernel, parts.bias
+    weights = _total(kernel, np.array([bias]))
 
     def margin(state: Box, accepts: bool) -> float:
         """Least distance of the logit from 0 on the right side; sigmoid keeps the side up to its own error."""
         low = float(np.minimum(kernel * state.low, kernel * state.high).sum()) + bias
         high = float(np.maximum(kernel * state.low, kernel * state.high).sum()) + bias
         size = float(np.abs(kernel) @ state.magnitude) + abs(bias)
-        slack = (_gamma(len(kernel) + 4, unit) + WIDEN) * size + 8 * FUNCTION_ERROR
-        return (low if accepts else -high) - slack
+        slack = float(arithmetic.slack(len(kernel) + 4, size, _total(state.magnitude) + weights))
+        return (low if accepts else -high) - slack - WIDEN * size - 8 * FUNCTION_ERROR
 
     return margin
 
 
-def _between(gate: Box, state: Box, candidate: Box, unit: float) -> Box:
-    """Z * h + (1 - z) * c with z in [0, 1]: rises in h and in c, and is linear in z."""
-    gate = Box(np.clip(gate.low, 0, 1), np.clip(gate.high, 0, 1))
-    low = np.minimum(*(z * state.low + (1 - z) * candidate.low for z in gate))
-    high = np.maximum(*(z * state.high + (1 - z) * candidate.high for z in gate))
-    return Box(low, high).wider(8 * unit * (state.magnitude + candidate.magnitude))
+def _between(gate: Box, state: Box, candidate: Box) -> Box:
+    """Z * h + (1 - z) * c: linear in each of z, h and c, so that its extremes lie at corners."""
+    corners = [z * h + (1 - z) * c for z in gate for h in state for c in candidate]
+    return Box(np.minimum.reduce(corners), np.maximum.reduce(corners)).wider(0.0)
 
 
 def _product(a: Box, b: Box) -> Box:
@@ -243,5 +272,6 @@ def _gamma(m: int, unit: float) -> float:
     return m * unit / (1 - m * unit)
 
 
-def _array(x: Any) -> Array:
-    return np.asarray(ops.convert_to_numpy(x), np.float64)
+def _total(*arrays: Array) -> float:
+    """Sum of absolute values."""
+    return float(sum(np.abs(x).sum() for x in arrays))

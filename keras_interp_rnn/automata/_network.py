@@ -105,16 +105,21 @@ class Network:
         _, alpha = self._step(layer.cell, states, feature)
         return alpha
 
+    @property
+    def first_id(self) -> int:
+        """Id of the start token; raises ValueError without one."""
+        if self.start is None:
+            raise ValueError(
+                "An automaton needs a first state, which the start token leads to. Received: a model without one. "
+                "Train with a token before every word, and pass its id as start."
+            )
+        return self.start
+
     def initial(self) -> Array:
         """Alpha (k,) after the start token; raises ValueError without one."""
-        layer = self.layer
-        state = ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0])
-        if self.start is not None:
-            return self.transitions(state, self.features()[self.start])[0]
-        raise ValueError(
-            "An automaton needs a first state, which the start token leads to. Received: a model without one. Train "
-            "with a token before every word, and pass its id as start."
-        )
+        feature = self.features()[self.first_id]
+        state = ops.convert_to_numpy(self.layer.get_initial_state(batch_size=1)[0])
+        return self.transitions(state, feature)[0]
 
     def verdicts(self, states: NDArray[Any]) -> Array:
         """What the head puts out, less its middle, for states h (rows, n): > 0 accepts. After the end token, if any."""
@@ -166,6 +171,9 @@ def network(
             f"An alphabet says which id stands for which symbol. Received: {alphabet!r}. Pass {{symbol: id, ...}}."
         )
     tokens = {token for token in (*alphabet.values(), start, end) if token is not None}
+    strays = [token for token in tokens if isinstance(token, bool) or not hasattr(token, "__index__")]
+    if strays:
+        raise ValueError(f"Ids of symbols and tokens are integers. Received: {strays}. Pass {{symbol: id, ...}}.")
     sizes = [part.input_dim for part in model._flatten_layers() if isinstance(part, keras.layers.Embedding)]
     if min(tokens) < 1 or max(tokens) >= min(sizes, default=math.inf):
         raise ValueError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+import operator
 import random
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -11,10 +13,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from keras_interp_rnn._extras import needed
+from keras_interp_rnn._repr import short_repr
+
 MISSING = -1
 """In place of a state: there is no transition."""
 
+COUNTED = 1e9
+"""Bytes that the counts of words of a length may take."""
 
+
+@short_repr
 @dataclass(frozen=True)
 class DFA:
     """A deterministic finite automaton over named symbols.
@@ -54,14 +63,17 @@ class DFA:
         start: int = 0,
         alphabet: Iterable[Hashable] = "01",
     ) -> None:
-        symbols = tuple(alphabet)
-        if len(set(symbols)) != len(symbols) or not symbols:
-            raise ValueError(f"An alphabet holds at least one symbol, each once. Received: alphabet={symbols!r}.")
+        symbols = _symbols(alphabet)
+        if not isinstance(transitions, Iterable) or not isinstance(accepting, Iterable):
+            raise ValueError(
+                "An automaton has a row of transitions for each state, and a set of accepting states. Received: "
+                f"transitions={transitions!r}, accepting={accepting!r}."
+            )
         rows = tuple(tuple(_row(row, symbols)) for row in transitions)
         states = range(len(rows))
         object.__setattr__(self, "transitions", rows)
-        object.__setattr__(self, "accepting", frozenset(int(state) for state in accepting))
-        object.__setattr__(self, "start", int(start))
+        object.__setattr__(self, "accepting", frozenset(_state(state, "accepting") for state in accepting))
+        object.__setattr__(self, "start", _state(start, "start"))
         object.__setattr__(self, "alphabet", symbols)
         object.__setattr__(self, "_column", {symbol: i for i, symbol in enumerate(symbols)})
         for state, row in enumerate(rows):
@@ -84,10 +96,18 @@ class DFA:
     # Reading words
 
     def step(self, state: int, symbol: Hashable) -> int:
-        """The next state, -1 if there is none; raises ValueError for a symbol that is not in the alphabet."""
-        if symbol not in self._column:
-            raise ValueError(f"A word is made of the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}.")
-        return MISSING if state == MISSING else self.transitions[state][self._column[symbol]]
+        """The next state, -1 if there is none; raises ValueError for a symbol or a state that is none of its own."""
+        try:
+            column = self._column[symbol]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"A word is made of the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
+            ) from None
+        if state == MISSING:
+            return MISSING
+        if not 0 <= state < len(self.transitions):
+            raise ValueError(f"States are 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
+        return self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
         """The states a word leads through, the start first; -1 after a missing transition."""
@@ -150,8 +170,10 @@ class DFA:
         """The automaton that reads a word in both: accepting where `accept(self accepts, other accepts)`.
 
         Raises:
-            ValueError: if the alphabets differ.
+            ValueError: if the alphabets differ, or the other is no DFA.
         """
+        if not isinstance(other, DFA):
+            raise ValueError(f"An automaton is compared with another DFA. Received: {other!r}.")
         left, right = self.complete(), other._over(self.alphabet).complete()
         order = {(left.start, right.start): 0}
         queue = deque(order)
@@ -200,14 +222,14 @@ class DFA:
     # Words of a length
 
     def count(self, length: int) -> int:
-        """How many words of this length are in the language."""
+        """How many words of this length are in the language; raises ValueError where counting would take over 1 GB."""
         return _ways(self, length)[0][self.start]
 
     def sample(self, length: int, rng: random.Random | int | None = None) -> tuple[Hashable, ...]:
         """One of the words of this length, each with the same probability.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if there is none, or if the counts of words would take more than 1 GB.
         """
         rng = rng if isinstance(rng, random.Random) else random.Random(rng)
         ways = _ways(self, length)
@@ -241,15 +263,29 @@ class DFA:
     # To and from elsewhere
 
     @classmethod
-    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01") -> DFA:
+    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01", max_states: int = 10_000) -> DFA:
         """The minimal automaton of a regular expression: symbols, concatenation, `|`, `*`, `+`, `?`, parentheses.
 
+        Args:
+            expression: of any depth.
+            alphabet: one-character symbols.
+            max_states: int > 0. Of the automaton before it is made minimal: `(0|1)*1` and n times `(0|1)` takes
+                2^(n+1) states.
+
         Raises:
-            ValueError: if the expression cannot be read, at the place where.
+            ValueError: if the expression cannot be read, at the place where; if its automaton would have more states.
         """
         from keras_interp_rnn.automata.regex import automaton
 
-        return automaton(expression, tuple(alphabet)).minimize()
+        symbols = _symbols(alphabet)
+        if not isinstance(expression, str):
+            raise ValueError(f"A regular expression is a string. Received: {expression!r}.")
+        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
+        if characters != symbols:
+            raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")
+        if not _is_int(max_states) or max_states < 1:
+            raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
+        return automaton(expression, characters, max_states).minimize()
 
     def to_dot(self, name: str = "dfa") -> str:
         """The automaton for Graphviz, the symbols of one edge together."""
@@ -272,7 +308,7 @@ class DFA:
         return {edge: tuple(symbols) for edge, symbols in found.items()}
 
     def to_svg(self, names: Sequence[str] | None = None) -> str:
-        """A drawing, laid out without any program outside Python; legible up to some sixty states.
+        """A drawing, laid out without any program outside Python; of more than a handful of states labels overlap.
 
         Args:
             names: of the states; their numbers without.
@@ -286,7 +322,8 @@ class DFA:
 
     def to_networkx(self) -> Any:
         """A `networkx.MultiDiGraph`: nodes have `accepting` and `start`, edges `symbol`."""
-        import networkx
+        with needed("networkx", extra="automata", by="`DFA.to_networkx`"):
+            import networkx
 
         graph = networkx.MultiDiGraph(alphabet=self.alphabet)
         for state in range(len(self)):
@@ -298,7 +335,8 @@ class DFA:
 
     def to_automata_lib(self) -> Any:
         """The `automata.fa.dfa.DFA` of automata-lib; symbols as strings."""
-        from automata.fa.dfa import DFA as Other
+        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
+            from automata.fa.dfa import DFA as Other
 
         rows = {
             state: {str(s): t for s, t in zip(self.alphabet, row, strict=True) if t != MISSING}
@@ -323,7 +361,8 @@ class DFA:
 
     def to_aalpy(self) -> Any:
         """The `aalpy.automata.Dfa` of AALpy, complete, as its algorithms want it."""
-        from aalpy.automata import Dfa, DfaState
+        with needed("aalpy", extra="automata", by="`DFA.to_aalpy`"):
+            from aalpy.automata import Dfa, DfaState
 
         whole = self.complete()
         states = [DfaState(f"s{state}", state in whole.accepting) for state in range(len(whole))]
@@ -350,13 +389,39 @@ class DFA:
         return DFA([[row[c] for c in columns] for row in self.transitions], self.accepting, self.start, alphabet)
 
 
+def _symbols(alphabet: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """The symbols; raises ValueError unless there is one at least, and all are hashable and different."""
+    try:
+        symbols = tuple(alphabet)
+        different = len(set(symbols)) == len(symbols)
+    except TypeError:
+        raise ValueError(f"An alphabet is a row of hashable symbols. Received: alphabet={alphabet!r}.") from None
+    if not symbols or not different:
+        raise ValueError(f"An alphabet holds at least one symbol, each once. Received: alphabet={symbols!r}.")
+    return symbols
+
+
 def _row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
+    if not isinstance(row, Iterable):
+        raise ValueError(f"Transitions are a row of states for each state. Received: {row!r} for a row.")
     if isinstance(row, Mapping):
         strays = [symbol for symbol in row if symbol not in alphabet]
         if strays:
             raise ValueError(f"Transitions are of the alphabet {alphabet!r}. Received: the symbol {strays[0]!r}.")
         row = [row.get(symbol) for symbol in alphabet]
-    yield from (MISSING if target is None else int(target) for target in row)
+    yield from (MISSING if target is None else _state(target, "transitions") for target in row)
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _state(value: Any, where: str) -> int:
+    if not _is_int(value):
+        raise ValueError(
+            f"States are the ints 0, 1, ... Received: {value!r} in {where}. Number the states and give their numbers."
+        )
+    return operator.index(value)
 
 
 def _hopcroft(dfa: DFA) -> list[int]:
@@ -395,11 +460,23 @@ def _hopcroft(dfa: DFA) -> list[int]:
     return block
 
 
-@functools.lru_cache(maxsize=16)
 def _ways(dfa: DFA, length: int) -> list[list[int]]:
     """Entry t: from each state, how many words of length - t lead to acceptance."""
-    if length < 0:
-        raise ValueError(f"A length is at least 0. Received: {length}.")
+    if not _is_int(length) or length < 0:
+        raise ValueError(f"A length is an int of at least 0. Received: length={length!r}.")
+    length = operator.index(length)
+    # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state.
+    size = len(dfa) * length**2 / 2 * math.log2(len(dfa.alphabet)) / 8
+    if size > COUNTED:
+        raise ValueError(
+            f"Counts of words take at most {COUNTED / 1e9:g} GB. Received: length={length}, which takes up to "
+            f"{size / 1e9:.3g} GB with {len(dfa)} states. Give a smaller length."
+        )
+    return _counted(dfa, length)
+
+
+@functools.lru_cache(maxsize=16)
+def _counted(dfa: DFA, length: int) -> list[list[int]]:
     ways = [[int(state in dfa.accepting) for state in range(len(dfa))]]
     for _ in range(length):
         last = ways[-1]

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from keras_interp_rnn._display import visible
+
 if TYPE_CHECKING:
     from keras_interp_rnn.automata.dfa import DFA
 
@@ -51,7 +53,7 @@ def layout(dfa: DFA) -> list[Point]:
 
 def svg(dfa: DFA, names: Sequence[str] | None = None) -> str:
     """The drawing; states that accept have a double ring, the start an arrow."""
-    names = [str(state) for state in range(len(dfa))] if names is None else list(names)
+    names = [str(name) for name in (range(len(dfa)) if names is None else names)]
     if len(names) != len(dfa):
         raise ValueError(f"There must be a name for each of {len(dfa)} states. Received: {len(names)}.")
     places = [(x * COLUMN, y * ROW) for x, y in layout(dfa)]
@@ -176,7 +178,7 @@ def _rim(centre: Point, towards: Point) -> Point:
 
 def _label(symbols: Sequence[Hashable]) -> str:
     """Symbols of one edge; runs of letters or digits that follow each other are drawn together."""
-    texts = [str(symbol) for symbol in symbols]
+    texts = [visible(str(symbol)) for symbol in symbols]
     if len(texts) > 3 and all(len(text) == 1 for text in texts):
         runs: list[list[str]] = []
         for text in sorted(texts):

@@ -44,9 +44,10 @@ class Agreement:
 
     @property
     def share(self) -> float:
-        return self.agreeing / self.words
+        """NaN of no words."""
+        return self.agreeing / self.words if self.words else math.nan
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         text = f"{self.agreeing:,} of {self.words:,} words ({self.low:.4%} to {self.high:.4%})"
         return text if self.disagreement is None else f"{text}, not on {_shown(self.disagreement)}"
 
@@ -63,7 +64,7 @@ class Fidelity:
     def perfect(self) -> bool:
         return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"all short words: {self.short}\nrandom long words: {self.long}\nsearched words: {self.searched}"
 
 
@@ -107,7 +108,13 @@ class Extraction:
             long: random words, of lengths up to `longest`.
             searched: words looked at by a search that keeps what leads the network somewhere new.
             seed: of the random words and of the search.
+
+        Raises:
+            ValueError: if a number of words is below 0, or `longest` below 1.
         """
+        for name, value, least in (("long", long, 0), ("longest", longest, 1), ("searched", searched, 0)):
+            if value < least:
+                raise ValueError(f"`{name}` must be at least {least}. Received: {name}={value}.")
         rng = random.Random(seed)
         alphabet = self.network.alphabet
         whole = short_words(alphabet, shortest)
@@ -117,11 +124,12 @@ class Extraction:
         many[: len(accepted)] = [word if word is not None else many[i] for i, word in enumerate(accepted)]
         return Fidelity(self.agreement(whole), self.agreement(many), self.agreement(self._search(searched, rng)))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         seen = self.confidence[~np.isnan(self.confidence)]
         least = f"{seen.min():.4f}" if seen.size else "none"
+        states = "1 state" if len(self.dfa) == 1 else f"{len(self.dfa)} states"
         return (
-            f"{len(self.dfa)} states by {self.method}, {len(self.dfa.minimize())} after minimization; least "
+            f"{states} by {self.method}, {len(self.dfa.minimize())} after minimization; least "
             f"confidence of a transition {least}, {len(self.unseen)} transitions never seen"
         )
 
@@ -214,14 +222,18 @@ def extract(
     opened = network(model, alphabet, start, end)
     if method == "exact":
         memoryless(opened)
-        return _exact(opened)
-    words = [tuple(word) for word in data] if data is not None else []
+        return exact(opened)
+    try:
+        words = [tuple(word) for word in data] if data is not None else []
+    except TypeError:
+        raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
     if not words:
         raise ValueError(f"method={method!r} counts what a network does on words. Received: no data. Pass words.")
     return _from_data(opened, words, method)
 
 
-def _exact(opened: Network) -> Extraction:
+def exact(opened: Network) -> Extraction:
+    """What `extract` reads off a network without memory, from one step of the cell for each centroid and symbol."""
     centroids, features = opened.centroids(), opened.features()
     alphas = np.stack([opened.transitions(centroids, features[i]) for i in opened.ids.values()], axis=1)
     first = opened.initial()
@@ -371,11 +383,34 @@ def _alive(dfa: DFA) -> set[int]:
 def short_words(alphabet: Sequence[Hashable], most: int) -> list[Word]:
     """The shortest words, all of a length or none: at most so many, and the empty one."""
     found: list[Word] = [()]
+    if not alphabet:
+        return found
     for length in itertools.count(1):
         if len(found) + len(alphabet) ** length > most:
             return found
         found += itertools.product(alphabet, repeat=length)
     raise AssertionError("unreachable")
+
+
+def words_of(dfa: DFA, most: int, seed: int = 0) -> list[Word]:
+    """The shortest words that an automaton accepts, at most so many: whole lengths, and a draw from the next."""
+    found: list[Word] = []
+    rng = random.Random(seed)
+    length = last = 0
+    # In a language without end, as many lengths as there are states do not pass without a word.
+    while len(found) < most and length <= last + len(dfa):
+        count = dfa.count(length)
+        if count:
+            last = length
+        if count <= most - len(found):
+            found += dfa.words(length)
+        else:
+            drawn: dict[Word, None] = {}
+            while len(drawn) < most - len(found):
+                drawn[dfa.sample(length, rng)] = None
+            found += drawn
+        length += 1
+    return found
 
 
 def _changed(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> Word:

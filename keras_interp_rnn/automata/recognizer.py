@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import keras
@@ -29,6 +29,13 @@ LEARNED = 0.02
 FOLLOWED = 0.1
 """Mean loss below which the network has followed a step; above, it goes back and takes a smaller one."""
 
+ADVICE = (
+    "To try next: more units, centroids or attempts; all words up to some length, as short words teach most; another "
+    "seed. From words without a wrong label, RPNI (aalpy.learning_algs.run_RPNI) finds an automaton in seconds, the "
+    "exact one if the words are complete enough; automata.DFA.from_aalpy reads it."
+)
+"""What is said after a training that did not succeed."""
+
 HOPELESS = 0.2
 """Mean loss of the plain cell on all words above which an attempt ends: the centroids would not help it."""
 
@@ -40,10 +47,13 @@ class SymbolEmbedding(keras.layers.Embedding):
     Args:
         alphabet: the symbols, ints or strings; symbol i has id i + 2, after padding and the start token.
         output_dim, **kwargs: as `keras.layers.Embedding`.
+
+    Raises:
+        ValueError: if the alphabet is empty, or holds a symbol twice or one that is neither int nor string.
     """
 
     def __init__(self, alphabet: Sequence[Any], output_dim: int, **kwargs: Any) -> None:
-        self.alphabet = tuple(alphabet)
+        self.alphabet = _symbols(alphabet)
         for name in ("input_dim", "mask_zero"):
             kwargs.pop(name, None)
         super().__init__(len(self.alphabet) + FIRST, output_dim, mask_zero=True, **kwargs)
@@ -65,10 +75,22 @@ class Recognizer(keras.Sequential):
     """A model that judges words, as `train_recognizer` makes it.
 
     Attributes:
-        verdict: what became of the training.
+        verdict: outcome of `train_recognizer`, saved with the model. Training by `fit` leaves it as it is.
     """
 
     verdict: Verdict | None = None
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "verdict": None if self.verdict is None else asdict(self.verdict)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
+        verdict = config.get("verdict")
+        rest = {name: value for name, value in config.items() if name != "verdict"}
+        model = super().from_config(rest, custom_objects)
+        if verdict is not None:
+            model.verdict = Verdict(**verdict)
+        return model
 
     def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
         """Whether the network accepts each word."""
@@ -78,7 +100,7 @@ class Recognizer(keras.Sequential):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a training.
+    """Outcome of a training.
 
     Attributes:
         learned: whether network and automaton judge every given word as it was labelled, and the network moves from
@@ -87,7 +109,7 @@ class Verdict:
         held_out_accuracy: the automaton's, over the words that were kept from training; NaN if there were none.
         confidence: least alpha of a transition.
         states: of the minimal automaton.
-        attempts, seconds: what it took.
+        attempts, seconds: of the whole training; the rest is of its best attempt.
     """
 
     learned: bool
@@ -99,12 +121,14 @@ class Verdict:
     attempts: int
     seconds: float
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         head = "learned" if self.learned else "NOT learned"
+        states = f"{self.states} state{'' if self.states == 1 else 's'}"
+        attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
+        held_out = "no words" if math.isnan(self.held_out_accuracy) else f"{self.held_out_accuracy:.2%}"
         return (
-            f"{head}: automaton of {self.states} states, right on {self.automaton_accuracy:.2%} (held out "
-            f"{self.held_out_accuracy:.2%}), network on {self.network_accuracy:.2%}, least confidence "
-            f"{self.confidence:.4f}; {self.attempts} attempts, {self.seconds:.0f} s"
+            f"{head}: automaton of {states}, right on {self.automaton_accuracy:.2%} (held out {held_out}), network on "
+            f"{self.network_accuracy:.2%}, least confidence {self.confidence:.4f}; {attempts}, {self.seconds:.0f} s"
         )
 
 
@@ -137,11 +161,13 @@ def train_recognizer(
         hold_out: share of the long words that is kept from training and only judged.
         confidence: least probability of a transition at which the network counts as an automaton.
         seed: of everything; a run repeats with it on the same machine.
-        verbose: 1 prints a line after each phase, 0 nothing.
+        verbose: 1 prints its progress, in a terminal on one line and elsewhere a line after each phase; 0 prints
+            nothing.
 
     Returns:
-        The model, with its alphabet and start token, and what became of it in `verdict`. It is returned as well if it
-        did not learn: look there.
+        The model, with its alphabet and start token, of the best attempt. It is returned even if training failed:
+        check `verdict.learned`. More units, centroids, attempts, or short words may help then. From words without
+        a wrong label AALpy's RPNI finds an automaton in seconds, and the exact one if the words are complete enough.
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
@@ -152,26 +178,27 @@ def train_recognizer(
     if attempts < 1:
         raise ValueError(f"A network is learned in at least one attempt. Received: attempts={attempts}.")
     started = time.monotonic()
-    symbols = tuple(alphabet)
+    symbols = _symbols(alphabet)
     given, wanted = _checked(words, labels, symbols)
     best: Recognizer | None = None
     for attempt in range(attempts):
         n = units + 8 * attempt
         model = _attempt(given, wanted, symbols, n, centroids, hold_out, confidence, seed + 1000 * attempt, verbose)
         assert model.verdict is not None
-        found = {**asdict(model.verdict), "attempts": attempt + 1, "seconds": time.monotonic() - started}
-        model.verdict = Verdict(**found)
         if best is None or _rank(model) > _rank(best):
             best = model
         if model.verdict.learned:
             break
         if verbose:
-            say(f"attempt {attempt + 1}: {model.verdict}", stays=True)
+            elapsed = replace(model.verdict, attempts=attempt + 1, seconds=time.monotonic() - started)
+            say(f"attempt {attempt + 1} of {attempts}: {elapsed}", stays=True)
     assert best is not None
     assert best.verdict is not None
-    best.verdict = Verdict(**{**asdict(best.verdict), "seconds": time.monotonic() - started})
+    best.verdict = replace(best.verdict, attempts=attempt + 1, seconds=time.monotonic() - started)
     if verbose:
         say(str(best.verdict), stays=True)
+        if not best.verdict.learned:
+            say(ADVICE, stays=True)
     return best
 
 
@@ -186,6 +213,7 @@ def _attempt(
     seed: int,
     verbose: int,
 ) -> Recognizer:
+    started = time.monotonic()
     keras.utils.set_random_seed(seed)
     longest = max(map(len, words)) + 1
     recurrent = layers.SRGRU(
@@ -225,6 +253,8 @@ def _attempt(
                 say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
             if not math.isfinite(loss) or loss < LEARNED:
                 break
+        if verbose:
+            say(f"{name}: loss {loss:.4f}, {time.monotonic() - started:.0f} s", in_logs=True)
         return loss
 
     for longest_now in _curriculum(lengths[~kept], labels[~kept]):
@@ -324,6 +354,13 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[i
     return steps
 
 
+def _symbols(alphabet: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    symbols = tuple(alphabet) if isinstance(alphabet, Iterable) else ()
+    if not symbols or not all(isinstance(s, (int, str)) for s in symbols) or len(set(symbols)) != len(symbols):
+        raise ValueError(f"An alphabet holds different ints or strings. Received: alphabet={alphabet!r}.")
+    return symbols
+
+
 def _checked(
     words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]
 ) -> tuple[list[Word], NDArray[np.bool_]]:
@@ -331,8 +368,6 @@ def _checked(
     wanted = np.array([bool(label) for label in labels], dtype=bool)
     if len(given) != len(wanted):
         raise ValueError(f"Every word has a label. Received: {len(given)} words and {len(wanted)} labels.")
-    if not alphabet or len(set(alphabet)) != len(alphabet) or not all(isinstance(s, (int, str)) for s in alphabet):
-        raise ValueError(f"An alphabet holds different ints or strings. Received: alphabet={alphabet!r}.")
     known = set(alphabet)
     for word in given:
         strays = [symbol for symbol in word if symbol not in known]

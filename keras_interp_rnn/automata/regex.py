@@ -1,107 +1,130 @@
-"""Regular expressions to automata, by Glushkov's construction: positions in the expression become states."""
+"""Regular expressions to automata: Thompson's construction, then the subset construction.
+
+Thompson, 1968: every part of an expression becomes two nodes, between which its words lead; the graph has at most a few
+nodes a character. Rabin and Scott, 1959: the sets of nodes that words lead to are the states of a deterministic
+automaton. Of these there may be exponentially many, so both their number and the work on them are bounded.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from keras_interp_rnn.automata.dfa import DFA
 
-
-@dataclass
-class _Part:
-    """A part of an expression: whether it matches nothing at all, and where its matches begin and end."""
-
-    empty: bool
-    first: frozenset[int]
-    last: frozenset[int]
+LENGTH, WORK = 30, 500
+"""Characters that an expression may have, and nodes that may be visited, for each state that an automaton may have."""
 
 
-class _Reader:
-    """Reads an expression from left to right and gathers which position may follow which."""
+class _Graph:
+    """Nodes with at most one edge that reads a symbol, and any number of edges that read nothing."""
 
-    def __init__(self, expression: str, alphabet: tuple[str, ...]) -> None:
-        self.expression, self.alphabet, self.place = expression, alphabet, 0
-        self.symbols: list[str] = []
-        self.follow: list[set[int]] = []
+    def __init__(self) -> None:
+        self.symbol: list[str | None] = []
+        self.target: list[int] = []
+        self.free: list[list[int]] = []
 
-    def next(self) -> str:
-        return self.expression[self.place] if self.place < len(self.expression) else ""
+    def node(self, before: int | None = None) -> int:
+        """A new node, which may be entered from the one before without a symbol."""
+        self.symbol.append(None)
+        self.target.append(-1)
+        self.free.append([])
+        node = len(self.symbol) - 1
+        if before is not None:
+            self.free[before].append(node)
+        return node
 
-    def wrong(self, what: str) -> ValueError:
+
+def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int]:
+    """The graph of an expression, and the nodes where its words begin and end."""
+
+    def wrong(what: str, place: int) -> ValueError:
         return ValueError(
-            f"A regular expression holds the symbols {''.join(self.alphabet)!r}, |, *, +, ? and pairs of parentheses. "
-            f"Received: {self.expression!r}, {what} at place {self.place}."
+            f"A regular expression holds the symbols {''.join(alphabet)!r}, |, *, +, ? and pairs of parentheses. "
+            f"Received: {_shown(expression)}, {what} at place {place}."
         )
 
-    def choice(self) -> _Part:
-        part = self.sequence()
-        while self.next() == "|":
-            self.place += 1
-            other = self.sequence()
-            part = _Part(part.empty or other.empty, part.first | other.first, part.last | other.last)
-        return part
-
-    def sequence(self) -> _Part:
-        part = _Part(True, frozenset(), frozenset())
-        while self.next() not in ("", "|", ")"):
-            other = self.repeated()
-            for position in part.last:
-                self.follow[position] |= other.first
-            part = _Part(
-                part.empty and other.empty,
-                part.first | (other.first if part.empty else frozenset()),
-                other.last | (part.last if other.empty else frozenset()),
-            )
-        return part
-
-    def repeated(self) -> _Part:
-        part = self.single()
-        while self.next() and self.next() in "*+?":
-            sign = self.next()
-            self.place += 1
-            if sign != "?":
-                for position in part.last:
-                    self.follow[position] |= part.first
-            part = _Part(part.empty or sign != "+", part.first, part.last)
-        return part
-
-    def single(self) -> _Part:
-        sign = self.next()
+    graph, known = _Graph(), set(alphabet)
+    # Of the group being read: its two nodes, and the node that its words have reached.
+    enter, leave = graph.node(), graph.node()
+    here = enter
+    around: list[tuple[int, int, int]] = []  # the groups in which it stands
+    part: tuple[int, int] | None = None  # what a *, + or ? would repeat
+    for place, sign in enumerate(expression):
         if sign == "(":
-            self.place += 1
-            part = self.choice()
-            if self.next() != ")":
-                raise self.wrong("with no closing parenthesis")
-            self.place += 1
-            return part
-        if sign not in self.alphabet:
-            raise self.wrong(f"with {sign!r}")
-        self.place += 1
-        self.symbols.append(sign)
-        self.follow.append(set())
-        here = frozenset([len(self.symbols) - 1])
-        return _Part(False, here, here)
+            around.append((enter, leave, here))
+            enter, leave = graph.node(here), graph.node()
+            here, part = enter, None
+        elif sign == ")" and around:
+            graph.free[here].append(leave)
+            part = enter, leave
+            enter, leave, _ = around.pop()
+            here = part[1]
+        elif sign == "|":
+            graph.free[here].append(leave)
+            here, part = enter, None
+        elif sign in "*+?" and part is not None:
+            begin, end = part
+            if sign != "+" and end not in graph.free[begin]:
+                graph.free[begin].append(end)
+            if sign != "?" and begin not in graph.free[end]:
+                graph.free[end].append(begin)
+        elif sign in known:
+            begin, end = graph.node(here), graph.node()
+            graph.symbol[begin], graph.target[begin] = sign, end
+            here, part = end, (begin, end)
+        else:
+            raise wrong(f"with {sign!r}", place)
+    if around:
+        raise wrong("with no closing parenthesis", len(expression))
+    graph.free[here].append(leave)
+    return graph, enter, leave
 
 
-def automaton(expression: str, alphabet: tuple[str, ...]) -> DFA:
+def automaton(expression: str, alphabet: tuple[str, ...], max_states: int) -> DFA:
     """A deterministic automaton of the expression, not minimal."""
-    reader = _Reader(expression, alphabet)
-    whole = reader.choice()
-    if reader.next():
-        raise reader.wrong(f"with {reader.next()!r}")
-    # Sets of positions just read; -1 stands for the start.
-    start = frozenset([-1])
+
+    def too_large(what: str, most: int) -> ValueError:
+        return ValueError(
+            f"With max_states={max_states:,} an expression has at most {most:,} {what}. Received: "
+            f"{_shown(expression)}, which has more. Give a smaller expression or a larger max_states."
+        )
+
+    if len(expression) > LENGTH * max_states:
+        raise too_large("characters", LENGTH * max_states)
+    graph, begin, end = _graph(expression, alphabet)
+    visits_left = WORK * max_states
+
+    def reached(nodes: Iterable[int]) -> frozenset[int]:
+        """Those that read a symbol, and the end, to which edges without a symbol lead."""
+        nonlocal visits_left
+        found = set(nodes)
+        open_ = list(found)
+        while open_:
+            for node in graph.free[open_.pop()]:
+                if node not in found:
+                    found.add(node)
+                    open_.append(node)
+        visits_left -= len(found)
+        return frozenset(node for node in found if node == end or graph.symbol[node] is not None)
+
+    start = reached([begin])
     order = {start: 0}
     queue, rows = [start], []
-    for positions in queue:
-        reachable = set().union(*(whole.first if p == -1 else reader.follow[p] for p in positions))
+    for nodes in queue:
         row: list[int | None] = []
         for symbol in alphabet:
-            target = frozenset(p for p in reachable if reader.symbols[p] == symbol)
+            target = reached(graph.target[node] for node in nodes if graph.symbol[node] == symbol)
             if target and target not in order:
                 order[target] = len(order)
                 queue.append(target)
             row.append(order.get(target))
         rows.append(row)
-    ends = set(whole.last) | ({-1} if whole.empty else set())
-    return DFA(rows, [i for positions, i in order.items() if positions & ends], 0, alphabet)
+        if len(order) > max_states:
+            raise too_large("states before it is minimized", max_states)
+        if visits_left < 0:
+            raise too_large("nodes to visit", WORK * max_states)
+    return DFA(rows, [i for nodes, i in order.items() if end in nodes], 0, alphabet)
+
+
+def _shown(expression: str) -> str:
+    return repr(expression if len(expression) <= 60 else f"{expression[:57]}...")

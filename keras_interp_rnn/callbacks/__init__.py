@@ -5,6 +5,7 @@ from keras_interp_rnn.callbacks.carried_state import CarriedState
 from keras_interp_rnn.callbacks.contributions import Contributions
 from keras_interp_rnn.callbacks.jacobian_histograms import JacobianHistograms
 from keras_interp_rnn.callbacks.resumable import Resumable
+from keras_interp_rnn.callbacks.stability import Stability
 from keras_interp_rnn.callbacks.temperature_schedule import TemperatureSchedule
 from keras_interp_rnn.callbacks.transition_probabilities import TransitionProbabilities
 
@@ -14,6 +15,7 @@ __all__ = [
     "Contributions",
     "JacobianHistograms",
     "Resumable",
+    "Stability",
     "TemperatureSchedule",
     "TransitionProbabilities",
 ]

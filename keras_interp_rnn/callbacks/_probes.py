@@ -27,7 +27,7 @@ class Probe(keras.callbacks.Callback):
         log_dir, update_freq: as the subclass documents them.
 
     Raises:
-        ValueError: if the frequency is no positive number.
+        ValueError: if the frequency is no positive number; when training begins, if the folder cannot be made.
     """
 
     folder: str
@@ -48,7 +48,13 @@ class Probe(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         found = self.measure()
-        self._writer = tf.summary.create_file_writer(str(self.log_dir / self.folder))
+        try:
+            self._writer = tf.summary.create_file_writer(str(self.log_dir / self.folder))
+        except tf.errors.OpError as error:
+            raise ValueError(
+                f"{type(self).__name__} writes into a folder. Received: log_dir={str(self.log_dir)!r}, where none can "
+                f"be made ({error.message}). Give another."
+            ) from None
         self._warned = False
         self._logged = self._step()
         self._write(found)
@@ -112,7 +118,8 @@ class InputProbe(Probe):
         super().__init__(log_dir, update_freq)
         self.inputs = keras.tree.map_structure(np.array, inputs)  # a copy: whoever gave it may write into it
         self.layer = layer
-        if any(part.ndim == 0 or len(part) == 0 for part in keras.tree.flatten(self.inputs)):
+        parts = keras.tree.flatten(self.inputs)
+        if not parts or any(part.ndim == 0 or len(part) == 0 for part in parts):
             raise ValueError(f"{type(self).__name__} reads a fixed batch. Received: no sequence. Give it a few.")
 
     def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -13,19 +14,31 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_interp_rnn import automata
+from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis._reading import check_finite
-from keras_interp_rnn.automata.extraction import Extraction, short_words
+from keras_interp_rnn.automata.extraction import Extraction, short_words, words_of
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
 
 
+class Comparison(NamedTuple):
+    """The automaton beside the reference; `counterexample` is a shortest word on which they differ, or None."""
+
+    counterexample: tuple[Hashable, ...] | None
+    distance: float
+
+    @property
+    def equivalent(self) -> bool:
+        return self.counterexample is None
+
+
 class Found(NamedTuple):
-    """What there is at one time; agreement, distance and visits (states,) are shares, over short words."""
+    """What there is at one time; agreement and visits (states,) are shares."""
 
     extraction: Extraction
     minimal: automata.DFA
     agreement: float
-    distance: float | None
+    comparison: Comparison | None
     visits: NDArray[np.float64]
 
 
@@ -34,29 +47,45 @@ class Automaton(Probe):
 
     - `interp_rnn/automaton`, the automaton of the centroids, for the plugin;
     - `interp_rnn/automaton_states`, of the minimal automaton, and `interp_rnn/automaton_centroids`, those reached;
-    - `interp_rnn/automaton_agreement`, the share of short words that network and automaton judge alike;
+    - `interp_rnn/automaton_agreement`, the share of words that network and automaton judge alike: of short words and,
+      with a reference, of words of both its labels;
     - `interp_rnn/automaton_confidence`, the least confidence of a transition; `interp_rnn/automaton_entropy`, the mean
       entropy of the transitions in nats, 0 for a hard automaton;
-    - `interp_rnn/automaton_distance`, with a reference: the share of short words that the automaton judges otherwise.
+    - with a reference, `interp_rnn/automaton_equivalent`, 1 if the automaton accepts the same language and 0 if not,
+      and `interp_rnn/automaton_distance`, the share of the reference's words that it judges otherwise: the mean of the
+      shares over words that the reference accepts and over words that it rejects, so 1/2 for one that rejects all.
+
+    Which `method` reads a network depends on what its cell remembers:
+
+    | layer | `method` | `data` |
+    |---|---|---|
+    | `SRSimpleRNN`, `SRGRU`, models of `automata.train_recognizer` | "exact" | none |
+    | `SRLSTM`, `SRPeepholeLSTM`, whose cells have a memory besides | "counts" or "mean_probability" | words |
+
+    A model of `automata.train_recognizer` carries its alphabet; for any other give `alphabet`, and `start` and `end` if
+    its words have such tokens.
 
     Steps are the optimizer's, so they go on where they were when a saved model is trained further. While the network's
     strength is below 1 its centroids are not its states, and nothing is written.
 
     Args:
         log_dir: its events go to the folder `automaton` in it, a run of its own.
-        reference: the automaton that is hoped for.
+        reference: the expected automaton, over the same symbols.
         data, method, alphabet, start, end: as `automata.extract`.
-        words: agreement and distance are taken over at most so many, the shortest.
+        words: int > 0. Agreement is taken over at most so many short words, distance over at most so many of the
+            reference, half of them accepted and half rejected, the shortest first.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if a frequency is no positive number; when training begins, as `automata.extract`.
+        ValueError: if a number is not positive, or the reference no DFA; when training begins, as `automata.extract`.
 
     Weights that are not finite any more are warned of once, and nothing is written; training goes on.
 
     Example:
 
-        model.fit(x, y, callbacks=[Automaton("logs", automata.tomita(4), alphabet={"0": 2, "1": 3}, start=1)])
+        ids = {"0": 2, "1": 3}
+        model.fit(x, y, callbacks=[Automaton("logs", automata.tomita(4), alphabet=ids, start=1)])  # an SRGRU
+        model.fit(x, y, callbacks=[Automaton("logs", data=words, method="counts", alphabet=ids)])  # an SRLSTM
     """
 
     folder = "automaton"
@@ -74,10 +103,19 @@ class Automaton(Probe):
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, update_freq)
+        if reference is not None and not isinstance(reference, automata.DFA):
+            raise ValueError(f"The reference is an automata.DFA. Received: reference={reference!r}.")
+        if not isinstance(words, int) or words < 1:
+            raise ValueError(f"An automaton is judged on words > 0. Received: words={words!r}.")
         self.reference = reference
-        self.data = None if data is None else [tuple(word) for word in data]
+        try:
+            self.data = None if data is None else [tuple(word) for word in data]
+        except TypeError:
+            raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
         self.method, self.alphabet, self.start, self.end = method, alphabet, start, end
         self.words = words
+        labels = () if reference is None else (reference, reference.complement())
+        self._of_reference = [words_of(label, max(1, words // 2)) for label in labels]
 
     def measure(self) -> Found | None:
         cells = [part for part in self.model._flatten_layers() if hasattr(part, "set_strength")]
@@ -86,18 +124,28 @@ class Automaton(Probe):
         check_finite(self.model)
         found = automata.extract(self.model, self.data, self.method, self.alphabet, self.start, self.end)
         words = short_words(found.dfa.alphabet, self.words)
-        distance = None
-        if self.reference is not None:
-            distance = float(np.mean([found.dfa.accepts(word) != self.reference.accepts(word) for word in words]))
-        return Found(found, found.dfa.minimize(), found.agreement(words).share, distance, _visits(found.dfa, words))
+        judged = list(dict.fromkeys(itertools.chain(words, *self._of_reference)))
+        agreement = found.agreement(judged).share
+        return Found(found, found.dfa.minimize(), agreement, self._compared(found.dfa), _visits(found.dfa, words))
+
+    def _compared(self, dfa: automata.DFA) -> Comparison | None:
+        reference = self.reference
+        if reference is None:
+            return None
+        shares = [
+            np.mean([dfa.accepts(word) != reference.accepts(word) for word in words])
+            for words in self._of_reference
+            if words
+        ]
+        return Comparison(dfa.counterexample(reference), float(np.mean(shares)))
 
     def write(self, found: Found, step: int) -> None:
-        extraction = found.extraction
+        extraction, compared = found.extraction, found.comparison
         confidence = extraction.confidence
         entropy = _mean(extraction.entropy)
         described = schema.metadata(
             "automaton",
-            symbols=[str(symbol) for symbol in extraction.dfa.alphabet],
+            symbols=[visible(str(symbol)) for symbol in extraction.dfa.alphabet],
             reference=None if self.reference is None else _table(self.reference),
         )
         text = json.dumps(
@@ -106,7 +154,9 @@ class Automaton(Probe):
                 "centroids": list(extraction.centroids),
                 "minimal": len(found.minimal),
                 "agreement": found.agreement,
-                "distance": found.distance,
+                "distance": compared and compared.distance,
+                "equivalent": compared and compared.equivalent,
+                "counterexample": compared and _names(compared.counterexample),
                 "entropy": entropy,
                 "visits": [round(float(x), 6) for x in found.visits],
                 "confidence": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in confidence],
@@ -119,8 +169,10 @@ class Automaton(Probe):
             "agreement": found.agreement,
             "confidence": 0.0 if np.isnan(confidence).all() else float(np.nanmin(confidence)),
         }
-        optional = {"distance": found.distance, "entropy": entropy}
-        scalars.update({name: value for name, value in optional.items() if value is not None})
+        if compared is not None:
+            scalars.update(distance=compared.distance, equivalent=float(compared.equivalent))
+        if entropy is not None:
+            scalars["entropy"] = entropy
         for name, value in scalars.items():
             tf.summary.scalar(f"interp_rnn/automaton_{name}", value, step=step)
 
@@ -143,6 +195,10 @@ def _mean(values: NDArray[np.floating[Any]]) -> float | None:
     """Of those that are known; None where none is."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None
+
+
+def _names(word: Sequence[Hashable] | None) -> list[str] | None:
+    return None if word is None else [str(symbol) for symbol in word]
 
 
 def _table(dfa: automata.DFA) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The state that `stateful=True` layers carry from batch to batch, and who may disturb it."""
+"""The state that `stateful=True` layers carry from batch to batch, and where it is reset."""
 
 from __future__ import annotations
 
@@ -11,15 +11,29 @@ import numpy as np
 
 
 class CarriedState(keras.callbacks.Callback):
-    """Validation inside `fit` reads its own text from the initial state, then training goes on where it was.
+    """Resets the carried states before each epoch and each validation; training continues from its own states.
 
-    Without it a stateful layer begins the validation text with the state of the training text, and goes on training
-    with that of the validation text.
+    Without it a `stateful=True` layer starts an epoch from the state at the end of the text, so its states may grow
+    through all epochs to values that no fresh text reaches; it starts the validation text from the state of the
+    training text, and continues training from that of the validation text.
+
+    Args:
+        across_epochs: bool. True carries the states from one epoch to the next, for data where each epoch continues
+            the text of the one before, such as `Windows(text, ..., count=epochs * steps)` with `steps_per_epoch=steps`.
 
     Example:
 
         model.fit(windows, validation_data=held_out, shuffle=False, callbacks=[CarriedState()])
     """
+
+    def __init__(self, across_epochs: bool = False) -> None:
+        super().__init__()
+        self.across_epochs = across_epochs
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if not self.across_epochs:
+            for layer in _stateful_layers(self.model):
+                layer.reset_state()
 
     def on_test_begin(self, logs: Any = None) -> None:
         self._kept = contextlib.ExitStack()

@@ -29,8 +29,8 @@ class Contributions(Probe):
 
     Args:
         log_dir: its events go to the folder `contributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 500, as the ISAN reads them.
-        alphabet: names of the symbols and of the outputs.
+        texts: a few, each int (T,), T <= 500, as the ISAN reads them; or strings, where there is an alphabet.
+        alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
         readout: as `analysis.contributions`, where the model's head is not one linear Dense layer.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
@@ -57,9 +57,9 @@ class Contributions(Probe):
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, update_freq)
-        self.texts = [np.array(text) for text in texts]
+        self.texts = [text if isinstance(text, str) else np.array(text) for text in texts]
         self.alphabet, self.readout = alphabet, readout
-        lengths = [text.shape for text in self.texts]
+        lengths = [(len(text),) if isinstance(text, str) else text.shape for text in self.texts]
         if not lengths or any(len(shape) != 1 or not 0 < shape[0] <= LONGEST for shape in lengths):
             raise ValueError(
                 f"Contributions takes texts of 1 to {LONGEST} symbols, at least one. Received: shapes {lengths}."

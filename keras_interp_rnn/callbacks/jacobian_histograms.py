@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -68,6 +68,8 @@ class JacobianHistograms(InputProbe):
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, inputs, layer, update_freq)
+        if not isinstance(lags, Iterable):
+            raise ValueError(f"lags are ints >= 0. Received: lags={lags!r}. Give a list of them.")
         self.lags = tuple(lags)
 
     def measure(self) -> np.ndarray:

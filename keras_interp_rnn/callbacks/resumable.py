@@ -6,20 +6,29 @@ import json
 import math
 import os
 import time
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
 import keras
 import numpy as np
 
+from keras_interp_rnn._files import atomic_write
 from keras_interp_rnn.callbacks import carried_state
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 class Resumable(keras.callbacks.Callback):
     """Saves model, optimizer, carried states, random seeds and history after every epoch, and the best model.
 
-    A kill loses the epoch it falls in and nothing else: files of an epoch have names of their own, and the progress
-    file that points to them is replaced last, in one step.
+    A kill, or a power cut, loses the epoch it falls in and nothing else: files of an epoch have names of their own, the
+    progress file that points to them is replaced in one step once they are on the disk, and only then the epoch before
+    is deleted. While one process trains in a directory, another cannot (where the file system has locks).
 
     Args:
         directory: of this run. `model.keras` in it is the best model so far, and always loads.
@@ -32,7 +41,8 @@ class Resumable(keras.callbacks.Callback):
 
     Raises:
         ValueError: if there is no such mode, if the run in the directory was ranked without this monitor, or its
-            progress file is damaged; at the first epoch's end, if `monitor` is not among the logs.
+            progress file is damaged; when training begins, if another process trains there; at the first epoch's end,
+            if `monitor` is not among the logs.
 
     Example:
 
@@ -50,6 +60,8 @@ class Resumable(keras.callbacks.Callback):
             raise ValueError(f"mode must be 'min' or 'max'. Received: {mode!r}.")
         self.directory = Path(directory)
         self.monitor, self.mode = monitor, mode
+        if self.directory.exists() and not self.directory.is_dir():
+            raise ValueError(f"A run has a directory. Received: {self.directory}, which is a file. Give another path.")
         self.directory.mkdir(parents=True, exist_ok=True)
         self.history: list[dict[str, float]] = []
         if self._progress.exists():
@@ -70,9 +82,15 @@ class Resumable(keras.callbacks.Callback):
         return self.directory / "progress.json"
 
     def load(self) -> keras.Model | None:
-        """The model as it was after the last finished epoch, with optimizer and carried states; None at the start."""
+        """The model as it was after the last finished epoch, with optimizer and carried states; None at the start.
+
+        Raises:
+            ValueError: if a file of that epoch is missing or damaged.
+        """
         if not self.history:
             return None
+        for path in (self._checkpoint(self.epoch), self._carried(self.epoch)):
+            _check_whole(path)
         model = keras.models.load_model(self._checkpoint(self.epoch))
         with np.load(self._carried(self.epoch)) as states:
             seeds = [states[name] for name in states.files if name.startswith("seed")]
@@ -82,8 +100,12 @@ class Resumable(keras.callbacks.Callback):
         return model
 
     def on_train_begin(self, logs: Any = None) -> None:
+        _lock(self.directory)
         before = self.history[-1]["seconds"] if self.history else 0.0
         self._started = time.monotonic() - before
+
+    def on_train_end(self, logs: Any = None) -> None:
+        _unlock(self.directory)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         logs = logs or {}
@@ -99,19 +121,21 @@ class Resumable(keras.callbacks.Callback):
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))
         seeds = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in enumerate(_seeds(self.model))}
-        np.savez(self._carried(len(history)), *carried_state.read(self.model), **seeds)
-        partial = self._progress.with_suffix(".partial")
-        partial.write_text(json.dumps({"history": history}, indent=1))
-        os.replace(partial, self._progress)
+        with atomic_write(self._carried(len(history))) as partial:
+            np.savez(partial, *carried_state.read(self.model), **seeds)
+        with atomic_write(self._progress) as partial:
+            partial.write_text(json.dumps({"history": history}, indent=1))
         self.history = history
         current = (self._checkpoint(self.epoch), self._carried(self.epoch))
-        for file in self.directory.glob("epoch-*"):
+        for file in (*self.directory.glob("epoch-*"), *self.directory.glob("partial-*")):
             if file not in current:
                 file.unlink()
 
     def _read(self) -> list[dict[str, float]]:
         try:
             history = list(json.loads(self._progress.read_text())["history"])
+            for entry in history:
+                float(entry["seconds"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"A run goes on from its progress file. Received: {self._progress}, damaged ({error!r}). Take the "
@@ -135,15 +159,59 @@ class Resumable(keras.callbacks.Callback):
             self._save(self.best)
 
     def _save(self, path: Path) -> None:
-        partial = path.with_name(f"partial-{path.name}")
-        self.model.save(partial)
-        os.replace(partial, path)
+        with atomic_write(path) as partial:
+            self.model.save(partial)
 
     def _checkpoint(self, epoch: int) -> Path:
         return self.directory / f"epoch-{epoch:04d}.keras"
 
     def _carried(self, epoch: int) -> Path:
         return self.directory / f"epoch-{epoch:04d}.npz"
+
+
+_LOCKED: dict[Path, int] = {}
+"""Directories in which this process trains, and the descriptors that hold their locks; a kill releases them."""
+
+
+def _lock(directory: Path) -> None:
+    """Raises ValueError if another process has locked the directory."""
+    directory = directory.resolve()
+    if fcntl is None or directory in _LOCKED:
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise ValueError(
+                f"One process trains in a directory. Received: {directory}, where another is training. Wait until it "
+                "ends, or give another directory."
+            ) from None
+        return  # a file system without locks
+    _LOCKED[directory] = descriptor
+
+
+def _unlock(directory: Path) -> None:
+    descriptor = _LOCKED.pop(directory.resolve(), None)
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def _check_whole(path: Path) -> None:
+    """Raises ValueError for a missing or damaged zip, as models and arrays are."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+            if broken is None:
+                return
+            trouble = f"{broken} in it is damaged"
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        trouble = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
+    raise ValueError(
+        f"A run goes on from the files of its last epoch. Received: {path}, {trouble}. Take the directory away or give "
+        "another; its model.keras is the best model so far."
+    )
 
 
 def _seeds(model: keras.Model) -> list[keras.Variable]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 Schedule = Callable[[int], float]
 
@@ -81,7 +82,15 @@ class TemperatureSchedule(keras.callbacks.Callback):
             logs.update(self._values)
 
     def _set(self, at: int) -> None:
-        self._values = {name: float(schedule(at)) for name, schedule in self.schedules.items()}
+        values = {name: schedule(at) for name, schedule in self.schedules.items()}
+        for name, value in values.items():
+            try:
+                finite = np.isfinite(float(value))
+            except (TypeError, ValueError):
+                finite = False
+            if not finite:
+                raise ValueError(f"A schedule gives finite numbers. Received: {value!r} as {name} at {at}.")
+        self._values = {name: float(value) for name, value in values.items()}
         for cell in self._cells():
             for name, value in self._values.items():
                 getattr(cell, f"set_{name}")(value)

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis._reading import centroids_of, head, middle
 from keras_interp_rnn.analysis.explanations import ranked
@@ -190,8 +191,10 @@ class TransitionProbabilities(InputProbe):
         if self.tokens is None:
             return str(token)
         if isinstance(self.tokens, Mapping):
-            return self.tokens.get(token, str(token))
-        return self.tokens[token] if 0 <= token < len(self.tokens) else str(token)
+            name = self.tokens.get(token, str(token))
+        else:
+            name = self.tokens[token] if 0 <= token < len(self.tokens) else str(token)
+        return name and visible(name)  # an empty name, of padding, stays out of texts
 
 
 def transition_texts(

@@ -2,8 +2,8 @@
 
 | name | what it is |
 |---|---|
-| `text` | character text as 27 symbols: read, clean, encode, split, pair |
-| `text8` | 100 MB of Wikipedia over those symbols, as a TFDS builder and as one array |
+| `text` | any text as symbols: an `Alphabet` of its own, or the 27 letters of text8 |
+| `text8` | 100 MB of Wikipedia over those letters, as a TFDS builder and as one array |
 | `interactions` | who met which item when: sequences for next-item recommendation, and their leave-one-out split |
 | `words` | text as words: tokens, a vocabulary, sequences of ids |
 | `imdb` | reviews of films, positive and negative, from a folder or from TFDS |

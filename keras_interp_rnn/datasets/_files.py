@@ -1,6 +1,7 @@
 """Text files, plain or packed by gzip, xz or zip: one way to open them and one error for what goes wrong."""
 
 import gzip
+import io
 import lzma
 import os
 import zipfile
@@ -10,10 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["TextError", "existing_file", "unpacked"]
+__all__ = ["LARGEST", "TextError", "decoded", "existing_file", "unpacked", "within"]
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 # zipfile raises RuntimeError for an encrypted member, its child NotImplementedError for an unknown method.
 _UNPACKING = (EOFError, RuntimeError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+
+LARGEST = 2 << 30
+"""Bytes to which a packed file may unpack. A few megabytes can unpack to more than any memory holds."""
 
 
 class TextError(ValueError):
@@ -40,6 +46,18 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
     return path
 
 
+def decoded(path: Path) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        TextError: if the file is in another encoding.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise TextError(f"A text is in UTF-8. Received: {path}, which is not ({error}). Convert it.") from None
+
+
 @contextmanager
 def unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file for reading its unpacked bytes.
@@ -51,21 +69,58 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         The stream.
 
     Raises:
-        TextError: if the file cannot be unpacked to its end; also while the stream is being read.
+        TextError: if the file cannot be unpacked to its end, or unpacks to more than `LARGEST` bytes; also while the
+            stream is being read.
     """
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive)) as stream:
-                yield stream
-        else:
-            opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
+                yield within(stream, path)
+        elif opener := _OPENERS.get(path.suffix.lower()):
             with opener(path, "rb") as stream:
+                yield within(stream, path)
+        else:
+            with path.open("rb") as stream:
                 yield stream
     except _UNPACKING as error:
         raise TextError(
             f"A packed text unpacks to its end. Received: {path}, which does not ({error}). "
             f"It is truncated, damaged or encrypted: fetch it again."
         ) from error
+
+
+def within(stream: Any, path: Path, largest: int | None = None) -> IO[bytes]:
+    """The same bytes, but for an error where there are more than `largest`.
+
+    Args:
+        stream: of unpacked bytes.
+        path: the file that it unpacks, for the error.
+        largest: `LARGEST`, if it is None.
+
+    Raises:
+        TextError: while the stream is being read.
+    """
+    return io.BufferedReader(_Within(stream, path, LARGEST if largest is None else largest))
+
+
+class _Within(io.RawIOBase):
+    def __init__(self, stream: Any, path: Path, largest: int) -> None:
+        super().__init__()
+        self._stream, self._path, self._largest, self._left = stream, path, largest, largest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._stream.read(min(len(buffer), self._left + 1))
+        self._left -= len(found)
+        if self._left < 0:
+            raise TextError(
+                f"A packed file unpacks to at most {self._largest:,} bytes. Received: {self._path}, which unpacks to "
+                "more. If it is what it should be, unpack it and give the file inside."
+            )
+        buffer[: len(found)] = found
+        return len(found)
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:

@@ -7,38 +7,92 @@ import io
 import os
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_interp_rnn._extras import needed
 from keras_interp_rnn.datasets._files import TextError
+
+INFO = "dataset_info.json"
+"""The file that TFDS writes last."""
 
 
 def imported(name: str) -> Any:
     """`tensorflow_datasets`; an ImportError says that `datasets.<name>` needs it, and how to install it."""
-    try:
+    with needed("tensorflow_datasets", extra="datasets", by=f"`datasets.{name}`"):
         import tensorflow_datasets
-    except ImportError as error:
-        raise ImportError(
-            f"`datasets.{name}` needs tensorflow_datasets ({error}): pip install keras_interp_rnn[datasets]"
-        ) from error
     return tensorflow_datasets
 
 
-def prepare(made: Any) -> Any:
-    """Prepares a builder that makes its data in seconds, without a progress bar for each split; returns it."""
+def prepare(made: Any, quiet: bool = False) -> Any:
+    """Prepares a builder, or takes what another process has prepared at the same time; returns it.
+
+    A process that is killed before the end leaves a folder `incomplete.*` beside the data, which nobody reads.
+
+    Args:
+        made: a builder. quiet: without TFDS's progress bars and notes of sizes, of data that are not downloaded.
+    """
     import tensorflow_datasets as tfds
 
-    with contextlib.redirect_stderr(io.StringIO()):
-        made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
+    with contextlib.ExitStack() as stack:
+        if quiet:
+            stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        try:
+            made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
+        except OSError:
+            if not (Path(made.data_dir) / INFO).is_file():
+                raise
+            made.info.read_from_directory(made.data_dir)  # another process was the first to move its own there
+    if not (Path(made.data_dir) / INFO).is_file():
+        raise _damaged(Path(made.data_dir), f"{INFO} is missing")
     return made
 
 
-def in_order(made: Any, split: str, decoders: Any = None) -> Any:
-    """The examples of a split as NumPy, in the order in which they were written."""
+def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
+    """The examples of a split as NumPy, in the order in which they were written.
+
+    Raises:
+        TextError: if they are damaged.
+    """
     import tensorflow_datasets as tfds
 
     config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
-    return tfds.as_numpy(made.as_dataset(split=split, decoders=decoders, shuffle_files=False, read_config=config))
+    with undamaged(Path(made.data_dir)):
+        found = made.as_dataset(split=split, decoders=decoders, shuffle_files=False, read_config=config)
+    examples = iter(tfds.as_numpy(found))
+    while True:
+        with undamaged(Path(made.data_dir)):
+            example = next(examples, None)
+        if example is None:
+            return
+        yield example
+
+
+def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
+    """The folder of prepared data, by TFDS's rule where none is given."""
+    return Path(data_dir or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
+
+
+@contextlib.contextmanager
+def undamaged(folder: Path) -> Iterator[None]:
+    """Has what TFDS raises of damaged data, when a builder is made or read, name their folder."""
+    from google.protobuf.json_format import ParseError
+    from tensorflow.errors import OpError
+
+    try:
+        yield
+    # AssertionError: the data are of no version or of another one.
+    except (OpError, ParseError, AssertionError) as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, why: object) -> TextError:
+    return TextError(
+        f"Prepared data can be read to their end. Received: those in {folder}, which cannot ({why}). Delete this "
+        "folder, and they are prepared again."
+    )
 
 
 def reach(url: str) -> None:
@@ -68,16 +122,18 @@ def published(name: str, split: str, data_dir: str | os.PathLike[str] | None, mo
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
-        TextError: if the data cannot be downloaded.
+        TextError: if the data cannot be downloaded, or are damaged.
     """
     tfds = imported(module)
-    made = tfds.builder(name, data_dir=None if data_dir is None else Path(data_dir).expanduser(), try_gcs=False)
+    given = None if data_dir is None else Path(data_dir).expanduser()
+    with undamaged(data_root(data_dir) / name):
+        made = tfds.builder(name, data_dir=given, try_gcs=False)
     if not Path(made.data_dir).is_dir():
         urls = list(made.url_infos or {})
         try:
             if urls and not (Path(made.data_dir_root) / "downloads" / name).is_dir():
                 reach(urls[0])
-            made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
+            prepare(made)
         except download_errors() as error:
             raise TextError(
                 f"TensorFlow Datasets cannot download {name} from {', '.join(urls)} ({error}). {remedy}"

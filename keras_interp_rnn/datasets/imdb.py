@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn.datasets import _tfds
-from keras_interp_rnn.datasets._files import TextError
+from keras_interp_rnn.datasets._files import TextError, decoded
 
 CLASSES = ("neg", "pos")
 ARCHIVE = "aclImdb_v1.tar.gz of https://ai.stanford.edu/~amaas/data/sentiment"
@@ -26,8 +26,8 @@ def read(
 
     Raises:
         ValueError: if `split` is neither of the two.
-        TextError: if the folder holds neither, or at a line of a table that does not fit; or if the reviews cannot be
-            downloaded.
+        TextError: if the folder holds neither, at a line of a table that does not fit, or at a file that is not UTF-8;
+            or if the reviews cannot be downloaded.
         ImportError: if `folder` is None and `tensorflow_datasets` is missing.
     """
     if split not in ("train", "test"):
@@ -42,7 +42,7 @@ def read(
         if table.is_file():
             found = _from_table(table)
         elif files:
-            found = [file.read_text(encoding="utf-8") for file in files]
+            found = [decoded(file) for file in files]
         else:
             raise TextError(
                 f"There are no reviews in {folder}: neither {split}/{name}/*.txt nor {split}-{name}.tsv. Unpack "
@@ -65,7 +65,7 @@ def _from_tfds(split: str, data_dir: str | os.PathLike[str] | None) -> tuple[lis
 def _from_table(path: Path) -> list[str]:
     texts = []
     # Not splitlines(), which ends lines at signs that occur within reviews.
-    for number, line in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), 1):
+    for number, line in enumerate(decoded(path).rstrip("\n").split("\n"), 1):
         fields = line.split("\t")
         if len(fields) != 3:
             raise TextError(

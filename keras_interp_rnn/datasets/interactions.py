@@ -16,6 +16,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import TextError, existing_file, unpacked
 
 __all__ = ["Examples", "Histories", "Interactions", "TrainingBatches", "generate", "read"]
@@ -24,6 +25,7 @@ GAPS = 24
 """Buckets of time gaps: 0 for none known, b for [2^(b-1), 2^b) seconds, the last one for all longer."""
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Interactions:
     """Sequences of items, one per user, in time order.
@@ -59,6 +61,7 @@ class Interactions:
         )
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Histories:
     """Stretches of interactions, [start, end) each, cut to their last `longest`."""
@@ -96,6 +99,7 @@ class Histories:
         yield from batches
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Histories and for each the item that came next, int32 (examples,)."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets import _tfds
 
 __all__ = ["LabelledWords"]
@@ -17,6 +18,7 @@ __all__ = ["LabelledWords"]
 PathLike = str | os.PathLike[str]
 
 
+@short_repr
 @dataclass(frozen=True, eq=False)
 class LabelledWords:
     """Words, and whether each is in the language.
@@ -64,9 +66,15 @@ class LabelledWords:
             int32 (words, length), padded at the end.
 
         Raises:
-            ValueError: if a word is longer than `length` leaves room for.
+            ValueError: if a word is longer than `length` leaves room for, or has a symbol outside the alphabet.
         """
         code = {symbol: i + 2 for i, symbol in enumerate(self.alphabet)}
+        for word in self.words:
+            strays = [symbol for symbol in word if symbol not in code]
+            if strays:
+                raise ValueError(
+                    f"A word is made of the alphabet {self.alphabet!r}. Received: {word!r}, with {strays[0]!r}."
+                )
         longest = max(map(len, self.words), default=0) + start + end
         if length is not None and longest > length:
             raise ValueError(
@@ -95,7 +103,9 @@ def built(name: str, config: str, seed: int, data_dir: PathLike | None) -> Any:
     if seed:
         description = builder.builder_configs[config].description
         chosen = LanguageConfig(name=f"{config}-seed{seed}", description=description, language=config, seed=int(seed))
-    return _tfds.prepare(builder(config=chosen, data_dir=data_dir))
+    with _tfds.undamaged(_tfds.data_root(data_dir) / name):
+        made = builder(config=chosen, data_dir=data_dir)
+    return _tfds.prepare(made, quiet=True)
 
 
 def loaded(made: Any, split: str) -> LabelledWords:

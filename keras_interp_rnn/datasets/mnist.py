@@ -1,5 +1,6 @@
 """The handwritten digits of LeCun et al., 1998, from the four idx files or from TFDS."""
 
+import functools
 import math
 import os
 import struct
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn.datasets import _tfds
-from keras_interp_rnn.datasets._files import TextError, unpacked
+from keras_interp_rnn.datasets._files import LARGEST, TextError, unpacked
 
 SIDE = 28
 """Pixels of an image in each direction."""
 
+_BLOCK = 1 << 20
 _PREFIXES = {"train": "train", "test": "t10k"}
 _IMAGES, _LABELS = 2051, 2049  # 0x0803 and 0x0801: unsigned bytes in three dimensions and in one
 
@@ -69,18 +71,24 @@ def _file(folder: Path, name: str) -> Path:
 
 def _idx(path: Path, magic: int, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """The values of an idx file of unsigned bytes, whose header gives a magic number and the sizes."""
-    with unpacked(path) as stream:
-        data = stream.read()
     header = struct.calcsize(f">{2 + len(shape)}I")
-    numbers = struct.unpack(f">{2 + len(shape)}I", data[:header]) if len(data) >= header else ()
+    with unpacked(path) as stream:
+        data = stream.read(header)
+        numbers = struct.unpack(f">{2 + len(shape)}I", data) if len(data) == header else ()
+        size = header + math.prod(numbers[1:])
+        fits = numbers[:1] == (magic,) and numbers[2:] == shape and size <= LARGEST
+        data += stream.read(size - header) if fits else b""
+        length = len(data) + sum(map(len, iter(functools.partial(stream.read, _BLOCK), b"")))
     if numbers[:1] != (magic,) or numbers[2:] != shape:
         raise TextError(
             f"The file begins with the numbers {magic}, how many, and {shape or 'no more'}. Received: {path}, which "
             f"begins with {numbers or 'fewer'}. It is damaged or something else: fetch it again."
         )
-    size = header + math.prod(numbers[1:])
-    if len(data) != size:
-        raise TextError(f"By its header the file has {size} bytes. Received: {path}, with {len(data)}. Fetch it again.")
+    if length != size or not fits:
+        most = "" if fits else f", and it may have at most {LARGEST:,}"
+        raise TextError(
+            f"By its header the file has {size} bytes{most}. Received: {path}, with {length}. Fetch it again."
+        )
     return np.frombuffer(data, np.uint8, offset=header).reshape(numbers[1:]).copy()
 
 

@@ -1,4 +1,6 @@
-"""Character text as symbols: the 27 of text8, space and a to z.
+"""Character text as symbols: any alphabet, `Alphabet`, and the 27 letters of text8, space and a to z.
+
+All functions here are about the 27, but for `split`, which cuts any text, and `Alphabet`, which makes symbols of it.
 
 Symbol 0 is the space and symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` brings any
 text into this alphabet by text8's own mapping: lower case, digits spelt out, everything else a space, no two
@@ -16,20 +18,25 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.datasets._alphabet import Alphabet, AlphabetLayer
 from keras_interp_rnn.datasets._files import TextError, existing_file, unpacked
 
 __all__ = [
     "ALPHABET",
+    "Alphabet",
+    "AlphabetLayer",
     "TextError",
     "clean",
     "decode",
     "encode",
+    "load",
     "pairs",
     "python_documentation",
     "read",
@@ -39,19 +46,20 @@ __all__ = [
 
 ALPHABET = " abcdefghijklmnopqrstuvwxyz"
 
-_LETTERS = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)
-_FOREIGN = 255
-_SYMBOLS = np.full(256, _FOREIGN, np.uint8)
-_SYMBOLS[_LETTERS] = np.arange(len(ALPHABET))
+_LETTERS = Alphabet(ALPHABET)
 
 _BLOCK = 1 << 20
+_MARKED = (  # the mark of UTF-32 begins with that of UTF-16
+    *((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
+    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
+)
 _DIGITS = tuple(
     (str(digit).encode("ascii"), f" {word} ".encode("ascii"))
     for digit, word in enumerate("zero one two three four five six seven eight nine".split())
 )
 _KEPT = ALPHABET.encode("ascii") + b"0123456789"
 _LOWER = bytes(code if code in _KEPT else ord(" ") for code in bytes(range(256)).lower())
-_MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 
 
 def clean(text: str) -> str:
@@ -82,15 +90,15 @@ def encode(text: str | bytes) -> NDArray[np.uint8]:
         TextError: if a character is foreign to the alphabet; names the first one.
     """
     raw = text if isinstance(text, bytes) else text.encode("ascii", "replace")
-    symbols = _SYMBOLS[np.frombuffer(raw, np.uint8)]
-    foreign = symbols == _FOREIGN
+    symbols = _LETTERS.ids_of(np.frombuffer(raw, np.uint8))
+    foreign = symbols < 0
     if foreign.any():
         position = int(foreign.argmax())
         raise TextError(
             f"A text is encoded from the 27 characters a-z and space alone. Received: "
             f"{text[position : position + 1]!r} at position {position}. Pass the text through `clean` first."
         )
-    return symbols
+    return symbols.astype(np.uint8)
 
 
 def decode(symbols: NDArray[Any]) -> str:
@@ -111,15 +119,15 @@ def decode(symbols: NDArray[Any]) -> str:
             f"Symbols lie in [0, {len(ALPHABET)}). Received: symbols from {symbols.min()} to {symbols.max()}."
             f" Divide pairs into symbols first: `pair // 27, pair % 27`."
         )
-    return _LETTERS[symbols.astype(np.intp, copy=False)].tobytes().decode("ascii")
+    return _LETTERS.decode(symbols)
 
 
 def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """Reads a text file as symbols.
 
-    A file over the alphabet is mapped as it stands; any other is decoded as UTF-8, undecodable bytes becoming
-    spaces, and cleaned. Of a .zip with several files, the one read is the largest whose name has no suffix or
-    ends in .txt.
+    A file over the alphabet is mapped as it stands; any other is decoded and cleaned. The encoding is UTF-8, or UTF-16
+    or UTF-32 where the file begins with a byte order mark of these; undecodable bytes become spaces. Of a .zip with
+    several files, the one read is the largest whose name has no suffix or ends in .txt.
 
     Args:
         path: a plain file, or a .gz, .xz or .zip by its suffix.
@@ -135,12 +143,11 @@ def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     with unpacked(path) as stream:
         while block := stream.read(_BLOCK):
             data += block
-            in_alphabet = in_alphabet and not block.translate(None, _LETTERS.tobytes())
+            in_alphabet = in_alphabet and not block.translate(None, ALPHABET.encode("ascii"))
     if not data:
-        raise TextError(f"A text has at least one character. Received: {path}, an empty file. Give another.")
+        raise _empty(path)
     if not in_alphabet:
-        blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, len(data), _BLOCK))
-        data = _clean(codecs.iterdecode(blocks, "utf-8", errors="replace"))
+        data = _clean(_decoded(data))
     symbols = np.frombuffer(data, np.uint8)
     np.bitwise_and(symbols, 31, out=symbols)
     if not symbols.any():
@@ -149,6 +156,26 @@ def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
             f"Give a text in Latin script, in UTF-8."
         )
     return symbols
+
+
+def load(path: str | os.PathLike[str]) -> str:
+    """Reads a text file as it stands, for an `Alphabet`; line ends of any kind are newlines.
+
+    Args:
+        path: as `read`, and decoded like there; undecodable bytes become "\N{REPLACEMENT CHARACTER}".
+
+    Returns:
+        The characters.
+
+    Raises:
+        TextError: if there is no such file, or it is a folder, damaged, or empty.
+    """
+    path = existing_file(path)
+    with unpacked(path) as stream:
+        data = stream.read()
+    if not data:
+        raise _empty(path)
+    return "".join(_decoded(data)).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def sha256(symbols: NDArray[Any]) -> str:
@@ -221,12 +248,23 @@ def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
     return symbols[0:even:2].astype(np.uint16) * np.uint16(len(ALPHABET)) + symbols[1:even:2]
 
 
+def _decoded(data: bytes | bytearray) -> Iterator[str]:
+    """Decodes a file in blocks."""
+    encoding = next((name for mark, name in _MARKED if data.startswith(mark)), "utf-8")
+    blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, len(data), _BLOCK))
+    return codecs.iterdecode(blocks, encoding, errors="replace")
+
+
+def _empty(path: Path) -> TextError:
+    return TextError(f"A text has at least one character. Received: {path}, an empty file. Give another.")
+
+
 def _clean(blocks: Iterable[str]) -> bytearray:
     """Cleans a text that comes in blocks."""
     text = bytearray()
     for block in blocks:
         if not block.isascii():
-            block = _MARKS.sub("", unicodedata.normalize("NFKD", block))
+            block = _ACCENTS.sub("", unicodedata.normalize("NFKD", block))
         raw = block.encode("ascii", "replace").translate(_LOWER)
         for digit, word in _DIGITS:
             raw = raw.replace(digit, word)

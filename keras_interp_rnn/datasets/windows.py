@@ -24,8 +24,9 @@ class Windows(keras.utils.PyDataset):
     """Windows of a long text, in order, for `fit(windows, shuffle=False)`.
 
     Item i is the pair (x, y) of int32 arrays (batch_size, length), with y the symbol after x. After the last
-    window comes the first, at the end of a pass or, with a `start` greater than zero, within it; nothing
-    resets the state there, so one window in a pass begins with the state of another place.
+    window comes the first, at the end of a pass or, with a `start` greater than zero, within it. That window
+    begins with the state of another place unless something resets the states: `callbacks.CarriedState` does so at the
+    start of each epoch.
 
     `fit` shuffles by default, which would carry states to windows they do not belong to. Keras does not tell
     a dataset; an item out of order in the first pass of a training raises.

@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn.datasets._files import decoded
+
 PADDING, UNKNOWN, START, END = 0, 1, 2, 3
 """Ids that stand for no word of their own."""
 
@@ -28,6 +31,7 @@ def tokenize(text: str) -> list[str]:
     return _TOKENS.findall(_MARKUP.sub(" ", text.lower()))
 
 
+@short_repr
 @dataclass(frozen=True)
 class Vocabulary:
     """The words that have an id of their own.
@@ -68,9 +72,9 @@ class Vocabulary:
         """The vocabulary that `save` wrote.
 
         Raises:
-            ValueError: if the file does not begin as one.
+            ValueError: if the file does not begin as one, or is not UTF-8.
         """
-        names = tuple(Path(path).read_text(encoding="utf-8").split("\n")[:-1])
+        names = tuple(decoded(Path(path)).split("\n")[:-1])
         if names[: len(SPECIAL)] != SPECIAL:
             raise ValueError(
                 f"A vocabulary begins with {', '.join(SPECIAL)}, one a line. Received: {path}, which begins with "

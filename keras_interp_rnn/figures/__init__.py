@@ -1,8 +1,9 @@
-"""The papers' figures, one matplotlib function each: data in, a `matplotlib.figure.Figure` out.
+"""The papers' figures, one matplotlib function each: data in, a `Figure` out.
 
 Needs matplotlib, the extra `figures`. No window is opened: `figure.savefig("name.png")`, or let a notebook show it.
 """
 
+from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures.isan import (
     bias_cosines,
     bias_norms,
@@ -32,6 +33,7 @@ from keras_interp_rnn.figures.state_regularized import (
 )
 
 __all__ = [
+    "Figure",
     "Progress",
     "bias_cosines",
     "bias_norms",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.analysis import Contributions, NgramAgreement, Parts, Timescales, TwoExponentials
 from keras_interp_rnn.analysis._logits import softmax
 from keras_interp_rnn.analysis.structure import correlation
+from keras_interp_rnn.figures._figure import Figure
+from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
+
+Separator = int | Collection[int] | None
 
 BLUE, RED, ORANGE, GREY = "#2166ac", "#b2182b", "#e08214", "#888888"
 
@@ -28,7 +31,7 @@ def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
     for name, shares in spectra.items():
         values = np.asarray(shares)
         # Matplotlib leaves labels with a leading underscore out of the legend.
-        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=_plain(name).replace("_", " _", 1))
+        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=plain(name).replace("_", " _", 1))
     axis.set(xlabel="principal direction", ylabel="share of variance", yscale="log", ylim=(1e-8, 1))
     axis.legend(frameon=False)
     return _grid(figure)
@@ -50,7 +53,10 @@ def prediction_stack(split: Contributions) -> Figure:
     steps, outputs = split.logits.shape
     rows = np.concatenate([split.values, np.broadcast_to(split.bias, (1, steps, outputs)), split.logits[None]])
     labels = ["$h_0$", *(_name(split, int(symbol)) for symbol in split.symbols), "bias", "logits"]
-    figure = Figure(figsize=(max(5.0, 0.5 * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained")
+    # At 100 dots an inch every output has a dot.
+    figure = Figure(
+        figsize=(max(5.0, max(0.5, 0.01 * outputs) * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained"
+    )
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 5])
     image = _signed(upper, rows.reshape(len(rows), steps * outputs))
     upper.set_yticks(range(len(rows)), labels)
@@ -65,21 +71,23 @@ def prediction_stack(split: Contributions) -> Figure:
         for t in range(1, steps):
             axis.axvline(t * outputs - 0.5, color=GREY, linewidth=0.4)
     lower.set(ylim=(0, 1.25), yticks=[0, 1], ylabel="probability", xlabel="after reading (each column: all outputs)")
-    lower.set_xticks(
-        (np.arange(steps) + 0.5) * outputs - 0.5, [_name(split, int(split.symbols[t - 1])) for t in split.targets]
+    name_ticks(
+        lower,
+        (np.arange(steps) + 0.5) * outputs - 0.5,
+        [_name(split, int(split.symbols[t - 1])) for t in split.targets],
     )
     figure.colorbar(image, ax=upper, label="nats", shrink=0.8)
     return figure
 
 
-def contribution_column(split: Contributions, target: int = -1, separator: int = 0) -> Figure:
+def contribution_column(split: Contributions, target: int = -1, separator: Separator = None) -> Figure:
     """Figure 3: one prediction in detail.
 
     Left: all contributions to it. Middle: those to the winner's and the runner-up's logit. Right: the same two logits,
     summed word by word.
 
     Args:
-        split: of a short text. target: index into its targets. separator: the symbol that words begin with.
+        split: of a short text. target: index into its targets. separator: as `Contributions.by_word`.
 
     Raises:
         ValueError: if there is no target.
@@ -89,12 +97,13 @@ def contribution_column(split: Contributions, target: int = -1, separator: int =
     step = int(split.targets[target])
     values = split.values[: step + 1, target]
     names = ["$h_0$", *(_name(split, int(symbol)) for symbol in split.symbols[:step])]
-    figure = Figure(figsize=(13, 0.26 * (step + 1) + 1.6), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=[3, 2, 2])
+    more = beyond(4.0, values.shape[1], 8)
+    figure = Figure(figsize=(13 + more, 0.26 * (step + 1) + 1.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=[5.6 + more, 3.7, 3.7])
     image = _signed(left, values)
     left.set_yticks(range(step + 1), names)
     outputs = [_name(split, i) for i in range(values.shape[1])]
-    left.set_xticks(range(len(outputs)), outputs, fontsize=8)
+    name_ticks(left, range(len(outputs)), outputs, 8)
     left.set(ylabel="source", xlabel="output")
     figure.colorbar(image, ax=left, label="nats")
     winner, runner = (_name(split, i) for i in (first, second))
@@ -104,7 +113,7 @@ def contribution_column(split: Contributions, target: int = -1, separator: int =
     used = [i for i, start in enumerate(words.starts) if start <= step] + [len(words.names)]
     ends = [*words.starts[1:], step + 1]
     spans = [range(start, min(end, step + 1)) for start, end in zip(words.starts[1:], ends[1:], strict=True)]
-    read = [_word("".join(split.name(int(split.symbols[s - 1])) for s in span)) for span in spans]
+    read = [escaped("".join(split.name(int(split.symbols[s - 1])) for s in span)) for span in spans]
     labels = ["$h_0$", *read, "bias"]
     _pairs(right, sums[used], [labels[i] for i in used], (winner, runner))
     middle.set_title("by symbol", fontsize=10)
@@ -144,12 +153,12 @@ def timescales(found: Timescales, fit: TwoExponentials | None = None) -> Figure:
     return _grid(figure)
 
 
-def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1) -> Figure:
+def word_contributions(split: Contributions, separator: Separator = None, fewest: int = 1) -> Figure:
     """Figure 5: how much each word before moves each prediction, and what is lost without the words farther back.
 
     Args:
         split: of all targets of a text of a few words.
-        separator: the symbol that words begin with.
+        separator: as `Contributions.by_word`.
         fewest: words that the faintest line below has, the current one among them.
 
     Raises:
@@ -163,7 +172,7 @@ def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1
     figure = Figure(figsize=(max(6.0, 0.3 * steps + 1.8), 0.3 * len(norms) + 3.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=[len(norms), 8], sharex=True)
     image = upper.imshow(norms, cmap="viridis", aspect="auto", interpolation="nearest")
-    upper.set_yticks(range(len(norms)), [_word(name) for name in words.names[1:]])
+    upper.set_yticks(range(len(norms)), [escaped(name) for name in words.names[1:]])
     upper.set_ylabel("contribution of")
     figure.colorbar(image, ax=upper, label="norm, nats")
     # The next symbol of the text; nothing is known after its end.
@@ -185,7 +194,7 @@ def word_contributions(split: Contributions, separator: int = 0, fewest: int = 1
         shade = 0.2 + 0.8 * count / max(kept) if count != whole else 1.0
         lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
     lower.set(ylim=(-0.02, 1.05), ylabel="probability of\nwhat comes next", xlabel="after reading")
-    lower.set_xticks(range(steps), [_name(split, int(split.symbols[t - 1])) for t in split.targets])
+    name_ticks(lower, range(steps), [_name(split, int(split.symbols[t - 1])) for t in split.targets])
     figure.legend(*lower.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower right", ncols=4)
     return figure
 
@@ -197,12 +206,13 @@ def bias_norms(norms: Parts, log_probability: ArrayLike, names: Sequence[str]) -
         norms: as `analysis.bias_norms`. log_probability: (K,), of the symbols. names: of the symbols.
     """
     x = np.asarray(log_probability)
-    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    grown = max(1.0, np.sqrt(len(x) / 27))
+    figure = Figure(figsize=(13 * grown, 3.8 * grown), layout="constrained")
     titles = ("whole bias", "readout subspace", "computational subspace")
     for axis, y, title in zip(figure.subplots(1, 3), norms, titles, strict=True):
         axis.scatter(x, y, s=0)
         for name, at, height in zip(names, x, y, strict=True):
-            axis.text(at, height, _plain(name), ha="center", va="center", color=BLUE)
+            axis.text(at, height, plain(name), ha="center", va="center", color=BLUE)
         axis.set(xlabel="log probability, nats", ylabel="norm")
         found = correlation(x, y)
         axis.set_title(f"{title}: correlation {'none' if np.isnan(found) else f'{found:+.2f}'}", fontsize=10)
@@ -220,8 +230,9 @@ def bias_cosines(cosines: Parts, names: Sequence[str], first: str = " aeiou") ->
     order = [names.index(name) for name in first if name in names]
     cut = len(order)
     order += [i for i in range(len(names)) if i not in order]
-    labels = [_plain(names[i]) for i in order]
-    figure = Figure(figsize=(14, 4.6), layout="constrained")
+    labels = [plain(names[i]) for i in order]
+    more = beyond(3.5, len(labels), 7)
+    figure = Figure(figsize=(14 + 3 * more, 4.6 + more), layout="constrained")
     axes = figure.subplots(1, 3)
     for axis, cosine, title in zip(
         axes, cosines, ("whole bias", "readout subspace", "computational subspace"), strict=True
@@ -229,10 +240,11 @@ def bias_cosines(cosines: Parts, names: Sequence[str], first: str = " aeiou") ->
         image = axis.imshow(1 - cosine[np.ix_(order, order)], cmap="gray_r", vmin=0, vmax=2, interpolation="nearest")
         for draw in (axis.axvline, axis.axhline):
             draw(cut - 0.5, color=ORANGE, linewidth=1)
-        axis.set_xticks(range(len(labels)), labels, fontsize=7)
+        name_ticks(axis, range(len(labels)), labels, 7)
         axis.set_yticks(range(len(labels)), labels, fontsize=7)
         axis.set_title(title, fontsize=10)
-    figure.colorbar(image, ax=axes, label="cosine distance", shrink=0.85)
+    # The room that is kept for the bar would grow with the figure.
+    figure.colorbar(image, ax=axes, label="cosine distance", shrink=0.85, fraction=0.15 * 14 / (14 + 3 * more))
     return figure
 
 
@@ -242,9 +254,15 @@ def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0
     Args:
         found: as `analysis.ngram_agreement`. names: of the symbols. symbol: whose bigrams the middle panel shows.
     """
-    names = [_plain(name) for name in names]
-    figure = Figure(figsize=(13, 3.8), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    names = [plain(name) for name in names]
+    more = beyond(3.4, len(names), 8)
+    if more < 1:
+        figure = Figure(figsize=(13 + 3 * more, 3.8), layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+    else:  # one below the other
+        figure = Figure(figsize=(12.4 + more, 7.6), layout="constrained")
+        grid = figure.add_gridspec(2, 2, width_ratios=[4.7 + more, 7.7])
+        left, middle, right = (figure.add_subplot(grid[place]) for place in ((0, 0), (1, 0), (slice(None), 1)))
     places = np.arange(len(names))
     for axis, ours, counted, title in (
         (left, found.unigram, found.counted_unigram, f"unigrams: correlation {found.unigram_correlation:.2f}"),
@@ -255,7 +273,8 @@ def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0
     ):
         axis.bar(places - 0.2, ours, width=0.4, color=BLUE, label="network")
         axis.bar(places + 0.2, counted, width=0.4, color=ORANGE, label="counted")
-        axis.set_xticks(places, names, fontsize=8)
+        name_ticks(axis, places, names, 8)
+        axis.margins(x=0.01)
         axis.set_ylabel("probability")
         axis.set_title(title, fontsize=10)
         axis.legend(frameon=False)
@@ -291,18 +310,8 @@ def _pairs(axis: Axes, values: NDArray[np.float64], names: Sequence[str], output
     axis.legend(frameon=False, fontsize=8)
 
 
-def _plain(name: str) -> str:
-    """A name that Matplotlib draws as it is; a space as "_"."""
-    # Two dollars would be read as mathematics.
-    return "_" if name == " " else _word(name) if name.count("$") > 1 else name
-
-
-def _word(name: str) -> str:
-    return name.replace("$", r"\$")
-
-
 def _name(split: Contributions, symbol: int) -> str:
-    return _plain(split.name(symbol))
+    return plain(split.name(symbol))
 
 
 def _grid(figure: Figure) -> Figure:

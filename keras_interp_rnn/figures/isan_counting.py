@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+
+from keras_interp_rnn.figures._figure import Figure
+from keras_interp_rnn.figures._names import escaped, plain
 
 
 def change_of_basis(
@@ -47,8 +49,8 @@ def change_of_basis(
     figure = Figure(figsize=(11, 9.6), layout="constrained")
     axes = figure.subplots(2, 2)
     titles = [
-        (f"a) matrix of '{symbol}'", "b) states"),
-        (f"c) matrix of '{symbol}', new basis", "d) states, new basis"),
+        (f"a) matrix of '{escaped(symbol)}'", "b) states"),
+        (f"c) matrix of '{escaped(symbol)}', new basis", "d) states, new basis"),
     ]
     for row, matrix, path, names in zip(axes, maps, paths, titles, strict=True):
         augmented = np.concatenate([path, np.ones((len(path), 1))], axis=1)
@@ -63,8 +65,9 @@ def change_of_basis(
             figure.colorbar(image, ax=axis, shrink=0.9).ax.tick_params(labelsize=8)
         row[0].set(xlabel="from dimension (the last one: 1)", ylabel="to dimension (the last one: 1)")
         row[1].set_xlabel("symbol read")
-        rotated = 90 if max(map(len, tokens)) > 2 else 0
-        row[1].set_xticks(range(len(tokens)), tokens, fontsize=8, rotation=rotated)
+        shown = [plain(token) for token in tokens]
+        rotated = 90 if max(map(len, shown)) > 2 else 0
+        row[1].set_xticks(range(len(shown)), shown, fontsize=8, rotation=rotated)
     if parts:
         _marked(axes[1, 0], parts, columns=True)
         _marked(axes[1, 1], parts, columns=False)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
+from keras_interp_rnn.figures._figure import Figure
 
 SMALLEST = 1e-12
 """Singular values below it are drawn there: rounding, no information."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+
+from keras_interp_rnn._display import visible
+from keras_interp_rnn.figures._figure import Figure
+from keras_interp_rnn.figures._names import escaped, plain
 
 
 def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
@@ -24,7 +27,8 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
     figure = Figure(figsize=(max(3.0, 0.32 * steps + 1.8), max(1.6, 0.26 * k + 1.1)), layout="constrained")
     axis = figure.subplots()
     image = axis.imshow(values.T, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    axis.set_xticks(range(steps), tokens, rotation=90 if max(map(len, tokens)) > 2 else 0)
+    names = [plain(token) for token in tokens]
+    axis.set_xticks(range(steps), names, rotation=90 if max(map(len, names)) > 2 else 0)
     axis.set_yticks(range(0, k, max(1, k // 20)))
     axis.set_ylabel("centroid")
     figure.colorbar(image, ax=axis, label="probability", shrink=0.9)
@@ -54,7 +58,7 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
             axis.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel(f"τ = {temperature:g}")
     for axis, token in zip(axes[0], tokens, strict=True):
-        axis.set_title("after " + token.replace("$", r"\$"), fontsize=10)
+        axis.set_title("after " + escaped(token), fontsize=10)
     axes[0][0].set_xticks(range(0, k, max(1, k // 5)))
     figure.supxlabel("centroid", fontsize=10)
     figure.supylabel("probability", fontsize=10)
@@ -78,7 +82,7 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titl
         lines.append([(title, None)])
         line: list[tuple[str, float | None]] = []
         used = 0
-        for token, value in zip(text, np.asarray(weight, float).tolist(), strict=True):
+        for token, value in zip(map(visible, text), np.asarray(weight, float).tolist(), strict=True):
             if used + len(token) + 1 > width and line:
                 lines.append(line)
                 line, used = [], 0
@@ -92,7 +96,7 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titl
     for y, line in enumerate(lines):
         x = 0
         for token, value in line:
-            drawn = axis.text(x, y, token.replace("$", r"\$"), fontsize=9, va="center")
+            drawn = axis.text(x, y, escaped(token), fontsize=9, va="center")
             if value is not None:
                 drawn.set_fontfamily("monospace")
                 drawn.set_backgroundcolor((0.84, 0.38, 0.30, 0.75 * value))
@@ -117,7 +121,8 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
         axis.set_ylabel(name)
         axis.grid(alpha=0.3, linewidth=0.5)
     if len(tokens) <= 80:
-        axes[-1].set_xticks(range(len(tokens)), tokens, fontsize=8, rotation=90 if max(map(len, tokens)) > 2 else 0)
+        names = [plain(token) for token in tokens]
+        axes[-1].set_xticks(range(len(names)), names, fontsize=8, rotation=90 if max(map(len, names)) > 2 else 0)
     axes[-1].set_xlabel("token read")
     return figure
 

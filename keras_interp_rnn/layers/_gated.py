@@ -135,14 +135,18 @@ class GatedCell(keras.layers.Layer):
 class GatedRNN(WholeSequenceRNN):
     """A `GatedCell` over whole sequences: projections first, in products over all steps, then a loop of one product."""
 
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        super().build(sequences_shape, initial_state_shape)
+        self._axes = len(sequences_shape)
+
     def checked(self, sequences: Tensor) -> Tensor:
         sequences = sequences if hasattr(sequences, "shape") else ops.convert_to_tensor(sequences)
         self.check_rank(sequences.shape)
         return sequences
 
     def check_rank(self, shape: Any) -> None:
-        """Raises ValueError on what has no time axis."""
-        if len(shape) < 2:
+        """Raises ValueError on what has no time axis, or other axes than the layer was built for."""
+        if len(shape) < 2 or (self.built and len(shape) != self._axes):
             raise ValueError(
                 f"{type(self).__name__} reads sequences (batch, time, features). Received: "
                 f"shape={tuple(shape)}. Add the missing axes."

@@ -69,12 +69,18 @@ def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) ->
 def three_axes(layer: keras.layers.Layer, sequences: Tensor) -> Tensor:
     """The sequences (batch, time, features); raises ValueError on others."""
     sequences = sequences if hasattr(sequences, "shape") else ops.convert_to_tensor(sequences)
-    if len(sequences.shape) != 3:
-        raise ValueError(
-            f"{type(layer).__name__} reads sequences (batch, time, features). Received: shape="
-            f"{tuple(sequences.shape)}. Add the missing axis; ids need an Embedding before."
-        )
+    check_three_axes(layer, sequences.shape)
     return sequences
+
+
+def check_three_axes(layer: keras.layers.Layer, shape: Any) -> None:
+    """Raises ValueError unless sequences of this shape are (batch, time, features), of a known number of features."""
+    if len(shape) != 3 or shape[2] is None:
+        raise ValueError(
+            f"{type(layer).__name__} reads sequences (batch, time, features). Received: shape={tuple(shape)}. "
+            f"{'Give the Input its last axis' if len(shape) == 3 else 'Add the missing axis'}; ids need an Embedding "
+            "before."
+        )
 
 
 def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:

@@ -8,19 +8,26 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_interp_rnn import _backend
+
 Tensor = Any
 
 
 class WholeSequenceRNN(keras.layers.RNN):
-    """`keras.layers.RNN` for a layer that overrides `inner_loop`, with three differences.
+    """`keras.layers.RNN` for a layer that overrides `inner_loop`, with four differences.
 
     - States keep the variable dtype under mixed precision: rounding them would add up along the sequence.
     - With `stateful=True` a text begins with the cell's own initial state, also after `reset_state()`, and as it is
       then: it may be trained.
     - The states can be set, for a run that goes on where another one stopped.
+    - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
 
     A subclass says in `checked` what it reads.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.supports_masking = True
 
     def checked(self, sequences: Tensor) -> Tensor:
         """The sequences as `inner_loop` takes them; raises on wrong ones."""
@@ -40,7 +47,7 @@ class WholeSequenceRNN(keras.layers.RNN):
     def call(
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
     ) -> Any:
-        sequences = self.checked(sequences)
+        sequences = self.checked(dense(sequences))
         if mask is not None:
             mask = checked_mask(mask, sequences)
         if sequences.shape[1] == 0:
@@ -53,29 +60,24 @@ class WholeSequenceRNN(keras.layers.RNN):
                 "unroll=True needs a known number of steps. Received: sequences of shape "
                 f"{tuple(sequences.shape)}. Give the model's Input its time, or pass unroll=False."
             )
-        batch = ops.shape(sequences)[0]
         if self.stateful and sequences.shape[0] is not None and sequences.shape[0] != self.states[0].shape[0]:
             raise ValueError(
                 f"stateful=True carries one state per sequence, of {self.states[0].shape[0]}. Received: a batch of "
                 f"{sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
             )
+        unrelated = initial_state is not None or self.stateful  # states whose batch is not that of the sequences
         if initial_state is None:
-            initial_state = self.get_initial_state(batch)
+            initial_state = self.get_initial_state(ops.shape(sequences)[0])
             if self.stateful:
                 fresh = self._fresh.value > 0
                 initial_state = [
                     ops.where(fresh, ops.cast(start, state.dtype), state.value)
                     for start, state in zip(initial_state, self.states, strict=True)
                 ]
-        elif not isinstance(initial_state, (list, tuple)):
-            initial_state = [initial_state]
-        sizes = keras.tree.flatten(self.state_size)
-        shapes = [tuple(state.shape) if hasattr(state, "shape") else np.shape(state) for state in initial_state]
-        if [shape[-1:] for shape in shapes] != [(size,) for size in sizes]:
-            raise ValueError(
-                f"initial_state must be one array (batch, size) for each state, of sizes {sizes}. Received: {shapes}."
-            )
+        initial_state = self.checked_states(initial_state, sequences.shape[0])
         initial_state = [ops.cast(state, self.variable_dtype) for state in initial_state]
+        if unrelated:
+            sequences, mask, initial_state = _backend.of_one_batch(sequences, mask, initial_state)
         last_output, outputs, states = self.inner_loop(sequences, initial_state, mask, training)
         if self.stateful:
             for variable, state in zip(self.states, states, strict=True):
@@ -88,10 +90,29 @@ class WholeSequenceRNN(keras.layers.RNN):
         self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
     ) -> Any:
         # Keras infers shapes without calling the layer, so a model of wrong inputs would pass unnoticed until it runs.
-        self.checked(sequences)
+        self.checked(dense(sequences))
         if mask is not None:
             checked_mask(mask, sequences)
+        if initial_state is not None:
+            self.checked_states(initial_state, sequences.shape[0])
         return super().compute_output_spec(sequences, initial_state=initial_state, mask=mask, training=training)
+
+    def checked_states(self, initial_state: Any, batch: int | None) -> list[Tensor]:
+        """The states as a list; raises ValueError on other shapes. batch: that of the sequences, None if not known."""
+        states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
+        sizes = keras.tree.flatten(self.state_size)
+        shapes = [tuple(state.shape) if hasattr(state, "shape") else np.shape(state) for state in states]
+        fits = [len(shape) for shape in shapes] == [2] * len(sizes) and all(
+            shape[1] == size and (shape[0] == batch or None in (shape[0], batch))
+            for shape, size in zip(shapes, sizes, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"initial_state must be one array (batch, size) for each state, of sizes {sizes}"
+                f"{'' if batch is None else f', for a batch of {batch}'}. Received: {shapes}. Give each sequence a "
+                "state of its own."
+            )
+        return states
 
     def reset_state(self) -> None:
         """The next batch begins with the initial state, as it is then."""
@@ -147,6 +168,17 @@ def derived_seed(seed: int, k: int) -> int:
     """The k-th seed that belongs to this one; not seed + k, which something else may have."""
     [own] = np.random.SeedSequence([abs(seed), k]).generate_state(1) >> 1  # 31 bits: torch takes no more
     return int(own)
+
+
+def dense(sequences: Tensor) -> Tensor:
+    """The sequences; raises ValueError on sparse and ragged ones."""
+    layout = _backend.layout(sequences)
+    if layout != "dense":
+        raise ValueError(
+            f"Sequences are dense tensors. Received: a {layout} tensor. Use its to_dense() or to_tensor(), with a mask "
+            "where sequences are padded."
+        )
+    return sequences
 
 
 def checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:

@@ -138,7 +138,9 @@ class MinimalRNNCell(GatedCell):
         return latent, ops.matmul(latent, self.kernel) + self.bias
 
     def get_config(self) -> dict[str, Any]:
-        encoder = keras.saving.serialize_keras_object(self.encoder) if self.given_encoder else None
+        # A quantized encoder has other weights, which only its own configuration tells.
+        own = self.given_encoder or self.encoder.dtype_policy.quantization_mode
+        encoder = keras.saving.serialize_keras_object(self.encoder) if own else None
         return {**super().get_config(), "encoder": encoder}
 
     @classmethod

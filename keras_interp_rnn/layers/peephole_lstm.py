@@ -12,7 +12,7 @@ import keras
 from keras import constraints, initializers, ops, regularizers
 
 from keras_interp_rnn.equations import state_regularized as equations
-from keras_interp_rnn.layers._stepped import SteppedRNN, three_axes
+from keras_interp_rnn.layers._stepped import SteppedRNN, check_three_axes, three_axes
 from keras_interp_rnn.layers._whole_sequence import positive_int
 
 Tensor = Any
@@ -144,6 +144,10 @@ class PeepholeLSTM(SteppedRNN):
             **of_layer,
             **shared,
         )
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        check_three_axes(self, sequences_shape)
+        super().build(sequences_shape, initial_state_shape)
 
     def checked(self, sequences: Tensor) -> Tensor:
         return three_axes(self, sequences)

@@ -17,11 +17,19 @@ from keras import constraints, initializers, ops, random, regularizers
 
 from keras_interp_rnn import _recurrence
 from keras_interp_rnn.equations import state_regularized as equations
-from keras_interp_rnn.layers._stepped import SteppedRNN, run_cell, three_axes
+from keras_interp_rnn.layers._stepped import SteppedRNN, check_three_axes, run_cell, three_axes
 from keras_interp_rnn.layers._whole_sequence import derived_seed, positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
+
+NORMAL = {
+    "float16": (2.0**-14, 65504.0),
+    "bfloat16": (2.0**-126, (2 - 2.0**-7) * 2.0**127),
+    "float32": (2.0**-126, (2 - 2.0**-23) * 2.0**127),
+    "float64": (2.0**-1022, (2 - 2.0**-52) * 2.0**1023),
+}
+"""The smallest and the largest normal number of each dtype of variables; NumPy has no bfloat16."""
 
 
 class Component(NamedTuple):
@@ -60,7 +68,7 @@ class StateRegularizedCell(keras.layers.Layer):
         cell: any Keras cell whose first state is its hidden state, a vector: SimpleRNNCell, GRUCell, LSTMCell,
             PeepholeLSTMCell, MinimalRNNCell, CFNCell, ISANCell, your own.
         num_centroids: int > 0, $k$.
-        temperature: $\tau > 0$.
+        temperature: $\tau > 0$, a normal number of the variable dtype.
         transition: "mixture", "soft_argmax", "gumbel" or "sample".
         strength: $\lambda$ in [0, 1]: the state is $\lambda$ times that of the centroids and $1 - \lambda$ times
             $u_t$. 0 is the plain cell.
@@ -126,7 +134,7 @@ class StateRegularizedCell(keras.layers.Layer):
         self.learn_temperature = bool(learn_temperature)
         self.learn_centroids = bool(learn_centroids)
         self.initial = {
-            "temperature": _checked("temperature", temperature),
+            "temperature": self._checked_temperature(temperature),
             "strength": _checked("strength", strength),
             "noise": _checked("noise", noise),
         }
@@ -255,11 +263,22 @@ class StateRegularizedCell(keras.layers.Layer):
 
     def set_temperature(self, value: float) -> None:
         r"""Sets $\tau > 0$."""
-        value = _checked("temperature", value)
+        value = self._checked_temperature(value)
         if self.learn_temperature:
             self.log_temperature.assign(np.log(np.float64(value)))
         else:
             self.temperature.assign(np.float64(value))
+
+    def _checked_temperature(self, value: Any) -> float:
+        """`value`, which scores can be divided by: numbers below the normal ones count as 0 in float arithmetic."""
+        value = _checked("temperature", value)
+        smallest, largest = NORMAL[self.variable_dtype]
+        if not smallest <= value <= largest:
+            raise ValueError(
+                f"temperature must be a normal number of {self.variable_dtype}, from {smallest:.3g} to {largest:.3g}. "
+                f"Received: temperature={value!r}. For the most probable centroid alone use transition='soft_argmax'."
+            )
+        return value
 
     def set_strength(self, value: float) -> None:
         r"""Sets $\lambda$ in [0, 1]."""
@@ -443,6 +462,10 @@ class _OverOneCell(StateRegularizedRNN):
             **of_layer,
             **shared,
         )
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        check_three_axes(self, sequences_shape)
+        super().build(sequences_shape, initial_state_shape)
 
     def checked(self, sequences: Tensor) -> Tensor:
         return three_axes(self, sequences)

@@ -116,8 +116,8 @@ class Zero(keras.constraints.Constraint):
 def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Model:
     """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
 
-    All but the ISAN read symbols one-hot. IRNN: rectified, its recurrent kernel the identity at the start (Le, Jaitly
-    and Hinton, 2015).
+    All but the ISAN read symbols one-hot. The ISAN has no constraint, as the paper's. IRNN: rectified, its recurrent
+    kernel the identity at the start (Le, Jaitly and Hinton, 2015).
     """
     flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
     scale = protocol.scale or (0.9 if network.startswith(("ISAN", "linear")) else 1.0)
@@ -125,9 +125,10 @@ def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Mod
         keras.initializers.Identity(scale) if network == "IRNN" else keras.initializers.Orthogonal(scale)
     )
     if network == "ISAN":
-        recurrent = [layers.ISAN(units, text.inputs, **flags)]
+        recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **flags)]
     elif network == "ISAN without biases":
-        recurrent = [layers.ISAN(units, text.inputs, bias_initializer="zeros", bias_constraint=Zero(), **flags)]
+        zero: dict[str, Any] = {"bias_initializer": "zeros", "bias_constraint": Zero()}
+        recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **zero, **flags)]
     else:
         kind = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
         one_hot = keras.layers.Embedding(text.inputs, text.inputs, embeddings_initializer="identity", trainable=False)

@@ -1,10 +1,4 @@
-"""python -m keras_interp_rnn reproduce: the papers' tables, one command each.
-
-python -m keras_interp_rnn reproduce list                       # the tables, their rows, their data
-python -m keras_interp_rnn reproduce sr-imdb --data aclImdb     # trains every row, or goes on where it was
-python -m keras_interp_rnn reproduce report --out results.md    # the report of all records, and its figures
-python -m keras_interp_rnn tune sr-imdb --row LSTM --data aclImdb --trials 20
-"""
+"""python -m keras_interp_rnn reproduce, tune: what they do; their options are in `arguments`."""
 
 from __future__ import annotations
 
@@ -19,36 +13,29 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn.reproduce import characters, papers, records, report
+from keras_interp_rnn.reproduce import arguments, characters, papers, records, report
 from keras_interp_rnn.reproduce.experiments import Asked, Characters, Classes
 from keras_interp_rnn.reproduce.tables import TABLES, Table
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command; returns its exit code: 2 for what was asked for in vain, 130 where Ctrl-C stopped it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m keras_interp_rnn reproduce",
-        description="Repeats the papers' tables: one JSON record for every run, and a report of all records.",
-    )
-    parser.add_argument("what", help="a table, `all` tables, `list` or `report`")
-    parser.add_argument("--rows", nargs="+", help="of the table, by name; all")
-    parser.add_argument(
-        "--budget", type=_positive(float), metavar="MINUTES", help="of training for each run; the table's own"
-    )
-    parser.add_argument("--data", type=Path, help="a file or folder, as `list` says; else it is downloaded")
-    parser.add_argument(
-        "--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row, with seeds 0 to N - 1"
-    )
-    parser.add_argument("--runs", type=Path, default=Path("runs/reproduce"), help="checkpoints, TensorBoard's logs")
-    parser.add_argument("--records", type=Path, default=Path("runs/records"), help="where the records go")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="of the report, with figures beside it; else printed")
-    parser.add_argument("--verbose", type=int, default=2, help="as in fit: 1 a progress bar, 2 a line per epoch")
-    parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
-    args = parser.parse_args(arguments)
+def main(given: list[str] | None = None) -> int:
+    """`reproduce` with these arguments; returns the exit code of `run`."""
+    return run(arguments.parse(["reproduce", *(sys.argv[1:] if given is None else given)]))
+
+
+def tune(given: list[str] | None = None) -> int:
+    """`tune` with these arguments; returns the exit code of `run`."""
+    return run(arguments.parse(["tune", *(sys.argv[1:] if given is None else given)]))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs a command; returns its exit code: 2 for a request that cannot be met, 130 where Ctrl-C stopped it."""
     if args.smoke:
         scratch = scratch_folder()
         args.runs, args.records = scratch / "runs", scratch / "records"
-    return _guarded(lambda: _do(args))
+        if args.command == "tune":
+            args.trials, args.steps, args.epochs = min(args.trials, 3), min(args.steps, 2), 1
+    return _guarded(lambda: search(args) if args.command == "tune" else _do(args))
 
 
 def _do(args: argparse.Namespace) -> None:
@@ -76,39 +63,14 @@ def _guarded(command: Callable[[], None]) -> int:
         return 2
     except OSError as error:
         print(
-            f"keras_interp_rnn: {error}. Finished epochs and records are kept: the same command goes on.",
+            f"keras_interp_rnn: {error}. Finished epochs and records are kept: the same command resumes.",
             file=sys.stderr,
         )
         return 2
     except KeyboardInterrupt:
-        print("\nStopped. The same command goes on from the last finished epoch.", file=sys.stderr)
+        print("\nStopped. The same command resumes after the last finished epoch.", file=sys.stderr)
         return 130
     return 0
-
-
-def tune(arguments: list[str] | None = None) -> int:
-    """The command `tune`: searches for the settings of a row; returns its exit code as `main`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m keras_interp_rnn tune",
-        description="Searches for the settings of a table's row, or goes on with a search; needs the extra `tuner`.",
-    )
-    parser.add_argument("what", help="a table; `reproduce list` names them")
-    parser.add_argument("--row", required=True, help="of the table")
-    parser.add_argument("--trials", type=_positive(int), default=20, help="in all")
-    parser.add_argument("--steps", type=_positive(int), default=300, help="of a trial's epoch, at the row's own batch")
-    parser.add_argument("--epochs", type=_positive(int), default=2, help="of a trial")
-    parser.add_argument("--keep", nargs="+", default=[], metavar="SETTING", help="of the row, not searched: centroids")
-    parser.add_argument("--data", type=Path, help="a file or folder, as `reproduce list` says; else it is downloaded")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs/tune"), help="the trials, for TensorBoard too")
-    parser.add_argument("--records", type=Path, default=Path("runs/records"), help="where the record goes")
-    parser.add_argument("--verbose", type=int, default=0, help="as in fit")
-    parser.add_argument("--smoke", action="store_true", help="made-up data, toy networks, in a scratch folder")
-    args = parser.parse_args(arguments)
-    if args.smoke:
-        scratch = scratch_folder()
-        args.runs, args.records, args.trials, args.steps, args.epochs = scratch / "runs", scratch / "records", 3, 2, 1
-    return _guarded(lambda: search(args))
 
 
 def search(args: argparse.Namespace) -> None:
@@ -120,10 +82,8 @@ def search(args: argparse.Namespace) -> None:
     settings = _settings(name, args.row)
     if not isinstance(table.experiment, Characters | Classes) or settings["network"] in characters.COUNTED:
         raise ValueError(f"Networks on texts and classes are tuned. Received: {name}, {args.row}. Choose another.")
-    try:
-        from keras_interp_rnn import tuning
-    except ImportError as error:
-        raise ImportError(f"Tuning needs KerasTuner: pip install 'keras_interp_rnn[tuner]' ({error}).") from None
+    from keras_interp_rnn import tuning
+
     asked = Asked(args.data, None, args.seed, args.runs, args.smoke, args.verbose)
     if isinstance(table.experiment, Characters):
         network, size, text, protocol = table.experiment.setting(settings, asked)
@@ -150,13 +110,17 @@ def search(args: argparse.Namespace) -> None:
         },
         "result": {"trials": found},
     }
-    if os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief":
-        records.write(args.records / f"tuning-{slug}-{args.seed}.json", record)
+    path = args.records / f"tuning-{slug}-{args.seed}.json"
+    chief = os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief"
+    if chief:
+        records.write(path, record)
     for trial in found[:5]:
         shown = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
         loss = "no number" if trial["val_loss"] is None else f"{trial['val_loss']:.4f}"
         print(f"{loss}: {shown}")
     print(f"{len(found)} trials. TensorBoard: tensorboard --logdir {args.runs / slug / 'tensorboard'}")
+    if chief:
+        print(f"Record: {path}")
 
 
 def scratch_folder() -> Path:
@@ -176,6 +140,7 @@ def listed() -> str:
         parts += [
             f"  - {row}" + (f" (paper: {entry.figures[row]})" if row in entry.figures else "") for row in table.rows
         ]
+    parts.append("\nTo run a table: python -m keras_interp_rnn reproduce TABLE. With --smoke it takes seconds.")
     return "\n".join(parts)
 
 
@@ -222,6 +187,7 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
         date, data = record.get("environment", {}).get("date", ""), record.get("data", {}).get("name", "its data")
         before = "" if new else f" (recorded before, {date}, on {data})"
         print(f"{row}: {_figure(record, papers.ENTRIES[name].measure)}{before}", flush=True)
+    print(f"\nRecords: {args.records}", flush=True)
 
 
 def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> tuple[dict[str, Any], bool]:
@@ -240,19 +206,6 @@ def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespa
     record["protocol"]["minutes"] = budget
     of_table = {"table": name, "row": row, "order": list(table.rows).index(row)}
     return records.write(path, {"experiment": table.records or name, "table": of_table, **record}), True
-
-
-def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A number above 0, for argparse."""
-
-    def number(text: str) -> Any:
-        found = kind(text)
-        if not found > 0:
-            raise argparse.ArgumentTypeError(f"must be above 0. Received: {text}")
-        return found
-
-    number.__name__ = kind.__name__  # what argparse calls it, where it is none
-    return number
 
 
 def _settings(name: str, row: str) -> Mapping[str, Any]:
@@ -285,7 +238,8 @@ def _figure(record: dict[str, Any], measure: str) -> str:
     if "map_20" in result:
         return f"MAP@20 {result['map_20']:.4f}"
     if "MinimalRNN" in result:
-        return ", ".join(f"{network} {found['p10_p50_p90'][-1][1]:.1e}" for network, found in result.items())
+        medians = ", ".join(f"{network} {found['p10_p50_p90'][-1][1]:.1e}" for network, found in result.items())
+        return f"median singular value of dh_T/dx_(T-{record['protocol']['lags'][-1]}): {medians}"
     if "test_bits" in result:
         return f"{result['test_bits']:.3f} {measure}"
     return f"{result['test_error']:.1%} {measure}"

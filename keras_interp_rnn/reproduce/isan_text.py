@@ -17,21 +17,13 @@ from keras_interp_rnn.reproduce import records
 SYMBOLS = len(text.ALPHABET)
 
 
-def arguments(about: str, name: str) -> argparse.ArgumentParser:
-    """A parser with what all these scripts take: --model, --text, --figures, --records, --smoke."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--model", default="runs/text_isan/model.keras", help="of text_isan.py or text8_isan.py")
-    parser.add_argument("--text", help="the text it was trained on; by default Python's own documentation")
-    parser.add_argument("--figures", default=f"runs/{name}", help="where figures go")
-    parser.add_argument("--records", default="runs/records", help="where the JSON record goes")
-    parser.add_argument("--smoke", action="store_true", help="a model trained for seconds, in a scratch folder")
-    return parser
-
-
 def load(
     args: argparse.Namespace,
 ) -> tuple[keras.Model, tuple[NDArray[Any], NDArray[Any], NDArray[Any]], dict[str, dict[str, Any]]]:
     """The model, its text split into training, validation and test, and what a record says of both.
+
+    Args:
+        args: `model` and `text`, files; `figures` and `records`, folders; `smoke`, for a model trained in seconds.
 
     Raises:
         TextError: if there is no such text, or no such model.

@@ -8,8 +8,9 @@ catalogue, in chunks. The backend is TensorFlow.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,11 @@ class Recommender(keras.Model):
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> Any:
         return self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations)
+
+    @functools.cached_property
+    def read(self) -> Any:
+        """The model as a graph that all evaluations share, as tracing takes time."""
+        return tf.function(self, reduce_retracing=True)
 
 
 def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
@@ -282,6 +288,7 @@ def trained(
     found = metrics(ranks(model, test))
     model.save(folder / "model.keras")
     result: dict[str, Any] = {**found, "validation_map_20": watch.best, "seconds": watch.seconds}
+    result["popularity"] = popularity(data)
     if kind == "MinimalRNN":
         result["gate"] = gate_weights(latent_weights(model)[1])
     record = {
@@ -323,28 +330,42 @@ def gate_weights(recurrent: NDArray[np.floating]) -> dict[str, float]:
     return {name: float(size / moving.mean()) for name, size in found.items()}
 
 
-def at_start(
-    protocol: Mapping[str, Any], say: Callable[[str], None] = lambda text: None
-) -> dict[str, NDArray[np.float64]]:
+def at_start(protocol: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
     """Singular values of the Jacobians of untrained networks, all matrices orthogonal, inputs normal (figure 4).
 
     Args:
         protocol: units, length, batch, draws, lags, scale: `draws` of all weights and of `batch` sequences of `length`
-            steps whose entries have the standard deviation `scale`. say: told what is done.
+            steps whose entries have the standard deviation `scale`. gate_bias, if it is there: one bias for the gate
+            that keeps the state, in every architecture that has one; otherwise each layer's own default.
 
     Returns:
         {architecture: (lags, values)}.
     """
-    units, lags = protocol["units"], protocol["lags"]
-    found: dict[str, list[NDArray[np.float64]]] = {kind: [] for kind in ARCHITECTURES}
+    units, lags, gate_bias = protocol["units"], protocol["lags"], protocol.get("gate_bias")
+    kinds = [kind for kind in ARCHITECTURES if gate_bias is None or kind != "vanilla"]
+    found: dict[str, list[NDArray[np.float64]]] = {kind: [] for kind in kinds}
     for draw in range(protocol["draws"]):
         shape = (protocol["batch"], protocol["length"], units)
         inputs = np.random.default_rng(draw).normal(scale=protocol["scale"], size=shape).astype("float32")
         for kind, values in found.items():
-            say(f"draw {draw + 1} of {protocol['draws']}: {kind}")
             layer = recurrent_layer(kind, units, units, seed=draw)
+            if gate_bias is not None:
+                set_gate_bias(layer, gate_bias, units)
             values.append(analysis.jacobian_singular_values(layer, inputs, lags).reshape(len(lags), -1))
     return {kind: np.concatenate(values, axis=1) for kind, values in found.items()}
+
+
+def set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
+    """Sets the bias of the gate that keeps the state; in a CFN minus it for the gate that admits the input."""
+    if not layer.built:
+        layer.build((None, None, features))
+    bias, n = np.zeros(layer.cell.bias.shape), layer.units
+    bias[..., :n] = value  # u comes first in all three
+    if isinstance(layer, layers.CFN):
+        bias[n : 2 * n] = -value
+    if bias.ndim == 2:  # a GRU has one for the input and one for the state, which are added
+        bias[1] = 0
+    layer.cell.bias.assign(bias)
 
 
 def start_record(protocol: Mapping[str, Any], found: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
@@ -360,14 +381,28 @@ def start_record(protocol: Mapping[str, Any], found: Mapping[str, NDArray[np.flo
 def ranks(model: Recommender, examples: interactions.Examples, batch_size: int = 256) -> NDArray[np.int64]:
     """Rank of every example's target, among all items, after its history."""
     found = np.empty(len(examples.targets), np.int64)
-    run = tf.function(model, reduce_retracing=True)
     for rows in examples.histories.batches(batch_size):
         histories = examples.histories.padded(rows)
-        states = run({name: tf.constant(values) for name, values in histories.items()})
+        states = model.read({name: tf.constant(values) for name, values in histories.items()})
         last = np.maximum((histories["items"] > 0).sum(axis=1) - 1, 0)
         states = tf.gather(states, last, batch_dims=1)
         found[rows] = model.get_layer("catalogue").ranks(states, examples.targets[rows])
     return found
+
+
+def popularity(data: interactions.Interactions) -> dict[str, float]:
+    """Metrics of one list for everybody, the items most frequent in training, on each user's last item.
+
+    As in `Catalogue.ranks` all items are ranked, and ties count against the target.
+    """
+    train, _, test = data.leave_one_out()
+    borders = np.zeros(len(data.items) + 1, np.int64)
+    np.add.at(borders, train.starts, 1)
+    np.add.at(borders, train.ends, -1)
+    in_training = np.cumsum(borders[:-1]) > 0
+    counts = np.bincount(data.items[in_training], minlength=len(data.names) + 1)[1:]
+    as_frequent = len(counts) - np.searchsorted(np.sort(counts), counts[test.targets - 1], side="left")
+    return metrics(as_frequent)
 
 
 def metrics(ranks: NDArray[np.int64], top: int = TOP) -> dict[str, float]:

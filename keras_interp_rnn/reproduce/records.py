@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._files import atomic_write
+
 FORMAT = 1
 """Of the records; a reader refuses those of a later one."""
 
@@ -58,17 +60,16 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: if it is none, or one of a later format.
     """
-    try:
-        found = json.loads(path.read_text())
-        form, _ = found.get("format", 1), found["experiment"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"A record is JSON with an experiment. Received: {path} ({error!r}). Take it away.") from None
+    found = read_json(path, "A record is JSON with an experiment", {"experiment": str}, "Take it away.")
+    form = found.get("format", 1)
+    if not isinstance(form, int):
+        raise ValueError(f"The format of a record is a number. Received: {path} of format {form!r}. Take it away.")
     if form > FORMAT:
         raise ValueError(
             f"This version reads records up to format {FORMAT}. Received: {path} of format {form}. Install the "
             "keras_interp_rnn that wrote it, or a newer one."
         )
-    return dict(found)
+    return found
 
 
 def made_before(path: Path, **expected: Any) -> dict[str, Any] | None:
@@ -99,7 +100,10 @@ def begin(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     path = folder / "settings.json"
     if path.exists():
-        _same("A run goes on with the settings it began with", settings, json.loads(path.read_text()), path)
+        kept = read_json(
+            path, "The settings of a run are a JSON object", {}, "Give another folder, or delete this one."
+        )
+        _same("A run goes on with the settings it began with", settings, kept, path)
     else:
         write_json(path, dict(settings))
     places, here = _places(folder), environment()
@@ -116,7 +120,13 @@ def begun(folder: Path) -> dict[str, Any]:
 
 def _places(folder: Path) -> list[dict[str, Any]]:
     path = folder / PLACES
-    return list(json.loads(path.read_text())["environments"]) if path.exists() else []
+    if not path.exists():
+        return []
+    rule = "The places of a run are JSON with its environments"
+    places = read_json(path, rule, {"environments": list}, "Give another folder, or delete this one.")["environments"]
+    if not places or not all(isinstance(place, dict) for place in places):
+        raise ValueError(f"{rule}, at least one. Received: {path} with {places!r}. Give another folder, or delete it.")
+    return places
 
 
 def sha256(*arrays: NDArray[Any]) -> str:
@@ -139,12 +149,33 @@ def _same(rule: str, wanted: Mapping[str, Any], kept: Mapping[str, Any], path: P
         raise ValueError(f"{rule}. Received: {differ}, and {path} with {other}. Give another folder.")
 
 
+def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> dict[str, Any]:
+    """A JSON object.
+
+    Args:
+        path: of an existing file.
+        rule: what it must be, for the error.
+        parts: what it holds at least, and of which type.
+        remedy: what to do.
+
+    Raises:
+        ValueError: if the file holds something else, naming it.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        wrong = [name for name, kind in parts.items() if not isinstance(found[name], kind)]
+        if wrong or not isinstance(found, dict):
+            raise TypeError(f"{', '.join(wrong)} of another type" if wrong else f"a {type(found).__name__}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{rule}. Received: {path} ({error!r}). {remedy}") from None
+    return found
+
+
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Writes readable JSON, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")  # the workers of a search write the same files
-    partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-    os.replace(partial, path)
+    with atomic_write(path) as partial:
+        partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def _version(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ HEAD = """# Results
 
 Generated from records by `python -m keras_interp_rnn reproduce report`; not to be edited.
 """
+
+INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised where something is missing in a record or of another kind."""
 
 SECTIONS = {
     "isan_text8": isan.text8,
@@ -51,12 +55,15 @@ def results(found: list[dict[str, Any]], folder: Path | None = None) -> str:
 
     Args:
         folder: of the report; pictures that are not there, or all without a folder, are left out.
+
+    Raises:
+        ValueError: if a record lacks what the report says of its experiment, naming its file.
     """
     parts = []
     for experiment, section in SECTIONS.items():
         of_this = [record for record in found if record["experiment"] == experiment]
         if of_this:
-            parts.append(section(of_this))
+            parts.append(_told(section, of_this))
     picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
     text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
     return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
@@ -73,7 +80,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
     """
     if not folder.is_dir():
         raise ValueError(f"Records are JSON files in a folder. Received: {folder}, which is none. Give another.")
-    found = [records.read(path) for path in sorted(folder.glob("*.json"))]
+    found = [{**records.read(path), "file": str(path)} for path in sorted(folder.glob("*.json"))]
     remarks = {path.stem: path.read_text() for path in (folder / "remarks").glob("*.md")}
     return [
         {**record, "remark": remarks[record["experiment"]]} if record["experiment"] in remarks else record
@@ -84,8 +91,24 @@ def read(folder: Path) -> list[dict[str, Any]]:
 def write(found: list[dict[str, Any]], path: Path) -> None:
     """Writes the report, and beside it the figures whose data are in the records."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pictures.draw(found, path.parent / "figures")
+    _told(lambda of_these: pictures.draw(of_these, path.parent / "figures"), found)
     path.write_text(results(found, path.parent))
+
+
+def _told(tell: Callable[[list[dict[str, Any]]], Any], found: list[dict[str, Any]]) -> Any:
+    """What is told of records; a ValueError names the file of one of which it cannot be told."""
+    try:
+        return tell(found)
+    except INCOMPLETE as error:
+        for record in found:
+            try:
+                tell([record])
+            except INCOMPLETE as reason:
+                raise ValueError(
+                    f"A record of {record['experiment']} holds all that the report reads of one. Received: "
+                    f"{record.get('file', 'a record')} ({reason!r}). Take it away, or make it again."
+                ) from error
+        raise
 
 
 def _contents(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import callbacks
+from keras_interp_rnn._files import atomic_write
 from keras_interp_rnn.reproduce import records
 
 WARM, TIMED, MOST, LONG_ENOUGH = 4, 12, 60, 20.0
@@ -47,7 +47,8 @@ def steps_within(folder: Path, minutes: float, epochs: int, step: Callable[[int]
     """
     path = folder / "plan.json"
     if path.exists():
-        return int(json.loads(path.read_text())["steps"])
+        rule = "The plan of a run is JSON with its steps"
+        return int(records.read_json(path, rule, {"steps": int}, "Delete it, and they are counted again.")["steps"])
     seconds: list[float] = []
     for i in range(WARM + MOST):
         started = time.monotonic()
@@ -104,7 +105,7 @@ def fit(
             shuffle=False,
             validation_data=validation,
             callbacks=[
-                callbacks.CarriedState(),
+                callbacks.CarriedState(across_epochs=True),
                 TrainingTime(),
                 resumable,
                 keras.callbacks.TensorBoard(folder / "tensorboard"),
@@ -123,9 +124,8 @@ def save_progress(path: Path, model: keras.Model, kept: list[NDArray[Any]], prog
     path.parent.mkdir(parents=True, exist_ok=True)
     parts = {"weights": model.get_weights(), "optimizer": map(np.asarray, model.optimizer.variables), "kept": kept}
     arrays = {f"{part}_{i}": array for part, all_of_it in parts.items() for i, array in enumerate(all_of_it)}
-    partial = path.with_name(f"partial-{path.name}")
-    np.savez(partial, progress=np.array(json.dumps(progress)), **arrays)
-    os.replace(partial, path)
+    with atomic_write(path) as partial:
+        np.savez(partial, progress=np.array(json.dumps(progress)), **arrays)
 
 
 def load_progress(path: Path, model: keras.Model) -> tuple[list[NDArray[Any]], dict[str, Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import math
+import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tensorboard import errors
 from tensorboard.data import provider as provider_types
 
-from tensorboard_plugins.interp_rnn import graphs, schema
+from tensorboard_plugins.interp_rnn import checks, graphs, schema
 
 MOST_STEPS = 200
 """Steps of a tag that are shown; `plugin.Loader` asks TensorBoard to keep so many."""
@@ -46,10 +46,11 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass
 class Series:
-    """All that a tag holds: the description its writer gave, and its points by step."""
+    """All that a tag holds: the description its writer gave, its points by step, and why others were left out."""
 
     content: Mapping[str, Any]
     points: list[Point]
+    left_out: list[str]
 
     @functools.cached_property
     def overview(self) -> dict[str, Any]:
@@ -59,6 +60,7 @@ class Series:
             **self.content,
             "steps": [point.step for point in self.points],
             "wall_times": [point.wall_time for point in self.points],
+            "left_out": self.left_out,
         }
         kind = self.content["kind"]
         if kind in graphs.KINDS:
@@ -79,6 +81,7 @@ class Logs:
     def __init__(self, provider: Any) -> None:
         self._provider = provider
         self._kept: OrderedDict[tuple[Any, ...], Series] = OrderedDict()
+        self._lock = threading.Lock()  # of `_kept`: TensorBoard answers each request in a thread of its own
 
     def tags(self, context: Any, experiment: str) -> dict[str, list[dict[str, Any]]]:
         """Run -> its tags, or the series that they are parts of: name, kind, last step.
@@ -90,10 +93,11 @@ class Logs:
             for tag, series in sorted(tags.items()):
                 entry = {"tag": tag, "last_step": series.max_step, "last_time": series.max_wall_time}
                 try:
-                    content = schema.described(series.plugin_content)
+                    content = checks.described(series.plugin_content)
                     entry["kind"] = content["kind"]
-                    entry["tag"] = content.get("part_of", tag)
-                except schema.UnknownContent as error:
+                    if _is_part(tag, content):
+                        entry["tag"] = content["part_of"]
+                except checks.UnknownContent as error:
                     entry["error"] = str(error)
                 there = found.setdefault(run, {})
                 earlier = there.get(entry["tag"])
@@ -105,13 +109,14 @@ class Logs:
         """What a view shows first: description and steps, and what is small of the values themselves.
 
         automaton, transition_counts: positions of the centroids, and history, numbers for each step. jacobian:
-        percentiles, those of `LINES`. The others: shapes. A series in parts: its steps alone, no tensor is read.
+        percentiles, those of `LINES`. The others: shapes. All: left_out, a sentence for each reason why steps are. A
+        series in parts: its steps alone, no tensor is read.
         """
         parts = self._parts(context, experiment, run, tag)
         if parts:
             last = parts[max(parts)]
             times = [parts[step].max_wall_time for step in sorted(parts)]
-            return {**self._content(last), "steps": sorted(parts), "wall_times": times}
+            return {**self._content(last), "steps": sorted(parts), "wall_times": times, "left_out": []}
         return self._read(context, experiment, run, tag).overview
 
     def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
@@ -168,10 +173,9 @@ class Logs:
         """Step -> the tag that holds it, of a series in parts; empty for a tag."""
         found = {}
         for tag, listed in self._listed(context, experiment).get(run, {}).items():
-            if not tag.startswith(f"{series}/"):
-                continue
             try:
-                if self._content(listed).get("part_of") == series:
+                content = self._content(listed)
+                if _is_part(tag, content) and content["part_of"] == series:
                     found[listed.max_step] = Part(tag, listed.max_wall_time, listed.plugin_content)
             except errors.InvalidArgumentError:
                 continue
@@ -179,8 +183,8 @@ class Logs:
 
     def _content(self, listed: Any) -> dict[str, Any]:
         try:
-            return schema.described(listed.plugin_content)
-        except schema.UnknownContent as error:
+            return checks.described(listed.plugin_content)
+        except checks.UnknownContent as error:
             raise errors.InvalidArgumentError(str(error)) from None
 
     def _read(self, context: Any, experiment: str, run: str, tag: str) -> Series:
@@ -189,9 +193,10 @@ class Logs:
             raise errors.NotFoundError(f"There is no tag {tag!r} of this plugin in the run {run!r}.")
         content = self._content(listed)
         key = (experiment, run, tag, listed.max_step, listed.max_wall_time)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
         some = self._provider.read_tensors(
             context,
             experiment_id=experiment,
@@ -199,15 +204,9 @@ class Logs:
             run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
             downsample=MOST_STEPS,
         )
-        points = [
-            Point(d.step, d.wall_time, value, _bytes(d.numpy))
-            for d in (some or {}).get(run, {}).get(tag, [])
-            if (value := _decoded(content, d.numpy)) is not None
-        ]
-        # Where a run was begun anew in the same folder, what was written last at a step.
-        latest = {point.step: point for point in sorted(points, key=lambda point: point.wall_time)}
-        read = Series(content, [latest[step] for step in sorted(latest)])
-        self._keep(key, read)
+        read = _series(content, (some or {}).get(run, {}).get(tag, []))
+        with self._lock:
+            self._keep(key, read)
         return read
 
     def _keep(self, key: tuple[Any, ...], read: Series) -> None:
@@ -218,33 +217,78 @@ class Logs:
             self._kept.popitem(last=False)
 
 
+def _is_part(tag: str, content: Mapping[str, Any]) -> bool:
+    return "part_of" in content and tag.startswith(f"{content['part_of']}/")
+
+
+def _series(content: Mapping[str, Any], data: Iterable[Any]) -> Series:
+    """What was written last at each step, as far as it can be read and has the shape of what was written last of all.
+
+    A run that was begun again in the same folder leaves later steps of the run before it, of another network.
+    """
+    latest: dict[int, Point] = {}
+    reasons: dict[str, list[int]] = {}
+    for datum in sorted(data, key=lambda datum: datum.wall_time):
+        try:
+            value = _decoded(content, datum.numpy)
+        except checks.UnknownContent as error:
+            reasons.setdefault(str(error), []).append(datum.step)
+        else:
+            latest[datum.step] = Point(datum.step, datum.wall_time, value, _bytes(datum.numpy))
+    if latest:
+        shape = np.shape(max(latest.values(), key=lambda point: point.wall_time).value)
+        for other in [point for point in latest.values() if np.shape(point.value) != shape]:
+            reason = f"The shape is {np.shape(other.value)}, and {shape} in what was written last: log to a new folder."
+            reasons.setdefault(reason, []).append(other.step)
+            del latest[other.step]
+    left_out = [f"{_steps(steps)} left out. {reason}" for reason, steps in reasons.items()]
+    return Series(content, [latest[step] for step in sorted(latest)], left_out)
+
+
+def _steps(steps: list[int]) -> str:
+    first, last = min(steps), max(steps)
+    return f"Step {first} is" if len(steps) == 1 else f"{len(steps)} steps from {first} to {last} are"
+
+
 def _decoded(content: Mapping[str, Any], value: Any) -> Any:
-    """An array, or what a JSON text says; None, and it is left out, if it is not what its kind should be."""
-    kind, shape = content["kind"], np.shape(value)
+    """An array, or what a JSON text says.
+
+    Raises:
+        UnknownContent: if it is not what its kind should be.
+    """
+    kind, array = content["kind"], np.asarray(value)
     if kind in ("automaton", "transition_texts"):
-        said = _parsed(value) if shape == () else None
-        return said if said and graphs.sound(kind, said) else None
-    array = np.asarray(value)
-    if not np.issubdtype(array.dtype, np.number):
-        return None
+        said = array.item() if array.shape == () else None
+        if not isinstance(said, bytes | str):
+            raise checks.UnknownContent(f"{kind} must be a JSON text. Received: {array.dtype} of shape {array.shape}.")
+        return checks.written(kind, said)
+    if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
+        raise checks.UnknownContent(f"{kind} must be real numbers. Received: {array.dtype}.")
+    axes, fits = _form(content, array.shape)
+    if not fits or not array.size:
+        raise checks.UnknownContent(f"{kind} must have the shape {axes}. Received: {array.shape}.")
+    if kind == "transition_counts" and not (np.isfinite(array).all() and (array >= 0).all()):
+        raise checks.UnknownContent("transition_counts must be finite and 0 or more. Received: others.")
+    return array
+
+
+def _form(content: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[str, bool]:
+    """The axes of a kind, in words, and whether a shape has them."""
+    kind = content["kind"]
     if kind == "jacobian":
-        fits = shape == (len(content.get("lags", ())), 101)
-    elif kind == "contributions":
-        steps = len(content.get("symbols", ()))
-        fits = shape == (steps * (steps + 3) // 2 + 1, len(content.get("outputs", ())))
-    elif kind == "transition_counts":
-        fits = len(shape) == 3 and shape[1] == shape[2] and len(content.get("symbols", ())) in (0, shape[0])
-    else:
-        fits = len(shape) == (2 if kind == "outputs" else 3)
-    return array if fits else None
-
-
-def _parsed(value: Any) -> dict[str, Any] | None:
-    try:
-        found = json.loads(np.asarray(value).item())
-    except (ValueError, TypeError):
-        return None
-    return found if isinstance(found, dict) else None
+        expected = (len(content["lags"]), 101)
+        return str(expected), shape == expected
+    if kind == "contributions":
+        steps = len(content["symbols"])
+        expected = (steps * (steps + 3) // 2 + 1, len(content["outputs"]))
+        return str(expected), shape == expected
+    if kind == "transition_counts":
+        symbols = len(content["symbols"])
+        square = len(shape) == 3 and shape[1] == shape[2]
+        return f"({symbols or 'symbols'}, k, k)", square and symbols in (0, shape[0])
+    if kind == "outputs":
+        return "(k + sequences, outputs)", len(shape) == 2
+    return "(sequences, time, k)", len(shape) == 3
 
 
 def _overview(value: NDArray[Any], steps: int) -> NDArray[np.float32]:

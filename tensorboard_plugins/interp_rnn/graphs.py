@@ -13,25 +13,14 @@ from tensorboard_plugins.interp_rnn import layout
 
 KINDS = ("automaton", "transition_counts")
 
+MEASURED = ("minimal", "agreement", "distance", "entropy", "equivalent", "counterexample")
+"""What the callback says of an automaton as a whole, where it does."""
+
 RARE = 0.01
 """Moves that are a smaller share of those by the same symbol from the same centroid are left out."""
 
 LIKELY = 0.1
 """Share from which on a counted move has a say in where the centroids stand."""
-
-
-def sound(kind: str, said: Mapping[str, Any]) -> bool:
-    """Whether a JSON text of this kind has what the schema says."""
-    try:
-        if kind == "transition_texts":
-            pairs = [pair for tokens in said["prototypes"] for pair in tokens]
-            return all(len(pair) == 2 for pair in pairs) and all(len(move) == 4 for move in said["moves"])
-        states = len(said["transitions"])
-        table = np.array(said["transitions"])
-        inside = table.ndim == 2 and bool(np.all((table >= -1) & (table < states)))
-        return inside and 0 <= said["start"] < states and len(said["centroids"]) == states
-    except (ValueError, TypeError, KeyError):
-        return False
 
 
 def graph(content: Mapping[str, Any], value: Any) -> dict[str, Any]:
@@ -41,7 +30,7 @@ def graph(content: Mapping[str, Any], value: Any) -> dict[str, Any]:
         start: a centroid, or None where it is not known. states: id (the centroid), accepting (None where not known),
         use (share of the steps that arrive there, None where not known). edges: from, to (centroids), symbols: names
         and probabilities (None where not known), the likeliest first. From an automaton also what its callback
-        measured: minimal, agreement, distance, entropy.
+        measured (`MEASURED`).
     """
     names = content.get("symbols") or []
     if content["kind"] == "automaton":
@@ -95,7 +84,7 @@ def _of_automaton(said: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
             for state, centroid in enumerate(centroids)
         ],
         "edges": _edges(gathered),
-        **{name: said.get(name) for name in ("minimal", "agreement", "distance", "entropy")},
+        **{name: said.get(name) for name in MEASURED},
     }
 
 

@@ -12,8 +12,11 @@ outputs: float32 (k + sequences, outputs): what the model's head puts out for ea
     content: middle, above which a single output means class 1.
 automaton: string scalar, JSON: transitions (states x symbols, -1 where there is none), accepting, start, and of each
     state its centroid; confidence of each transition, null where it was never seen; minimal, the number of states after
-    minimization; agreement with the network and distance from the reference (or null), shares of short words; visits,
-    the share of their steps that arrive at each state; entropy, the mean of the transitions', nats or null.
+    minimization; agreement with the network, the share of words that both judge alike; equivalent, whether it accepts
+    the reference's language, counterexample, a shortest word on which they differ (names of its symbols, or null), and
+    distance, the mean of the shares of accepted and of rejected words of the reference that it judges otherwise, all
+    null without one; visits, the share of the steps of short words that arrive at each state; entropy, the mean of the
+    transitions', nats or null.
     content: symbols, their names; reference, the automaton it is compared with, or null.
 contributions: float32 (T (T + 3) / 2 + 1, outputs), nats: for each target t = 1, ..., T the terms of the sources
     0, ..., t, source 0 the initial state; last the readout's own bias (`target_rows` says where which is).
@@ -45,10 +48,6 @@ KINDS = (
 )
 
 
-class UnknownContent(ValueError):
-    """A tag whose description this version cannot read; the message says why."""
-
-
 def metadata(kind: str, **content: Any) -> SummaryMetadata:
     """Metadata of a tag of this kind; `content` as the table says."""
     if kind not in KINDS:
@@ -57,25 +56,6 @@ def metadata(kind: str, **content: Any) -> SummaryMetadata:
     found.plugin_data.plugin_name = PLUGIN
     found.plugin_data.content = json.dumps({"kind": kind, "version": VERSION, **content}).encode()
     return found
-
-
-def described(content: bytes) -> dict[str, Any]:
-    """What `metadata` put into a tag: kind, version, and what the table says.
-
-    Raises:
-        UnknownContent: if it is no such description, or one of another version.
-    """
-    try:
-        found = json.loads(content)
-        kind, version = found["kind"], found["version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UnknownContent(f"The tag is not described as this plugin's tags are ({error!r}).") from None
-    if version != VERSION or kind not in KINDS:
-        raise UnknownContent(
-            f"This plugin reads version {VERSION} of {', '.join(KINDS)}. Received: version {version} of {kind!r}. "
-            "Install the keras_interp_rnn that wrote it, or a newer one."
-        )
-    return dict(found)
 
 
 def target_rows(target: int) -> slice:

@@ -151,6 +151,17 @@ def test_a_hidden_delay_line_is_recovered(sizes, seed, method):
     assert_close(outputs(changed, head, text), outputs(given.layer, given.readout, text), "float64")
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", HIDDEN)
+def test_rounding_does_not_grow_in_the_changed_network(sizes, seed):
+    """Redundant coordinates could leave the states that are reached faster and faster."""
+    given = hidden(*sizes, seed)
+    kernel, _, _ = weights(bases.change_basis(given.layer, found(given, "labels"), given.readout)[0])
+    for text in np.random.default_rng(seed).integers(len(kernel), size=(4, 50)):
+        product = np.linalg.multi_dot(kernel[text])
+        assert np.abs(product).max() < 100
+
+
 @pytest.mark.parametrize("method", ["labels", "none"])
 @pytest.mark.parametrize("sizes", [*HIDDEN, (1, 1, 1, 1, 1)])
 def test_the_rebuilt_network_counts_without_error(sizes, method):

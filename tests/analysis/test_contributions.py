@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import html.parser
 import inspect
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.equations import isan as equations
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
 from tests.tolerances import assert_close
@@ -112,7 +115,7 @@ def test_an_operation_between_states_and_head_is_refused():
     ids = keras.Input((5,), dtype="int32")
     states = layers.ISAN(4, 3, return_sequences=True)(ids)
     model = keras.Model(ids, keras.layers.Dense(3)(keras.ops.tanh(states)))
-    with pytest.raises(ValueError, match=r"Received: a model with \['tanh.*', 'dense.*'\] after the ISAN"):
+    with pytest.raises(ValueError, match=r"Received: .*, with tanh.* \(Tanh\), on its states\. Pass the ISAN"):
         analysis.contributions(model, [0, 1])
 
 
@@ -532,3 +535,102 @@ def test_a_factored_switch_with_a_vocabulary_splits_like_the_isan_it_is():
     split = analysis.contributions(model, text)
     assert split.residual < 1e-13
     np.testing.assert_allclose(split.logits, keras.ops.convert_to_numpy(model(text[None]))[0], rtol=1e-9)
+
+
+INVISIBLE = "\n \tA\x07"
+
+
+def split_text(text, **arguments):
+    """A text over characters that print nothing, read by a model that carries their alphabet or is given it."""
+    alphabet = Alphabet(INVISIBLE)
+    rng = np.random.default_rng(6)
+    isan, head = layers.ISAN(4, len(alphabet), return_sequences=True), keras.layers.Dense(len(alphabet))
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), isan, head])
+    model.set_weights([rng.normal(size=w.shape) for w in model.get_weights()])
+    return analysis.contributions(model, alphabet.encode(text), **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"alphabet": INVISIBLE}, {"alphabet": list(INVISIBLE)}])
+def test_white_space_and_control_characters_are_visible_wherever_a_text_is_shown(arguments):
+    split = split_text("A\nA \t\x07A", **arguments)
+    assert "".join(map(split.name, split.symbols)) == r"A⏎A_⇥\x07A"
+    lines = str(split).splitlines()
+    assert len(lines) == 2 + 1 + 1 + 7
+    assert [line.split()[0] for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "_", "⇥", r"\x07", "A"]
+    page = split._repr_html_()
+    assert re.findall("<span[^>]*>([^<]*)</span>", page) == ["A", "⏎", "A", "_", "⇥", r"\x07", "A"]
+    assert not re.search(r"[\n\t\x07]", page)
+
+
+def test_words_begin_at_any_white_space_of_the_alphabet():
+    split = split_text("A\nA A\t\nA")
+    assert split.by_word().names == ("h_0", "A", "⏎A", "_A", "⇥", "⏎A")
+    assert split.by_word().starts.tolist() == [0, 1, 2, 4, 6, 7]
+    assert split.by_word(0).names == split.by_word([0]).names == ("h_0", "A", "⏎A_A⇥", "⏎A")
+    assert split.by_word([0, 2]).names == ("h_0", "A", "⏎A_A", "⇥", "⏎A")
+    np.testing.assert_allclose(split.by_word().values[2], split.values[2:4].sum(axis=0), rtol=1e-12)
+
+
+def test_without_white_space_or_an_alphabet_words_begin_at_symbol_0():
+    split = split_text("A\nA")
+    for alphabet in (None, "xyzAB"):
+        plain = dataclasses.replace(split, alphabet=alphabet)
+        assert plain.by_word().starts.tolist() == [0, 1, 2]
+
+
+def test_a_model_of_which_nothing_is_known_has_no_alphabet():
+    model, _, _ = network(5, 3, 4, seed=8)
+    assert analysis.contributions(model, [0, 1]).alphabet is None
+    assert analysis.contributions(model.layers[0], [0, 1]).alphabet is None
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        ("abba", r"a string\. Encode it first, e\.g\. by datasets\.text\.encode"),
+        (None, "NoneType, which makes one of dtype object"),
+        (object(), "object, which makes one of dtype object"),
+        ([[1], [2, 3]], r"list \(setting an array element"),
+        (["a", "b"], "list, which makes one of dtype <U1"),
+        ({0: 1}, "dict, which makes"),
+    ],
+)
+def test_what_is_no_array_of_numbers_is_refused_as_symbols(text, received):
+    model, _, _ = network(5, 3, 4, seed=6)
+    for read in (analysis.contributions, analysis.affine_map):
+        with pytest.raises(ValueError, match=f"symbols are .*Received: {received}"):
+            read(model, text)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_residual_is_by_how_much_the_terms_miss_the_logits(seed):
+    model, _, _ = network(6, 4, 3, seed)
+    text = np.random.default_rng(seed).integers(0, 4, 60)
+    split = analysis.contributions(model, text)
+    sums = split.bias + split.values.sum(axis=0)
+    missed = max(abs(total - logit) for total, logit in zip(sums.flat, split.logits.flat, strict=True))
+    assert split.residual == missed > 0
+
+
+@pytest.mark.parametrize("wrong", [1e-3, 2.0])
+def test_the_residual_tells_of_terms_that_are_wrong(wrong, monkeypatch):
+    model, _, _ = network(5, 4, 3, seed=2)
+    states = equations.states
+
+    def moved(*arguments):
+        for step, state in enumerate(states(*arguments)):
+            yield state + wrong * (step == 4)
+
+    monkeypatch.setattr(equations, "states", moved)
+    matrix = model.layers[-1].get_weights()[0]
+    residual = analysis.contributions(model, TEXT).residual
+    assert residual == pytest.approx(wrong * np.abs(matrix.sum(axis=0)).max(), rel=1e-9)
+
+
+def test_a_string_is_read_by_the_alphabet():
+    model, _, _ = network(5, 3, 4, seed=8)
+    found, expected = (analysis.contributions(model, text, alphabet="xyz") for text in ("zxy", [2, 0, 1]))
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.symbols.tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match="A text is made of the alphabet's symbols. Received: 'a'"):
+        analysis.contributions(model, "xa", alphabet="xyz")

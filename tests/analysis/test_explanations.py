@@ -1,5 +1,7 @@
 """Prototypes, explanations and phrases of a network whose workings are known: its last word alone decides."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -92,8 +94,40 @@ def test_explanations_are_shown_in_a_notebook_and_in_a_terminal():
     page = found._repr_html_()
     assert "&lt;b&gt;" in page
     assert page.count("<span") == 5
-    assert "\x1b[" in str(found)
-    assert "good" in str(found)
+    assert found.shown(colors=True).count("\x1b[0m") == 5
+    assert "good" in found.shown(colors=True)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "no_color", "colored"), [(True, "", True), (True, "1", False), (False, "", False)]
+)
+def test_the_standard_output_decides_on_colors(monkeypatch, terminal, no_color, colored):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    found = analysis.explain(network(), TEXTS[1], WORDS)
+    assert str(found) == found.shown(colored)
+    assert ("\x1b[" in str(found)) == colored
+
+
+def test_without_colors_the_tokens_that_moved_the_network_have_their_probability():
+    found = analysis.explain(network(), TEXTS[1], WORDS)
+    [*_, bad] = found.weights
+    assert bad > 0.5
+    assert (
+        found.shown(colors=False) == f"class 0: fine good <b> ({found.weights[2]:.2f}) bad ({bad:.2f}) bad ({bad:.2f})"
+    )
+
+
+def test_line_breaks_and_characters_that_print_nothing_are_visible_where_tokens_are_shown():
+    words = ["", "a\nb", "\n", "\x07", " ", "<\t>"]
+    table, text = analysis.prototypes(network(), TEXTS, words), analysis.explain(network(), TEXTS[1], words)
+    for shown in (str(text), text._repr_html_(), table._repr_html_(), *str(table).splitlines()[1:]):
+        assert not re.search(r"[\n\t\x07]", shown)
+    assert len(str(table).splitlines()) == 3
+    for shown in (str(table), table._repr_html_()):
+        assert all(name in shown for name in ("a⏎b", "⏎", r"\x07", "_"))
+    assert re.findall("<span[^>]*>([^<]*)</span>", text._repr_html_()) == ["_", "⏎", "&lt;⇥&gt;", r"\x07", r"\x07"]
+    assert [phrase for phrase, _, _ in analysis.phrases(network(), TEXTS, 2, words)[0]][0] == r"\x07 \x07"
 
 
 def test_without_names_tokens_are_their_ids():
@@ -112,6 +146,19 @@ def test_time_runs_as_in_the_text_for_a_layer_that_reads_backwards():
     found = analysis.explain(network(go_backwards=True), TEXTS[0], WORDS)
     np.testing.assert_allclose(found.alpha[1], alpha_of("good"), atol=1e-6)
     assert found.prediction == 1
+
+
+def test_phrases_are_shown_a_line_for_each_class():
+    found = analysis.phrases(network(), TEXTS, 1, WORDS)
+    lines = repr(found).splitlines()
+    assert [line[:9] for line in lines] == [f"class {label}: " for label in found]
+    for line, ranked in zip(lines, found.values(), strict=True):
+        assert all(f"{phrase} ({probability:.2f})" in line for phrase, probability, _ in ranked[:3])
+        assert len(ranked) <= 3 or line.endswith(f", {len(ranked) - 3} more")
+    page = found._repr_html_()
+    assert page.count("<tr>") == 1 + len(found)
+    assert "&lt;b&gt;&nbsp;(" in page
+    assert repr(analysis.Phrases()) == "no phrases"
 
 
 def test_phrases_are_ranked_by_their_mean_probability():
@@ -168,3 +215,26 @@ def test_a_network_without_centroids():
     model = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
     with pytest.raises(ValueError, match="which has none"):
         analysis.prototypes(model, TEXTS)
+
+
+@pytest.mark.parametrize("centroids", [[5], [-1], [3], [], [0.5], "a", [True]])
+def test_centroids_that_the_network_has_not_are_refused(centroids):
+    sentence = r"Centroids are numbers in [0, 2], at least one. Received: centroids=" + f"{centroids!r}"
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        analysis.explain(network(), [1, 2, 3], WORDS, centroids=centroids)
+
+
+@pytest.mark.parametrize("name", ["top", "least"])
+@pytest.mark.parametrize("count", [-1, 0, 1.5, None, "3", True])
+def test_counts_that_are_none_are_refused(name, count):
+    sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
+    with pytest.raises(ValueError, match=sentence):
+        analysis.prototypes(network(), TEXTS, WORDS, **{name: count})
+    with pytest.raises(ValueError, match=sentence):
+        analysis.phrases(network(), TEXTS, 2, WORDS, **{name: count})
+
+
+def test_a_text_that_is_not_encoded_is_refused():
+    for ask in (analysis.explain, analysis.prototypes):
+        with pytest.raises(ValueError, match="Tokens are numbers. Received: a string. Encode it first"):
+            ask(network(), "the good")

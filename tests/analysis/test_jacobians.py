@@ -12,6 +12,7 @@ import pytest
 from keras import ops, tree
 
 from keras_interp_rnn import analysis, layers
+from tests.autodiff import gradients
 from tests.samples import make_mask
 from tests.tolerances import TOLERANCES, assert_close
 
@@ -566,3 +567,75 @@ class TestErrors:
             pytest.raises(ValueError, match=r"at lag 4 is not finite.*Ask for a shorter lag"),
         ):
             analysis.jacobian_singular_values(layer, sequences(), [4])
+
+
+def differentiated(layer: keras.layers.RNN, inputs: np.ndarray, mask: np.ndarray | None, lag: int) -> np.ndarray:
+    """The Jacobian by the backend's differentiation of the layer itself."""
+
+    def entry(i: int) -> Callable[[Any], Any]:
+        def summed(x: Any) -> Any:
+            if layer.stateful:
+                layer.reset_state()
+            output = layer(x, mask=mask)
+            return ops.sum((output[:, -1] if layer.return_sequences else output)[:, i])
+
+        return summed
+
+    rows = np.stack([gradients(entry(i), [inputs])[0] for i in range(UNITS)], axis=1)
+    return rows[np.arange(BATCH), :, position(mask, layer.go_backwards, lag)]
+
+
+REGULARIZED: dict[str, Callable[..., keras.layers.RNN]] = {
+    "SRGRU": lambda **flags: layers.SRGRU(UNITS, 3, **flags),
+    "SRLSTM": lambda **flags: layers.SRLSTM(UNITS, 3, **flags),
+    "SRPeepholeLSTM": lambda **flags: layers.SRPeepholeLSTM(UNITS, 3, **flags),
+    "soft_argmax": lambda **flags: layers.SRGRU(UNITS, 3, transition="soft_argmax", **flags),
+    "straight through": lambda **flags: layers.SRLSTM(UNITS, 3, transition="gumbel", straight_through=True, **flags),
+    "half the strength": lambda **flags: layers.SRGRU(UNITS, 3, strength=0.5, **flags),
+}
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="Keras 3.15: an activation of tanh in float64 does not run on JAX")
+class TestStateRegularized:
+    @pytest.mark.parametrize("kind", REGULARIZED)
+    @pytest.mark.parametrize("regularize_last_step", [True, False])
+    @pytest.mark.parametrize(
+        ("seed", "mask", "flags", "lag"),
+        [
+            (0, None, {}, 0),
+            (1, "scattered", {"go_backwards": True}, 2),
+            (2, "trailing", {"return_sequences": True, "stateful": True}, 1),
+            (3, "inner", {"zero_output_for_mask": True}, 0),
+        ],
+    )
+    def test_the_last_step_is_taken_as_the_layer_takes_it(
+        self, kind: str, regularize_last_step: bool, seed: int, mask: str | None, flags: dict[str, Any], lag: int
+    ) -> None:
+        flags = {"temperature": 0.5, "dtype": "float64", "regularize_last_step": regularize_last_step, **flags}
+        layer, inputs, read = REGULARIZED[kind](**flags), sequences(seed), masked(mask, seed)
+        layer(inputs)
+        rng = np.random.default_rng(seed)
+        for weight in layer.trainable_variables:
+            weight.assign(rng.normal(size=weight.shape) * 0.6)
+        found = analysis.input_output_jacobian(layer, inputs, lag, read)
+        assert_same(found, differentiated(layer, inputs, read, lag))
+        assert np.abs(found).max() > 1e-6
+
+
+@pytest.mark.parametrize("cell", [False, True])
+@pytest.mark.parametrize(
+    ("inputs", "received"),
+    [
+        (np.ones((2, 6)), r"float\d+ of shape \(2, 6\)"),
+        (np.ones((2, 6), bool), r"bool of shape \(2, 6\)"),
+        (np.ones((2, 6, 1)), r"float\d+ of shape \(2, 6, 1\)"),
+        (np.ones((2, 6, 3)) / 3, r"float\d+ of shape \(2, 6, 3\)"),
+        ("ab", "a string. Encode it first, e.g. by datasets.text.encode"),
+        (None, "NoneType"),
+    ],
+)
+def test_an_isan_differentiates_ids_and_distributions_alone(cell: bool, inputs: Any, received: str) -> None:
+    layer = keras.layers.RNN(layers.ISANCell(UNITS, FEATURES)) if cell else layers.ISAN(UNITS, FEATURES)
+    layer(np.zeros((1, 2, 1), int))
+    with pytest.raises(ValueError, match=f"Received: {received}"):
+        analysis.input_output_jacobian(layer, inputs, 1)

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import sys
 
 import keras
 import numpy as np
@@ -113,6 +114,20 @@ def test_any_symbol_may_stand_between_words(separator):
     assert_as_the_oracle(found, paper, readout_bias, text, 8, separator)
     same = analysis.timescales(model.layers[0], text, 8, separator, tuple(model.layers[1].get_weights()))
     np.testing.assert_array_equal(same.median_only, found.median_only)
+
+
+@pytest.mark.parametrize("separators", [[2], (0, 3), {1, 2}])
+def test_several_symbols_may_stand_between_words(separators):
+    model, paper, readout_bias = network(3)
+    text = text_of(3, 24)
+    found = analysis.timescales(model, text, 8, separators)
+    # To the oracle they are one symbol, where it asks which symbol stands between words.
+    kappa = oracle.contributions(*paper, text[:-1])
+    marked = [-1 if symbol in separators else symbol for symbol in text[:-1].tolist()]
+    table = reading.bits_by_position(kappa, readout_bias, marked, text[1:], -1, 8)
+    assert found.positions.tolist() == list(table)
+    for medians, column in ((found.median_all, 1), (found.median_only, 2), (found.median_without, 3)):
+        np.testing.assert_allclose(medians, [row[column] for row in table.values()], **CLOSE)
 
 
 def test_the_space_is_the_separator_by_default():
@@ -271,3 +286,11 @@ def test_the_decay_of_a_network_with_two_scales_is_read_and_fitted():
     both = analysis.timescales(isan, np.array([0, 1] * 100), 80, readout=(np.eye(2), np.zeros(2))).fit()
     np.testing.assert_allclose(both.scales, [3, 25], rtol=0.01)
     np.testing.assert_allclose(both.amplitudes, [4.5, 1], rtol=0.02)
+
+
+def test_a_long_reading_shows_its_progress_in_a_terminal_and_leaves_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    analysis.timescales(network(0)[0], text_of(0, 40), oldest=7)
+    printed = capsys.readouterr().out
+    assert [line for line in printed.split("\r\x1b[K") if line] == [f"timescales: age {age} of 7" for age in range(8)]
+    assert printed.endswith("\r\x1b[K")

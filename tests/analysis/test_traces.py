@@ -187,3 +187,29 @@ def test_drift_tells_running_away_from_returning():
     assert none == 0
     with pytest.raises(ValueError, match="needs four steps. Received: 3"):
         analysis.drift(np.ones((1, 3, 2)))
+
+
+@pytest.mark.parametrize("make", [layers.PeepholeLSTM, lambda *a, **k: layers.SRPeepholeLSTM(*a, 3, **k)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_peepholes_are_traced_in_mixed_precision(make, masked):
+    layer = make(4, dtype="mixed_bfloat16", return_sequences=True)
+    rng = np.random.default_rng(0)
+    inputs, mask = rng.normal(size=(2, 5, 3)).astype("float32"), np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]], bool)
+    outputs = keras.ops.convert_to_numpy(keras.ops.cast(layer(inputs, mask=mask if masked else None), "float32"))
+    traced = analysis.trace(layer, inputs, mask if masked else None)
+    begun = np.cumsum(mask, axis=1) > 0 if masked else np.ones((2, 5), bool)
+    np.testing.assert_allclose(traced["h"][begun].astype("float32"), outputs[begun], atol=0.02)
+    gates = traced["i"].astype("float32")[mask if masked else begun]
+    assert ((gates > 0) & (gates < 1)).all()
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_mask_of_an_embedding_reaches_a_layer_called_with_training(training):
+    ids = keras.Input((None,), dtype="int32")
+    layer = layers.SRGRU(4, 3)
+    states = layer(keras.layers.Embedding(6, 2, mask_zero=True)(ids), training=training)
+    model = keras.Model(ids, keras.layers.Dense(2)(states))
+    traced = analysis.trace(model, np.array([[1, 2, 3, 0, 0], [4, 1, 5, 2, 3]]))
+    assert np.isnan(traced["alpha"][0, 3:]).all()
+    np.testing.assert_array_equal(traced["h"][0, 4], traced["h"][0, 2])
+    assert not np.isnan(traced["alpha"][1]).any()

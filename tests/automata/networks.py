@@ -14,8 +14,8 @@ from keras_interp_rnn.automata import DFA, Recognizer
 from keras_interp_rnn.automata.recognizer import SymbolEmbedding
 
 
-def network_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0, **component: Any) -> Recognizer:
-    """A state-regularized SimpleRNN that is this automaton.
+def weights_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0) -> tuple[Any, list[Any], Any, list[Any]]:
+    """Weights of a state-regularized SimpleRNN that is this automaton: embeddings, cell, centroids, head.
 
     There is a unit for each pair of a state and a symbol, which is +1 when the network was in that state and read that
     symbol and -1 otherwise, one for the start token, and one that is always +1. The centroid of a state has +1 at the
@@ -37,14 +37,21 @@ def network_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0, **component: An
         kernel[column + 2, unit] = sharp
         bias[unit] = -1.5 * sharp
     kernel[1, n - 2], bias[n - 2], bias[n - 1] = 2 * sharp, -sharp, 4 * sharp
-    layer = layers.SRSimpleRNN(n, states, name="recurrent", **component)
-    embedding = SymbolEmbedding(symbols, len(symbols) + 2)
-    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, layer, keras.layers.Dense(1)])
-    embedding.set_weights([np.eye(len(symbols) + 2)])
-    layer.cell.cell.set_weights([kernel, recurrent, bias])
-    layer.cell.centroids.assign(centroids)
     accepting = np.array([1.0 if state in dfa.accepting else -1.0 for state in range(states)])
-    model.layers[-1].set_weights([(which @ accepting)[:, None], np.zeros(1)])
+    head = [(which @ accepting)[:, None], np.zeros(1)]
+    return np.eye(len(symbols) + 2), [kernel, recurrent, bias], centroids, head
+
+
+def network_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0, **component: Any) -> Recognizer:
+    """The network of these weights."""
+    embeddings, cell, centroids, head = weights_of(dfa, scale, sharp)
+    embedding = SymbolEmbedding(dfa.alphabet, len(embeddings))
+    layer = layers.SRSimpleRNN(centroids.shape[1], len(dfa), name="recurrent", **component)
+    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, layer, keras.layers.Dense(1)])
+    embedding.set_weights([embeddings])
+    layer.cell.cell.set_weights(cell)
+    layer.cell.centroids.assign(centroids)
+    model.layers[-1].set_weights(head)
     return model
 
 

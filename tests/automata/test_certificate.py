@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import DFA, _bounds, tomita
+from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._network import network
 from tests.automata.networks import drawn, network_of
 from tests.automata.test_extraction import other_model
@@ -34,18 +35,22 @@ def random_model(name: str, seed: int) -> keras.Model:
     return model
 
 
+def opened(model: keras.Model) -> Deployed:
+    return deployed(network(model, IDS, start=1))
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 0.3])
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
     model = random_model(name, seed)
-    opened = network(model, IDS, start=1)
-    bound, verdict, scores = _bounds.of(opened, float(opened.layer.cell.temperature))
-    centroids, features = opened.centroids(), opened.features()
+    parts = opened(model)
+    bound, verdict, scores = _bounds.of(parts, parts.temperature())
+    centroids, features = parts.centroids, parts.embeddings
     k, n = centroids.shape
     rng = np.random.default_rng(seed)
     for i, id_ in itertools.product(range(k), (1, 2, 3)):
-        region = scores.region(i, epsilon, hard=False)
+        region = scores.region(i, epsilon)
         box = bound(region, features[id_])
         shares = rng.dirichlet(np.full(k, 0.3), size=300)
         shares[:k] = np.eye(k)  # the corners
@@ -53,13 +58,13 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
         alpha[:, i] += 1 - alpha.sum(axis=1)
         states = (alpha @ centroids).astype("float32")
         states = (states + region.error * rng.choice([-0.9, 0, 0.9], size=states.shape)).astype("float32")
-        u, next_alpha = opened._step(opened.layer.cell, states, features[id_])
+        u, next_alpha = parts.network._step(parts.network.layer.cell, states, features[id_].astype("float32"))
         assert (u >= box.low).all()
         assert (u <= box.high).all()
         for target in range(k):
             others = 1 - next_alpha[:, target]
             odds = np.log(next_alpha[:, target]) - np.log(np.maximum(others, 1e-12))
-            assert (odds[others > 1e-5] >= scores.worst_log_odds(box, target, hard=False) - 1e-2).all()
+            assert (odds[others > 1e-5] >= scores.worst_log_odds(box, target) - 1e-2).all()
         logits = ops.convert_to_numpy(model.layers[-1](states))[:, 0]
         assert logits.min() >= verdict(region.box(), True)
         assert -logits.max() >= verdict(region.box(), False)
@@ -67,20 +72,20 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
 
 @pytest.mark.parametrize("name", CELLS)
 def test_a_region_holds_the_states_that_the_network_computes(name):
-    opened = network(random_model(name, 3), IDS, start=1)
-    _, _, scores = _bounds.of(opened, float(opened.layer.cell.temperature))
-    cell, rng = opened.layer.cell, np.random.default_rng(0)
+    parts = opened(random_model(name, 3))
+    _, _, scores = _bounds.of(parts, parts.temperature())
+    cell, rng = parts.network.layer.cell, np.random.default_rng(0)
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.component()
     computed, weights = cell.transit(ops.convert_to_tensor(u), component)
     state = ops.convert_to_numpy(cell.arrive(ops.convert_to_tensor(u), computed, weights, component, None)).astype(
         float
     )
-    exact = u.astype(float) @ scores.centroids.T / scores.temperature
+    exact = u.astype(float) @ scores.centroids.T / parts.temperature()
     alpha = np.exp(exact - exact.max(axis=1, keepdims=True))
     alpha /= alpha.sum(axis=1, keepdims=True)
     apart = np.abs(state - alpha @ scores.centroids)
-    assert (apart <= scores.region(0, 0.1, hard=False).error).all()
+    assert (apart <= scores.region(0, 0.1).error).all()
     assert apart.max() > 0
 
 
@@ -154,6 +159,9 @@ class TestCorruption:
         if change == {"epsilon": 0.45}:
             model = network_of(tomita(3), scale=0.9)  # of small margins, where epsilon matters
             certificate = automata.certify(model, tomita(3), temperature=0.2)
+            assert certificate.holds
+            assert not certificate.check(model)  # deployed at 1
+            model.layers[1].cell.set_temperature(0.2)
             assert certificate.check(model)
             assert not dataclasses.replace(certificate, temperature=1.0, epsilon=0.45).check(model)
             return
@@ -193,7 +201,9 @@ def test_what_cannot_be_bounded():
     with pytest.raises(ValueError, match="known of activation='tanh'. Received"):
         automata.certify(other_model(layers.SRGRU(4, 3, activation="relu")), dfa, alphabet=IDS, start=1)
     rounded = other_model(layers.SRGRU(4, 3, dtype="mixed_bfloat16"), dtype="mixed_bfloat16")
-    with pytest.raises(ValueError, match="float32 and float64. Received"):
+    with pytest.raises(
+        ValueError, match="all layers are of float32, or all of float64. Received: .* of mixed_bfloat16"
+    ):
         automata.certify(rounded, dfa, alphabet=IDS, start=1)
     with pytest.raises(ValueError, match="has a memory besides"):
         automata.certify(other_model(layers.SRLSTM(4, 3)), dfa, alphabet=IDS, start=1)

@@ -188,6 +188,42 @@ class TestExpressions:
         with pytest.raises(ValueError, match=f"A regular expression holds.*at place {place}"):
             DFA.from_regex(expression)
 
+    @pytest.mark.parametrize("depth", [1, 300, 20_000])
+    def test_any_depth_is_read(self, depth):
+        assert DFA.from_regex("(" * depth + "0" + "*)" * depth) == DFA.from_regex("0*")
+
+    def test_an_automaton_with_too_many_states_is_refused(self):
+        expression = "(0|1)*1" + "(0|1)" * 6
+        assert len(DFA.from_regex(expression, max_states=128)) == 128
+        sentence = (
+            r"With max_states=127 an expression has at most 127 states before it is minimized\. Received: '\(0\|1.*', "
+            r"which has more\. Give a smaller expression or a larger max_states\."
+        )
+        with pytest.raises(ValueError, match=sentence):
+            DFA.from_regex(expression, max_states=127)
+        with pytest.raises(ValueError, match=r"at most 10,000 states.*Received: '.{57}\.\.\.', which"):
+            DFA.from_regex("(0|1)*1" + "(0|1)" * 40)
+
+    def test_the_work_on_an_expression_is_bounded(self, monkeypatch):
+        assert len(DFA.from_regex("0" * 8, max_states=10)) == 10
+        with pytest.raises(ValueError, match=r"With max_states=10 an expression has at most 300 characters"):
+            DFA.from_regex("0" * 301, max_states=10)
+        expression = "(" + "0?" * 100 + ")*"
+        assert len(DFA.from_regex(expression, max_states=10)) == 2
+        monkeypatch.setattr("keras_interp_rnn.automata.regex.WORK", 20)
+        with pytest.raises(ValueError, match=r"With max_states=10 an expression has at most 200 nodes to visit"):
+            DFA.from_regex(expression, max_states=10)
+
+    def test_arguments_of_another_kind(self):
+        with pytest.raises(ValueError, match=r"A regular expression is a string\. Received: b'01'"):
+            DFA.from_regex(b"01")
+        with pytest.raises(ValueError, match=r"symbols of an expression are single characters\. Received: .*'ab'"):
+            DFA.from_regex("ab", ["ab", "c"])
+        with pytest.raises(ValueError, match=r"a row of hashable symbols\. Received: alphabet=None"):
+            DFA.from_regex("0", None)
+        with pytest.raises(ValueError, match=r"An automaton has at least one state\. Received: max_states=0\."):
+            DFA.from_regex("0", max_states=0)
+
 
 class TestWitnesses:
     """Thousands of random automata, and what two other libraries make of them."""
@@ -244,6 +280,7 @@ class TestDrawing:
     def test_symbols_of_one_edge_are_drawn_together(self):
         assert "a-e, x" in DFA([[0] * 6], {0}, 0, "abcdex").to_svg()
         assert "0, 1" in DFA([[0, 0]], {0}, 0, "01").to_svg()
+        assert r">_, ⏎, \x07<" in DFA([[0, 0, 0]], {0}, 0, " \n\x07").to_svg()
 
     def test_names_of_the_states(self):
         assert ">yes<" in tomita(1).to_svg(["yes", "no"])
@@ -263,3 +300,65 @@ class TestDrawing:
 
     def test_notebooks_show_it(self):
         assert tomita(2)._repr_svg_() == tomita(2).to_svg()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "received"),
+    [
+        (([[0, 0.5]], [0]), "0.5 in transitions"),
+        (([[0, "0"]], [0]), "'0' in transitions"),
+        (([{"0": 0.5}], [0]), "0.5 in transitions"),
+        (([[0, 0]], [0.5]), "0.5 in accepting"),
+        (([[0, 0]], "0"), "'0' in accepting"),
+        (([[0, 0]], [0], "0"), "'0' in start"),
+        (([[0, 0]], [0], 0.0), "0.0 in start"),
+    ],
+)
+def test_a_state_that_is_no_integer(arguments, received):
+    with pytest.raises(ValueError, match=f"States are the ints 0, 1, .* Received: {received}. Number the states"):
+        DFA(*arguments)
+
+
+@pytest.mark.parametrize("length", [-1, 2.5, "3", None, [1]])
+def test_a_length_that_is_none(length):
+    dfa = DFA([[0, 0]], [0])
+    for asked in (dfa.count, dfa.sample, lambda n: list(dfa.words(n))):
+        with pytest.raises(ValueError, match="A length is an int of at least 0. Received: length="):
+            asked(length)
+
+
+def test_words_too_long_to_count():
+    everything = DFA([[0, 0]], [0])
+    assert everything.count(10_000) == 2**10_000
+    with pytest.raises(ValueError, match=r"at most 1 GB\. Received: length=1000000, which takes up to 62\.5 GB"):
+        everything.count(10**6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((None, [0]), "a row of transitions for each state, and a set of accepting states. Received: transitions=None"),
+        (([[0, 0]], 0), "Received: transitions=.*, accepting=0"),
+        (([0], [0]), "a row of states for each state. Received: 0 for a row"),
+        (([[0, 0]], [0], 0, None), "a row of hashable symbols. Received: alphabet=None"),
+        (([[0, 0]], [0], 0, [[0], [1]]), r"a row of hashable symbols. Received: alphabet=\[\[0\], \[1\]\]"),
+    ],
+)
+def test_what_is_no_automaton(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        DFA(*arguments)
+
+
+def test_what_cannot_be_read_or_compared():
+    dfa = DFA([[0, 1], [1, 0]], [0])
+    for state in (2, -2):
+        with pytest.raises(ValueError, match=f"States are 0 to 1, or -1 for none. Received: state={state}"):
+            dfa.step(state, "0")
+    with pytest.raises(ValueError, match=r"made of the alphabet .* Received: the symbol \[\]"):
+        dfa.accepts([[]])
+    with pytest.raises(ValueError, match="compared with another DFA. Received: 'x'"):
+        dfa.equivalent("x")
+
+
+def test_names_of_states_may_be_numbers():
+    assert DFA([[0, 0]], [0]).to_svg([7]) == DFA([[0, 0]], [0]).to_svg(["7"])

@@ -8,7 +8,7 @@ import pytest
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import DFA, tomita
-from keras_interp_rnn.automata.extraction import interval
+from keras_interp_rnn.automata.extraction import interval, short_words, words_of
 from tests.automata.networks import drawn, network_of
 
 METHODS = ("exact", "counts", "mean_probability")
@@ -162,3 +162,42 @@ def test_what_cannot_be_extracted():
         automata.extract(other_model(layers.SRGRU(4, 3, transition="sample")), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="which id stands for which symbol. Received: {}"):
         automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={}, start=1)
+
+
+def test_the_only_word_over_no_symbols():
+    assert short_words("", 500) == [()]
+
+
+@pytest.mark.parametrize(("name", "value"), [("long", -1), ("longest", 0), ("searched", -2)])
+def test_numbers_of_words_that_there_are_not(name, value):
+    found = automata.extract(network_of(tomita(4)))
+    with pytest.raises(ValueError, match=rf"`{name}` must be at least [01]. Received: {name}={value}\."):
+        found.fidelity(**{name: value})
+
+
+def test_the_share_of_no_words_is_nan():
+    assert np.isnan(automata.extract(network_of(tomita(4))).agreement([]).share)
+
+
+@pytest.mark.parametrize("data", [3, [None]])
+def test_data_that_are_no_words(data):
+    with pytest.raises(ValueError, match=r"data are words, sequences of symbols\. Received: data="):
+        automata.extract(network_of(tomita(4)), data, "counts")
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_the_shortest_words_of_a_language(number):
+    for dfa in (tomita(number), tomita(number).complement()):
+        every = [word for word in short_words("01", 2**12) if dfa.accepts(word)]
+        for most in (1, 6, min(27, len(every))):
+            found = words_of(dfa, most)
+            assert len(set(found)) == len(found) == most
+            assert [len(word) for word in found] == [len(word) for word in every[:most]]
+            assert set(found) <= set(every)
+            assert found == words_of(dfa, most)
+
+
+def test_a_language_with_few_words_or_none():
+    assert words_of(DFA.from_regex("000000|11|"), 9) == [(), ("1", "1"), ("0",) * 6]
+    assert words_of(DFA.from_regex("(0000000)*"), 3) == [(), ("0",) * 7, ("0",) * 14]
+    assert words_of(DFA([[0, 0]], []), 5) == []

@@ -1,5 +1,6 @@
 """Training of recognisers: what comes out, what it carries, and what is said when it does not learn."""
 
+import dataclasses
 import itertools
 import re
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import tomita
-from keras_interp_rnn.automata.recognizer import SymbolEmbedding, _balanced, _curriculum
+from keras_interp_rnn.automata import recognizer, tomita
+from keras_interp_rnn.automata.recognizer import SymbolEmbedding, Verdict, _balanced, _curriculum
 from tests.automata.networks import network_of
 
 
@@ -28,12 +29,13 @@ def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
     assert automata.certify(model, truth).holds
     np.testing.assert_array_equal(model.judge(words(9)), [truth.accepts(word) for word in words(9)])
     last = capsys.readouterr().out.strip().splitlines()[-1]
-    assert re.match(r"learned: automaton of 2 states, right on 100.00% .*; 1 attempts, \d+ s", last)
+    assert re.match(r"learned: automaton of 2 states, right on 100.00% .*; 1 attempt, \d+ s", last)
     # Everything needs the model alone, in whatever process.
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     assert automata.extract(again).dfa.minimize() == truth
     assert automata.certify(again, truth).holds
+    assert again.verdict == model.verdict
 
 
 @pytest.mark.slow
@@ -46,7 +48,10 @@ def test_what_cannot_be_learned_is_said(capsys):
     assert not model.verdict.learned
     assert model.verdict.automaton_accuracy < 1
     assert np.isnan(model.verdict.held_out_accuracy)
-    assert "NOT learned" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "NOT learned" in printed
+    assert "plain cell, words to length 5: loss " in printed  # no terminal: a line after each phase
+    assert "To try next: more units" in printed.splitlines()[-1]
     assert len(automata.extract(model).dfa) <= 2
 
 
@@ -67,6 +72,12 @@ def test_the_embedding_reads_padding_start_and_symbols():
     assert SymbolEmbedding.from_config(layer.get_config()).symbol_ids == {"a": 2, "b": 3, "c": 4}
 
 
+@pytest.mark.parametrize("alphabet", ["00", "", [1.5], [0, 1, 0], None, 3])
+def test_an_embedding_of_no_alphabet(alphabet):
+    with pytest.raises(ValueError, match="An alphabet holds different ints or strings. Received: alphabet="):
+        SymbolEmbedding(alphabet, 4)
+
+
 def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
     given = words(10)
     lengths = np.array([len(word) for word in given])
@@ -77,6 +88,40 @@ def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
         assert steps[-1] == 10
         first = labels[lengths <= steps[0]]
         assert min(first.sum(), (~first).sum()) >= 2
+
+
+VERDICT = Verdict(True, 1.0, 0.75, 0.5, 0.99, 1, 2, 3.5)
+
+
+def test_a_verdict_is_saved_with_its_model(tmp_path):
+    model = network_of(tomita(4))
+    assert model.verdict is None
+    for verdict in (VERDICT, None):
+        model.verdict = verdict
+        model.save(tmp_path / "model.keras")
+        assert keras.models.load_model(tmp_path / "model.keras").verdict == verdict
+
+
+def test_a_verdict_counts_in_plain_english():
+    assert "automaton of 1 state, " in str(VERDICT)
+    assert str(VERDICT).endswith("; 2 attempts, 4 s")
+    assert str(dataclasses.replace(VERDICT, states=2, attempts=1)).endswith("; 1 attempt, 4 s")
+
+
+def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
+    models = [network_of(tomita(4)) for _ in range(3)]
+    for model, accuracy in zip(models, (0.7, 0.9, 0.8), strict=True):
+        model.verdict = dataclasses.replace(VERDICT, learned=False, automaton_accuracy=accuracy, attempts=1)
+    remaining = iter(models)
+    monkeypatch.setattr(recognizer, "_attempt", lambda *arguments: next(remaining))
+    best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, "01", attempts=3)
+    assert best is models[1]
+    assert best.verdict.attempts == 3
+    *lines, last, advice = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"attempt {i} of 3" for i in (1, 2, 3)]
+    assert "NOT learned" in last
+    assert "; 3 attempts, " in last
+    assert "run_RPNI" in advice
 
 
 def test_balanced_accuracy_does_not_reward_rejecting_all():

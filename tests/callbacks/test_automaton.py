@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import tomita
-from keras_interp_rnn.automata.extraction import short_words
+from keras_interp_rnn.automata.extraction import short_words, words_of
 from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
@@ -51,7 +51,8 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
     assert sum(table["visits"]) == pytest.approx(1, abs=1e-5)
     assert 0 <= table["entropy"] < 0.05
     assert points(tmp_path, "automaton_entropy")[0][1].item() == pytest.approx(table["entropy"])
-    expected = {"states": 4, "centroids": 4, "agreement": 1, "distance": 0}
+    assert (table["equivalent"], table["counterexample"]) == (True, None)
+    expected = {"states": 4, "centroids": 4, "agreement": 1, "distance": 0, "equivalent": 1}
     assert {name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in expected} == expected
     events = EventAccumulator(str(tmp_path / "automaton")).Reload()
     content = json.loads(events.SummaryMetadata("interp_rnn/automaton").plugin_data.content)
@@ -59,12 +60,50 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
     assert content["reference"]["transitions"] == [list(row) for row in tomita(4).transitions]
 
 
-def test_the_distance_is_a_share_of_short_words(tmp_path):
+def test_the_distance_counts_both_labels_of_the_reference_alike(tmp_path):
     train(compiled(network_of(tomita(5))), Automaton(tmp_path, tomita(4), words=40))
-    words = short_words("01", 40)
-    assert len(words) == 31
-    apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for word in words])
+    labels = [words_of(label, 20) for label in (tomita(4), tomita(4).complement())]
+    assert [len(words) for words in labels] == [20, 20]
+    apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for words in labels for word in words])
+    assert 0.1 < apart < 0.9
     assert points(tmp_path, "automaton_distance")[0][1] == pytest.approx(apart)
+    assert points(tmp_path, "automaton_equivalent")[0][1] == 0
+    table = json.loads(points(tmp_path, "automaton")[0][1].item())
+    assert table["equivalent"] is False
+    assert tuple(table["counterexample"]) == tomita(5).counterexample(tomita(4))
+
+
+def test_a_network_that_rejects_all_is_far_from_a_language_of_long_words(tmp_path):
+    # All short words are rejected by the reference too.
+    reference = automata.DFA.from_regex("(0|1)*111111(0|1)*")
+    network = automata.DFA([[0, 0]], [])
+    train(compiled(network_of(network)), Automaton(tmp_path, reference, words=40))
+    said = {
+        name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in ("distance", "equivalent", "agreement")
+    }
+    assert said == {"distance": 0.5, "equivalent": 0, "agreement": 1}
+    table = json.loads(points(tmp_path, "automaton")[0][1].item())
+    assert table["counterexample"] == ["1"] * 6
+
+
+def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
+    train(compiled(network_of(tomita(4))), Automaton(tmp_path))
+    table = json.loads(points(tmp_path, "automaton")[0][1].item())
+    assert [table[name] for name in ("distance", "equivalent", "counterexample")] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"reference": "x"}, r"The reference is an automata\.DFA\. Received: reference='x'"),
+        ({"words": 0}, "judged on words > 0. Received: words=0"),
+        ({"data": 3}, "data are words, sequences of symbols. Received: data=3"),
+        ({"words": "a"}, "judged on words > 0. Received: words='a'"),
+    ],
+)
+def test_what_cannot_be_judged_by(tmp_path, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Automaton(tmp_path, **arguments)
 
 
 def test_nothing_is_written_while_the_centroids_are_not_the_states(tmp_path):

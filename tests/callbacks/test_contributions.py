@@ -11,16 +11,15 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.callbacks import Contributions
-from tensorboard_plugins.interp_rnn import schema
+from tensorboard_plugins.interp_rnn import checks, schema
 from tests.oracles import isan as oracle
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
 
 
 def network(head=True):
-    model = keras.Sequential(
-        [keras.Input((None,), dtype="int32"), layers.ISAN(4, 3, return_sequences=True), keras.layers.Dense(3)]
-    )
+    isan = layers.ISAN(4, 3, return_sequences=True, recurrent_constraint=None)  # training leaves the weights alone
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
     if not head:
         model.add(keras.layers.Activation("softmax"))
         model.add(keras.layers.Dense(3))
@@ -47,6 +46,14 @@ def steps(folder, text=0):
     return sorted(event.step for event in written)
 
 
+def test_symbols_that_print_nothing_are_visible(tmp_path):
+    train(network(), Contributions(tmp_path, TEXTS, alphabet="\n \x07"))
+    described = json.loads(
+        events(tmp_path).SummaryMetadata("interp_rnn/contributions/text_0/step_0").plugin_data.content
+    )
+    assert (described["symbols"], described["outputs"]) == ([r"\x07", "⏎", "_", "_", r"\x07"], ["⏎", "_", r"\x07"])
+
+
 @pytest.mark.parametrize("text", [0, 1])
 def test_every_term_of_every_target_is_where_the_schema_says(tmp_path, text):
     model = network()
@@ -65,7 +72,7 @@ def test_every_term_of_every_target_is_where_the_schema_says(tmp_path, text):
         np.testing.assert_allclose(written[schema.target_rows(t)], expected[: t + 1, t - 1], atol=1e-6)
     np.testing.assert_allclose(written[-1], readout_bias, atol=1e-6)
     assert schema.target_rows(length).stop == len(written) - 1
-    content = schema.described(found.SummaryMetadata(f"{series}/step_0").plugin_data.content)
+    content = checks.described(found.SummaryMetadata(f"{series}/step_0").plugin_data.content)
     assert content["part_of"] == series
     assert content["symbols"] == ["_ab"[symbol] for symbol in TEXTS[text]]
     assert content["outputs"] == ["_", "a", "b"]
@@ -111,7 +118,7 @@ def test_a_head_that_does_not_split_stops_before_the_training(tmp_path):
 class TestSchema:
     def test_what_is_described_is_read(self):
         content = schema.metadata("jacobian", lags=[0, 5]).plugin_data.content
-        assert schema.described(content) == {"kind": "jacobian", "version": 1, "lags": [0, 5]}
+        assert checks.described(content) == {"kind": "jacobian", "version": 1, "lags": [0, 5]}
 
     @pytest.mark.parametrize(
         ("content", "says"),
@@ -125,11 +132,17 @@ class TestSchema:
         ],
     )
     def test_what_is_not_known_is_refused(self, content, says):
-        with pytest.raises(schema.UnknownContent, match=says):
-            schema.described(content)
+        with pytest.raises(checks.UnknownContent, match=says):
+            checks.described(content)
 
     def test_rows_of_targets_follow_each_other(self):
         slices = [schema.target_rows(t) for t in range(1, 30)]
         assert slices[0] == slice(0, 2)
         assert all(one.stop == other.start for one, other in zip(slices, slices[1:], strict=False))
         assert all(rows.stop - rows.start == t + 1 for t, rows in enumerate(slices, start=1))
+
+
+def test_strings_are_read_by_the_alphabet(tmp_path):
+    train(network(), Contributions(tmp_path, ["ca", "b"], alphabet="abc"))
+    content = events(tmp_path).SummaryMetadata("interp_rnn/contributions/text_0/step_0").plugin_data.content
+    assert json.loads(content)["symbols"] == ["c", "a"]

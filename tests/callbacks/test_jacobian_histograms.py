@@ -17,7 +17,7 @@ from tensorboard.plugins.distribution import compressor
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import JacobianHistograms
 from keras_interp_rnn.callbacks._summaries import write_distribution
-from tensorboard_plugins.interp_rnn import schema
+from tensorboard_plugins.interp_rnn import checks
 from tests.tolerances import TOLERANCES
 
 BACKEND = keras.backend.backend()
@@ -140,7 +140,7 @@ class TestWhatIsWritten:
             expected = np.percentile(values.reshape(len(LAGS), -1), np.arange(101), axis=1).T
             np.testing.assert_allclose(tf.make_ndarray(event.tensor_proto), expected, rtol=1e-5)
         content = written(folder).SummaryMetadata("interp_rnn/jacobian_percentiles").plugin_data.content
-        assert schema.described(content)["lags"] == list(LAGS)
+        assert checks.described(content)["lags"] == list(LAGS)
 
     def test_the_tags_are_those_of_the_documentation(self, run: tuple) -> None:
         names = ("jacobian", "jacobian_log10", "spectral_norm", "condition_log10", "near_one")
@@ -386,10 +386,29 @@ class TestErrors:
             train(new_model(), callback)
         assert not (tmp_path / "jacobians").exists()
 
-    @pytest.mark.parametrize("inputs", [PROBE[:0], [PROBE[:0], Y[:0]]])
+    @pytest.mark.parametrize("inputs", [PROBE[:0], [PROBE[:0], Y[:0]], []])
     def test_an_empty_batch(self, tmp_path: Path, inputs: Any) -> None:
         with pytest.raises(ValueError, match=r"reads a fixed batch. Received: no sequence. Give it a few"):
             JacobianHistograms(tmp_path, inputs)
+
+    def test_inputs_that_are_not_finite_are_named(self, tmp_path: Path) -> None:
+        x = np.random.default_rng(0).normal(size=(8, 6, 2)).astype("float32")
+        probe = x[:3].copy()
+        probe[1, 0] = np.nan
+        model = keras.Sequential([keras.Input((6, 2)), keras.layers.GRU(3), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        sentence = r"The inputs must be finite\. Received: sequences with NaN or infinity\. Remove those"
+        with pytest.raises(ValueError, match=sentence):
+            model.fit(x, x[:, 0, :1], verbose=0, callbacks=[JacobianHistograms(tmp_path, probe, LAGS)])
+
+    def test_a_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(ValueError, match=r"JacobianHistograms writes into a folder\. Received: log_dir='.*file'"):
+            train(new_model(), JacobianHistograms(tmp_path / "file", PROBE, LAGS))
+
+    def test_lags_that_are_none(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=r"lags are ints >= 0\. Received: lags=3\. Give a list"):
+            JacobianHistograms(tmp_path, PROBE, 3)
 
     def test_no_layer_of_that_name(self, tmp_path: Path) -> None:
         callback = JacobianHistograms(tmp_path, PROBE, LAGS, layer="nobody")

@@ -63,7 +63,7 @@ def train(
         initial_epoch=resumable.epoch,
         steps_per_epoch=STEPS,
         shuffle=False,
-        callbacks=[CarriedState(), resumable, *callbacks],
+        callbacks=[CarriedState(across_epochs=True), resumable, *callbacks],
         verbose=0,
     )
     return resumable
@@ -208,7 +208,7 @@ def weights_of(model: keras.Model) -> set[float]:
     return {float(value) for weight in model.get_weights() for value in np.unique(weight)}
 
 
-@pytest.mark.parametrize("dies_at", range(1, 24))
+@pytest.mark.parametrize("dies_at", range(1, 27))
 def test_a_kill_between_any_two_operations_on_files_breaks_nothing(tmp_path: Path, dies_at: int) -> None:
     operations = run_on_a_disk_that_dies(tmp_path, dies_at)
     assert operations == dies_at
@@ -235,7 +235,7 @@ def test_a_kill_between_any_two_operations_on_files_breaks_nothing(tmp_path: Pat
 
 
 def test_the_kills_above_fall_on_every_operation(tmp_path: Path) -> None:
-    assert run_on_a_disk_that_dies(tmp_path, dies_at=0) == 23
+    assert run_on_a_disk_that_dies(tmp_path, dies_at=0) == 26
 
 
 def test_only_the_last_epoch_and_the_best_model_are_kept(uninterrupted: Resumable) -> None:
@@ -324,7 +324,9 @@ def test_a_run_is_not_gone_on_with_by_another_monitor(tmp_path: Path) -> None:
         Resumable(tmp_path, "accuracy", "max")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"history": null}', '{"history": [1, 2]}', '{"history": [{"val_loss": 1.0}]}']
+)
 def test_a_damaged_progress_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "progress.json").write_text(content)
     with pytest.raises(ValueError, match=r"Received: .*progress\.json, damaged .*Take the directory away"):
@@ -375,3 +377,104 @@ def test_an_interruption_before_the_first_epoch_leaves_a_model(tmp_path: Path) -
     pretend_epoch(model, resumable)
     resumable.save_if_none()
     assert weights_of(keras.models.load_model(resumable.best)) == {1}
+
+
+class Log:
+    """Which files were synchronized, replaced and deleted, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.events: list[tuple[str, str]] = []
+        fsync, replace, unlink = os.fsync, os.replace, Path.unlink
+
+        def synced(descriptor: int) -> None:
+            self.events.append(("sync", os.readlink(f"/proc/self/fd/{descriptor}")))
+            fsync(descriptor)
+
+        def replaced(source: Path, target: Path) -> None:
+            self.events.append(("replace", f"{source} {target}"))
+            replace(source, target)
+
+        def deleted(path: Path, *args, **kwargs) -> None:
+            self.events.append(("delete", path.name))
+            unlink(path, *args, **kwargs)
+
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(os, "replace", replaced)
+        monkeypatch.setattr(Path, "unlink", deleted)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="reads /proc")
+def test_an_epoch_is_on_the_disk_before_the_one_before_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumable, model = Resumable(tmp_path), new_model(units=2)
+    pretend_epoch(model, resumable)
+    log = Log(monkeypatch)
+    pretend_epoch(model, resumable)
+    kinds = [kind for kind, _ in log.events]
+    assert kinds == ["sync", "replace", "sync"] * 4 + ["delete"] * 2  # best, checkpoint, states, progress
+    for i in range(0, 12, 3):
+        (_, file), (_, moved), (_, folder) = log.events[i : i + 3]
+        assert moved.split() == [file, moved.split()[1]]
+        assert folder == str(tmp_path)
+    assert {name for kind, name in log.events if kind == "delete"} == {"epoch-0001.keras", "epoch-0001.npz"}
+
+
+@pytest.mark.parametrize("name", ["epoch-0001.keras", "epoch-0001.npz"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "a bit"])
+def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str, damage: str) -> None:
+    pretend_epoch(new_model(units=2), Resumable(tmp_path))
+    path = tmp_path / name
+    content = path.read_bytes()
+    middle = len(content) // 2
+    if damage == "missing":
+        path.unlink()
+    else:
+        changed = bytes([content[middle] ^ 1])
+        path.write_bytes(
+            {"empty": b"", "half": content[:middle]}.get(damage, content[:middle] + changed + content[middle + 1 :])
+        )
+    sentence = (
+        rf"files of its last epoch\. Received: .*{name}, (missing|damaged|.* in it is damaged).*Take the directory away"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        Resumable(tmp_path).load()
+
+
+def test_what_a_kill_left_half_written_goes_with_the_next_epoch(tmp_path: Path) -> None:
+    (tmp_path / "partial-7-epoch-0001.keras").touch()
+    pretend_epoch(new_model(units=2), Resumable(tmp_path))
+    assert not list(tmp_path.glob("partial-*"))
+
+
+def test_a_directory_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    with pytest.raises(ValueError, match=r"A run has a directory\. Received: .*run, which is a file"):
+        Resumable(tmp_path / "run")
+
+
+LOCKING = """
+import fcntl, os, sys
+fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    command = [sys.executable, "-c", LOCKING, str(tmp_path)]
+    model = new_model(units=2)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"locked\n"
+        resumable = Resumable(tmp_path)
+        resumable.set_model(model)
+        with pytest.raises(
+            ValueError, match=r"One process trains in a directory\. Received: .*, where another is training"
+        ):
+            resumable.on_train_begin()
+        other.stdin.close()
+        assert other.wait(timeout=60) == 0
+    resumable.on_train_begin()
+    Resumable(tmp_path).on_train_begin()  # the same process may
+    resumable.on_train_end()

@@ -107,6 +107,9 @@ def test_what_it_refuses():
         TemperatureSchedule(lambda e: 1, update_freq=7)
     with pytest.raises(ValueError, match="temperature must be a number > 0. Received: temperature=0.0"):
         fit(network(), TemperatureSchedule(lambda e: 1 - e))
+    for value in ("a", None, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"finite numbers. Received: {value!r} as noise at 0"):
+            fit(network(), TemperatureSchedule(noise=lambda e, value=value: value))
     plain = keras.Sequential([keras.Input((5, 3)), keras.layers.GRU(2), keras.layers.Dense(1)])
     plain.compile("sgd", "mse")
     with pytest.raises(ValueError, match="Received: none in the model. Use layers.SRLSTM"):

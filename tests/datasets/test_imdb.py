@@ -41,5 +41,5 @@ def test_without_network_it_points_at_a_folder(monkeypatch: pytest.MonkeyPatch, 
 
 def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match=r"^`datasets.imdb` needs.*pip install keras_interp_rnn\[datasets\]$"):
+    with pytest.raises(ImportError, match=r"^`datasets.imdb` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
         imdb.read(None, "train")

@@ -199,3 +199,9 @@ def test_the_words_up_to_a_length():
 def test_what_there_is_not_is_said(module, arguments, says):
     with pytest.raises(ValueError, match=says):
         module.load("train", data_dir=folder(), **arguments)
+
+
+def test_ids_of_a_symbol_outside_the_alphabet():
+    words = LabelledWords(("a", "ab"), np.array([True, False]), "a")
+    with pytest.raises(ValueError, match=r"made of the alphabet 'a'\. Received: 'ab', with 'b'"):
+        words.ids()

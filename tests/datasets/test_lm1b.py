@@ -79,7 +79,7 @@ def test_without_network_it_points_at_a_folder(monkeypatch: pytest.MonkeyPatch, 
 
 def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match=r"^`datasets.lm1b` needs.*pip install keras_interp_rnn\[datasets\]$"):
+    with pytest.raises(ImportError, match=r"^`datasets.lm1b` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
         lm1b.read("train")
 
 

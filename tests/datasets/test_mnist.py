@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from keras_interp_rnn.datasets import _tfds, mnist, text
+from keras_interp_rnn.datasets import _files, _tfds, mnist, text
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
 LABELS = np.array([3, 1, 4, 9, 0], np.uint8)
@@ -90,6 +90,26 @@ def test_a_damaged_packed_file_says_so(tmp_path: Path) -> None:
         mnist.read("train", tmp_path)
 
 
+def test_a_header_of_more_than_memory_holds_is_refused_before_it_is_believed(tmp_path: Path) -> None:
+    path = fill(tmp_path) / "train-images-idx3-ubyte"
+    path.write_bytes(idx(2051, 2**32 - 1, 28, 28, values=IMAGES))
+    message = r"By its header the file has 3367254359296 bytes, and it may have at most 2,147,483,648. Received: .*3936"
+    with pytest.raises(text.TextError, match=message):
+        mnist.read("train", tmp_path)
+
+
+@pytest.mark.parametrize("header", [(2051, 5, 28, 28), (2051, 9, 28, 28), ()])
+def test_a_packed_file_unpacks_no_further_than_is_allowed(
+    header: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = fill(tmp_path, packed=True) / "train-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(idx(*header, values=np.zeros(10_000_000, np.uint8))))
+    monkeypatch.setattr(_files, "LARGEST", 1_000_000)
+    message = "unpacks to at most 1,000,000 bytes. Received: .*train-images-idx3-ubyte.gz, which unpacks to more"
+    with pytest.raises(text.TextError, match=message):
+        mnist.read("train", tmp_path)
+
+
 def test_images_of_tfds(monkeypatch: pytest.MonkeyPatch) -> None:
     def published(name, split, data_dir, module, remedy):
         assert (name, split, data_dir, module) == ("mnist", "test", "here", "mnist")
@@ -121,5 +141,5 @@ def test_without_network_it_points_at_a_folder(monkeypatch: pytest.MonkeyPatch, 
 
 def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match=r"^`datasets.mnist` needs.*pip install keras_interp_rnn\[datasets\]$"):
+    with pytest.raises(ImportError, match=r"^`datasets.mnist` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
         mnist.read("train")

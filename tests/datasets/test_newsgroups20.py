@@ -224,6 +224,60 @@ def test_a_damaged_archive_says_so(folder: Path, tmp_path: Path) -> None:
         newsgroups20.load("train", source=source, data_dir=tmp_path)
 
 
+def add(path: Path, *members: tuple[str, bytes]) -> Path:
+    """The same archive with more members."""
+    with tarfile.open(path, "a") as archive:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "20news-bydate/"])
+def test_posts_elsewhere_in_an_archive_are_none(prefix: str, folder: Path, tmp_path: Path) -> None:
+    name = "20news-bydate-train/alt.atheism/7"
+    strays = [(f"{where}{name}", b"another") for where in ("x/y/", "../../", f"{prefix}z/", f"{prefix}{name}/")]
+    source = add(pack(tmp_path / "x.tar", folder, prefix), *strays)
+    check(newsgroups20.load("train", source=source, data_dir=tmp_path), "train")
+
+
+def test_a_post_stands_once_in_an_archive(folder: Path, tmp_path: Path) -> None:
+    source = add(pack(tmp_path / "x.tar", folder), ("20news-bydate-train/alt.atheism/7", b"another"))
+    with pytest.raises(text.TextError, match=r"is one plain file. Received: .*alt.atheism/7 twice. Fetch"):
+        newsgroups20.load("train", source=source, data_dir=tmp_path)
+
+
+def sparse(name: str, size: int) -> bytes:
+    """A member of a tar file that holds one block and says that it unpacks to `size` bytes."""
+    member = tarfile.TarInfo(name)
+    member.size = 512
+    block = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    block[156:157] = b"S"
+    block[386:398], block[398:410], block[483:495] = b"00000000000\0", b"00000001000\0", b"%011o\0" % size
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + b"x" * 512
+
+
+def test_a_sparse_post_is_not_unpacked(folder: Path, tmp_path: Path) -> None:
+    source = pack(tmp_path / "x.tar", folder)
+    source.write_bytes(sparse("20news-bydate-train/alt.atheism/77", 8**11 - 1) + source.read_bytes())
+    with pytest.raises(text.TextError, match=r"is one plain file. Received: .*alt.atheism/77 as a sparse file. Fetch"):
+        newsgroups20.load("train", source=source, data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x.tar.gz", "x.tar.xz", "x.tar"])
+def test_an_archive_unpacks_no_further_than_is_allowed(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = pack(tmp_path / name, folder)
+    monkeypatch.setattr(newsgroups20_dataset_builder, "_LARGEST", 10_000)
+    message = r"unpacks to at most 10,000 bytes. Received: .*x\.tar.*, which unpacks to more"
+    with pytest.raises(text.TextError, match=message):
+        newsgroups20.load("train", source=source, data_dir=tmp_path)
+
+
 def test_every_group_has_posts_in_both_folders(tmp_path: Path) -> None:
     with pytest.raises(text.TextError, match=r"There is no file or folder .*nowhere. Check the path"):
         newsgroups20.load("train", source=tmp_path / "nowhere", data_dir=tmp_path)
@@ -275,5 +329,6 @@ def test_a_header_alone_has_no_body() -> None:
 
 def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match=r"^`datasets.newsgroups20` needs.*pip install keras_interp_rnn\[datasets\]$"):
+    wanted = r"^`datasets.newsgroups20` needs.*pip install 'keras_interp_rnn\[datasets\]'$"
+    with pytest.raises(ImportError, match=wanted):
         newsgroups20.load("train", data_dir=tmp_path)

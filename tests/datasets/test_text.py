@@ -1,5 +1,6 @@
 """Text as symbols, against a mapping one character at a time."""
 
+import codecs
 import gzip
 import hashlib
 import lzma
@@ -7,12 +8,13 @@ import re
 import tracemalloc
 import unicodedata
 import zipfile
+from collections.abc import Callable, Sized
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import text
+from keras_interp_rnn.datasets import _files, text
 
 SAMPLE = " the cat sat on the mat and one two  three"
 
@@ -123,13 +125,46 @@ def test_read_cleans_any_other_text(suffix: str, block: int, tmp_path: Path, mon
     assert text.decode(text.read(path)) == slow_clean(raw) + "the end"
 
 
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+
+
+def marked(raw: str, encoding: str) -> bytes:
+    """The text as a file with its byte order mark, in both orders; UTF-8 with and without one."""
+    return (raw if encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32") else "\ufeff" + raw).encode(encoding)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("block", [3, 1 << 20])
+def test_the_mark_at_the_beginning_says_how_a_file_is_decoded(
+    encoding: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_BLOCK", block)
+    path = write(tmp_path, "", marked("Hello,\r\nÇa \U0001f600", encoding))
+    assert text.decode(text.read(path)) == "hello ca "
+    assert text.load(path) == "Hello,\nÇa \U0001f600"
+
+
+def test_a_mark_promises_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, "", codecs.BOM_UTF16_LE + "a\ud800b".encode("utf-16-le", "surrogatepass") + b"x")
+    assert text.decode(text.read(path)) == "a b "
+    assert text.load(path).count("\ufffd") == 2
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+def test_a_text_is_loaded_as_it_stands(suffix: str, tmp_path: Path) -> None:
+    path = write(tmp_path, suffix, "NAME:\n\tO, 3\r\r\nend \xe9".encode() + b"\xff")
+    assert text.load(path) == "NAME:\n\tO, 3\n\nend é\ufffd"
+    with pytest.raises(text.TextError, match=r"at least one character. Received: .*, an empty file. Give another"):
+        text.load(write(tmp_path, suffix, b""))
+
+
 def test_a_digit_is_text_enough(tmp_path: Path) -> None:
     assert text.decode(text.read(write(tmp_path, "", b"7"))) == " seven "
 
 
 def test_read_takes_the_largest_text_of_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
-        archive.mkdir("folder")
+        archive.writestr("folder/", "")
         archive.writestr("folder/small.txt", "small")
         archive.writestr("folder/large", "the large one")
         archive.writestr("picture.png", "larger than either of the texts")
@@ -175,6 +210,25 @@ def test_read_needs_an_archive_that_unpacks(suffix: str, damage: str, tmp_path: 
     )
     with pytest.raises(text.TextError, match=r"unpacks to its end. Received: .*truncated, damaged or encrypted: fetch"):
         text.read(path)
+
+
+@pytest.mark.parametrize("reader", [text.read, text.load])
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zip"])
+def test_a_packed_text_unpacks_no_further_than_is_allowed(
+    suffix: str, reader: Callable[[Path], Sized], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 50_000
+    path = write(tmp_path, suffix, b"a" * size)
+    for allowed in (size, size - 1):
+        monkeypatch.setattr(_files, "LARGEST", allowed)
+        if allowed < size:
+            message = rf"unpacks to at most 49,999 bytes. Received: .*{suffix}, which unpacks to more. If it is what it"
+            with pytest.raises(text.TextError, match=message):
+                reader(path)
+        else:
+            assert len(reader(path)) == size
+    plain = write(tmp_path, "", b"a" * size)
+    assert len(reader(plain)) == size  # what lies unpacked may be as large as it is
 
 
 def test_read_takes_little_more_memory_than_the_text(tmp_path: Path) -> None:

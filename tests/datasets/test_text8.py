@@ -250,7 +250,7 @@ def test_prepared_data_are_read_in_silence(tmp_path: Path, capfd: pytest.Capture
 
 def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match=r"^`datasets.text8` needs.*pip install keras_interp_rnn\[datasets\]$"):
+    with pytest.raises(ImportError, match=r"^`datasets.text8` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
         text8.load("train", data_dir=tmp_path)
 
 

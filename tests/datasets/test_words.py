@@ -37,6 +37,9 @@ def test_a_vocabulary_is_written_and_read(tmp_path):
     (tmp_path / "other.txt").write_text("a\nb\n")
     with pytest.raises(ValueError, match=r"begins with <pad>, <unk>, <s>, </s>, one a line. Received: .*other.txt"):
         words.Vocabulary.load(tmp_path / "other.txt")
+    (tmp_path / "other.txt").write_text("<pad>\n<unk>\n<s>\n</s>\n\u00e9t\u00e9\n", encoding="latin-1")
+    with pytest.raises(ValueError, match=r"in UTF-8. Received: .*other.txt, which is not \(.*position 21.*Convert it"):
+        words.Vocabulary.load(tmp_path / "other.txt")
 
 
 def test_texts_become_rows_with_start_and_end_and_padding():
@@ -108,6 +111,9 @@ def test_reviews_as_files(tmp_path):
         imdb.read(tmp_path, "train")
     with pytest.raises(ValueError, match="split must be 'train' or 'test'. Received: 'valid'"):
         imdb.read(tmp_path, "valid")
+    (tmp_path / "test" / "neg" / "1_0.txt").write_bytes(b"review neg \xe9")
+    with pytest.raises(text.TextError, match=r"is in UTF-8. Received: .*1_0.txt, which is not .*0xe9.*Convert it"):
+        imdb.read(tmp_path, "test")
 
 
 def test_reviews_as_tables(tmp_path):
@@ -118,4 +124,7 @@ def test_reviews_as_tables(tmp_path):
     assert labels.tolist() == [0, 0, 1]
     (tmp_path / "train-pos.tsv").write_text("0\t9\tgood\nbroken\n")
     with pytest.raises(text.TextError, match=r"train-pos.tsv, line 2, with 1 fields. Mend or remove it"):
+        imdb.read(tmp_path, "train")
+    (tmp_path / "train-pos.tsv").write_bytes(b"0\t9\tgood \xe9\n")
+    with pytest.raises(text.TextError, match=r"is in UTF-8. Received: .*train-pos.tsv, which is not"):
         imdb.read(tmp_path, "train")

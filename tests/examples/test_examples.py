@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "quiet.py")
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "command_line.py")
 
 
 def command(name, *arguments):
@@ -24,6 +25,28 @@ def run(folder, name, *arguments):
     return subprocess.run(
         command(name, *arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_help_does_not_wait_for_tensorflow(tmp_path, path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys; sys.modules.update(tensorflow=None, keras=None, numpy=None, keras_interp_rnn=None)"
+    )
+    done = subprocess.run(
+        command(path.name, "--help"),
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--smoke" in done.stdout
+    assert path.read_text().splitlines()[0].strip('"') in " ".join(done.stdout.split())
+    # Each option has a text, and each value that may be left out a default.
+    shown = re.split(r"\n  (?=-)", done.stdout.partition("options:\n")[2])
+    for option in (" ".join(option.split()) for option in shown):
+        name, _, text = re.match(r"(-h, --help|--[a-z-]+)((?: [A-Z]+| {\S+}| \[.*?\]+)*)(.*)", option).groups()
+        assert len(text.split()) >= 2, option
 
 
 def files(folder):

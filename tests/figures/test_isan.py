@@ -1,6 +1,7 @@
 """Figures of input-switched affine networks: what is drawn is what was given, and odd names do no harm."""
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 import matplotlib.colors
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from keras_interp_rnn import analysis, figures
 from keras_interp_rnn.figures.isan import BLUE, GREY, ORANGE, RED
@@ -310,13 +312,54 @@ def test_cosines_begin_with_the_space_and_the_vowels_by_default():
     assert names_of(axes[0].get_xticklabels()) == ["_", "a", "u", "x", "_"]
 
 
-def agreement(unknown=()):
+CHARACTERS = {
+    27: " abcdefghijklmnopqrstuvwxyz",
+    65: "\n !$&',-.3:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+    # All of a keyboard, the widest among them, and some that are shown by four characters.
+    100: "\t\n\r\x0b\x0c" + "".join(map(chr, range(32, 127))),
+}
+WORDS = [1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8, 9]
+DRAWN = {
+    "column": lambda names: figures.contribution_column(split_of(alphabet=names, outputs=len(names))),
+    "stack": lambda names: figures.prediction_stack(split_of(alphabet=names, outputs=len(names))),
+    "words": lambda names: figures.word_contributions(split_of(WORDS, alphabet=names, outputs=len(names))),
+    "cosines": lambda names: figures.bias_cosines(parts_of((len(names),) * 2), names),
+    "agreement": lambda names: figures.ngram_agreement(agreement(size=len(names)), names),
+}
+
+
+@pytest.mark.parametrize("count", CHARACTERS)
+@pytest.mark.parametrize("name", DRAWN)
+def test_names_do_not_overlap_and_can_be_read(name, count):
+    assert len(CHARACTERS[count]) == count
+    figure = DRAWN[name](CHARACTERS[count])
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    most = 0
+    for axis in figure.axes:
+        for ticks in (axis.get_xticklabels(), axis.get_yticklabels()):
+            labels = [text for text in ticks if text.get_text() and text.get_visible()]
+            boxes = [text.get_window_extent(renderer) for text in labels]
+            most = max(most, len(boxes))
+            assert all(text.get_fontsize() >= 7 for text in labels)
+            for one, next_one in itertools.pairwise(boxes):
+                assert not one.overlaps(next_one), (name, count, axis.get_title(), one, next_one)
+    assert most >= (count if name in ("column", "cosines", "agreement") else 7), "every name is drawn"
+
+
+def test_figures_of_27_letters_have_the_size_of_a_page():
+    sizes = [DRAWN[name](CHARACTERS[27]).get_size_inches() for name in DRAWN]
+    assert max(width for width, _ in sizes) <= 14.5
+
+
+def agreement(unknown=(), size=5):
     rng = np.random.default_rng(0)
-    bigram, counted = rng.dirichlet(np.ones(5), (2, 5))
-    correlations, baseline = rng.uniform(-0.3, 1, (2, 5))
+    bigram, counted = rng.dirichlet(np.ones(size), (2, size))
+    correlations, baseline = rng.uniform(-0.3, 1, (2, size))
     for array in (counted, correlations, baseline):
         array[list(unknown)] = np.nan
-    unigram, counted_unigram = rng.dirichlet(np.ones(5), 2)
+    unigram, counted_unigram = rng.dirichlet(np.ones(size), 2)
     return analysis.NgramAgreement(unigram, counted_unigram, bigram, counted, 0.875, correlations, baseline)
 
 

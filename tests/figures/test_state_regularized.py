@@ -64,6 +64,20 @@ def test_the_token_map_shades_every_token_by_its_weight():
         figures.token_map([["a", "b"]], [[1.0]], ["x"])
 
 
+def test_tokens_that_print_nothing_are_visible():
+    tokens, shown = ["\n", "\t", " ", "\x07", "a\nb"], ["⏎", "⇥", "_", r"\x07", "a⏎b"]
+    alpha = np.random.default_rng(0).dirichlet(np.ones(3), size=len(tokens))
+    drawn = [axis.get_title() for axis in figures.temperatures({1.0: alpha}, tokens).axes]
+    assert drawn == [f"after {name}" for name in shown]
+    for figure in (figures.transition_map(alpha, tokens), figures.state_paths({"h": alpha}, tokens)):
+        assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == shown
+    [axis] = figures.token_map([tokens], [np.zeros(5)], ["title"]).axes
+    assert [text.get_text() for text in axis.texts] == ["title", *shown]
+    # A name takes the room of what is drawn.
+    places = [text.get_position()[0] for text in axis.texts[1:]]
+    assert np.diff(places).tolist() == [2, 2, 2, 5]
+
+
 def test_long_texts_are_broken_into_lines_that_fit():
     words = ["word"] * 100
     [axis] = figures.token_map([words], [np.zeros(100)], ["title"]).axes

@@ -19,7 +19,7 @@ from keras_interp_rnn import layers, losses
 from keras_interp_rnn.layers import CFN, CFNCell, MinimalRNN, MinimalRNNCell
 from tests import autodiff
 from tests.gated_samples import KINDS, Sample, assert_close, in_keras, sample, set_weights, variables
-from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, serialized
+from tests.layers.common import AbsoluteSum, assert_same_in_a_fresh_process, next_symbols, serialized
 from tests.oracles import minimal_rnn as oracle
 from tests.samples import MASKS, outputs_of
 
@@ -768,7 +768,7 @@ class TestTraining:
         layer = some.layer(
             kernel_regularizer=keras.regularizers.L2(0.3),
             recurrent_regularizer=keras.regularizers.L2(0.1),
-            bias_regularizer=keras.regularizers.L1(0.2),
+            bias_regularizer=AbsoluteSum(0.2),
         )
         kernel, recurrent_kernel, bias, *_ = in_keras(some.network)
         expected = 0.3 * np.sum(kernel**2) + 0.1 * np.sum(recurrent_kernel**2) + 0.2 * np.sum(np.abs(bias))

@@ -90,10 +90,9 @@ class TestChoice:
 
         @tf.function(jit_compile=True)
         def repeated(ids):
-            total = tf.zeros((3, 11, 30), tf.float64)
-            for _ in tf.range(2):
-                total += layer(ids)
-            return total
+            # Not `for _ in tf.range(2)`, which AutoGraph (TensorFlow 2.21) does not translate on Python 3.13.
+            start = (0, tf.zeros((3, 11, 30), tf.float64))
+            return tf.while_loop(lambda i, _: i < 2, lambda i, total: (i + 1, total + layer(ids)), start)[1]
 
         assert_close(repeated(tf.constant(some.symbols)), 2 * some.states(), "float64")
         assert layer.chosen_path.name == "static"

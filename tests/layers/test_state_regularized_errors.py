@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import callbacks, layers
 from keras_interp_rnn.layers import SRGRU, SRLSTM, StateRegularizedCell, StateRegularizedRNN
 from tests.layers.common import says
 
@@ -179,3 +179,50 @@ class TestSequences:
         sentence = says("unroll=True needs a known number of steps.", "Received: sequences of shape (3, None, 5).")
         with pytest.raises(ValueError, match=sentence):
             tf.function(of_layer(unroll=True), input_signature=[tf.TensorSpec((3, None, 5))])(X)
+
+
+class TestTemperaturesThatFloatsTakeForZero:
+    """They would divide the scores by 0: every output would be NaN."""
+
+    RANGES = {"float32": (2.0**-126, 3.4028234663852886e38), "float64": (2.0**-1022, 1.7976931348623157e308)}
+
+    @pytest.mark.parametrize("learn_temperature", [False, True])
+    @pytest.mark.parametrize(
+        ("dtype", "value"),
+        [
+            *(("float32", value) for value in (1e-46, 1e-40, 2.0**-127, 3.5e38, 1e300)),
+            *(("mixed_bfloat16", value) for value in (1e-46, 1e-40)),
+            *(("float64", value) for value in (5e-324, 2.0**-1023)),
+            *(("bfloat16", value) for value in (1e-40, 3.4e38)),
+            *(("float16", value) for value in (1e-5, 65505.0)),
+        ],
+    )
+    def test_are_refused(self, dtype: str, value: float, learn_temperature: bool) -> None:
+        stored = dtype.replace("mixed_bfloat16", "float32")
+        sentence = says(
+            f"temperature must be a normal number of {stored}, from ",
+            f"Received: temperature={value!r}.",
+            "For the most probable centroid alone use transition='soft_argmax'.",
+        )
+        arguments = {"dtype": dtype, "learn_temperature": learn_temperature}
+        with pytest.raises(ValueError, match=sentence):
+            layers.SRGRU(4, 3, temperature=value, **arguments)
+        cell = layers.SRGRU(4, 3, **arguments).cell
+        with pytest.raises(ValueError, match=sentence):
+            cell.set_temperature(value)
+        # float() and not convert_to_numpy: NumPy refuses scalar bfloat16 tensors of TensorFlow (ml_dtypes 0.6).
+        assert float(cell.current_temperature()) == 1
+
+    @pytest.mark.parametrize("dtype", RANGES)
+    def test_up_to_the_last_normal_number(self, dtype: str) -> None:
+        cell = layers.SRGRU(4, 3, dtype=dtype).cell
+        for value in self.RANGES[dtype]:
+            cell.set_temperature(value)
+            assert float(cell.current_temperature()) == value
+
+    def test_in_a_schedule(self) -> None:
+        model = keras.Sequential([keras.Input((3, 5)), layers.SRGRU(4, 3)])
+        model.compile("sgd", "mse")
+        schedule = callbacks.TemperatureSchedule(lambda epoch: 10.0 ** (-46 * epoch))
+        with pytest.raises(ValueError, match=says("temperature must be a normal number of float32", "Received: ")):
+            model.fit(np.ones((2, 3, 5)), np.ones((2, 4)), epochs=2, verbose=0, callbacks=[schedule])

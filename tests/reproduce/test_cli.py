@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,10 +13,11 @@ from pathlib import Path
 import keras
 import pytest
 
+import keras_interp_rnn
 from keras_interp_rnn.datasets import interactions
 from keras_interp_rnn.datasets.imdb import ARCHIVE
 from keras_interp_rnn.datasets.text import TextError
-from keras_interp_rnn.reproduce import cli, records, report
+from keras_interp_rnn.reproduce import arguments, cli, records, report
 from keras_interp_rnn.reproduce.papers import ENTRIES
 from keras_interp_rnn.reproduce.recommendation import identity
 from keras_interp_rnn.reproduce.tables import TABLES
@@ -220,7 +222,7 @@ def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
         assert cli.main(arguments) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert line.startswith("keras_interp_rnn: [Errno 28] No space left on device.")
-    assert line.endswith("Finished epochs and records are kept: the same command goes on.")
+    assert line.endswith("Finished epochs and records are kept: the same command resumes.")
     monkeypatch.setattr(keras.Model, "fit", lambda *args, **kwargs: pytest.fail("trained again"))
     assert cli.main(arguments) == 0
     assert (tmp_path / "records" / "sr-imdb-LSTM-0.json").exists()
@@ -277,7 +279,92 @@ def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, cap
     assert f"Unpack {ARCHIVE} and give the folder aclImdb as `--data`." in capsys.readouterr().err
 
 
-def test_the_command_is_there():
-    done = subprocess.run([sys.executable, "-m", "keras_interp_rnn"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "usage: python -m keras_interp_rnn {reproduce,tune}" in done.stderr
+# The command as a stranger runs it. Where TensorFlow is not to be imported, it cannot be.
+
+BLOCKED = "import sys; sys.modules.update(tensorflow=None, keras=None, numpy=None)"
+
+
+def command(*given, blocked=False, folder=None):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+    if blocked:
+        (folder / "sitecustomize.py").write_text(BLOCKED)
+        environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
+    return subprocess.run(
+        [sys.executable, "-m", "keras_interp_rnn", *map(str, given)],
+        capture_output=True,
+        text=True,
+        env={**environment, "COLUMNS": "120"},
+        cwd=ROOT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ([], 2, "usage: python -m keras_interp_rnn [-h] [--version] {reproduce,tune}"),
+        (["--help"], 0, "search for hyperparameters"),
+        (["--version"], 0, f"keras_interp_rnn {keras_interp_rnn.__version__}"),
+        (["reproduce", "--help"], 0, "--seeds N             runs of each row, with seeds 0 to N - 1 (default: 1)"),
+        (["reproduce", "sr-imdb", "--help"], 0, "tables: isan-text8, "),
+        (["tune", "--help"], 0, "--trials TRIALS       trials in total (default: 20)"),
+        (["reproduce", "sr-imdb", "--budget", "inf"], 2, "must be a finite number above 0. Received: inf"),
+    ],
+)
+def test_the_command_reads_its_options_without_tensorflow(given, code, says, tmp_path):
+    done = command(*given, blocked=True, folder=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert says in (done.stdout if code == 0 else done.stderr)
+    assert not (done.stderr if code == 0 else done.stdout)
+
+
+def test_the_command_runs_without_a_word_of_tensorflows():
+    done = command("reproduce", "minimal-rnn-start", "--smoke")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    *lines, last = done.stdout.strip().splitlines()
+    assert last.startswith("Records: ")
+    assert sum("median singular value of dh_T/dx_(T-5): vanilla " in line for line in lines) == 2
+
+
+def test_a_program_that_names_the_package_gets_all_of_it(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__init__.py").write_text("import keras_interp_rnn")
+    (tmp_path / "program" / "__main__.py").write_text(
+        "import program\nprint(program.keras_interp_rnn.layers.ISAN.__name__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, "-m", "program", "-m", "keras_interp_rnn"], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.strip() == "ISAN", done.stderr
+
+
+@pytest.mark.parametrize("command", ["reproduce", "tune"])
+def test_every_option_with_a_value_says_its_default(command, capsys):
+    with pytest.raises(SystemExit):
+        arguments.parse([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    options = re.findall(r" (--[a-z]+) (?:[A-Z]+|{0,1,2})", said.split("options:")[1])
+    assert len(options) >= 8
+    texts = re.split(r" --[a-z]+ ", said.split("options:")[1])
+    missing = [text for text in texts if re.match(r"[A-Z{]", text) and "(default: " not in text]
+    assert [text for text in missing if not text.startswith("ROW the row whose")] == []
+
+
+@pytest.mark.parametrize("wrong", ["inf", "nan", "-inf", "1e999"])
+def test_a_budget_is_finite(wrong, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["sr-imdb", f"--budget={wrong}"])
+    assert stop.value.code == 2
+    assert f"must be a finite number above 0. Received: {wrong}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "trials"), [([], 3), (["--trials", "2"], 2), (["--trials", "9"], 3)])
+def test_a_smoke_search_makes_at_most_the_trials_asked_for(given, trials, tmp_path, monkeypatch):
+    searched = []
+    monkeypatch.setattr(cli, "search", searched.append)
+    monkeypatch.setattr(cli, "scratch_folder", lambda: tmp_path)
+    assert cli.tune(["sr-imdb", "--row", "LSTM", "--smoke", *given]) == 0
+    [args] = searched
+    assert (args.trials, args.steps, args.epochs) == (trials, 2, 1)
+    assert args.records == tmp_path / "records"

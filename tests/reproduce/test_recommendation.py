@@ -139,6 +139,36 @@ def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
     np.testing.assert_array_equal(recommendation.ranks(loaded, validation), ranks)
 
 
+def test_popularity_by_hand():
+    # Users meet 1, 1, 2, 3 | 1, 2 | 4, 1 (too few to hold out) and 2, 1, 3: training keeps 1, 1 | 1, 2 ... of them.
+    items = np.array([1, 1, 2, 3, 4, 1, 2, 1, 3, 1, 2, 2, 2], np.int32)
+    data = interactions.Interactions(items, None, np.array([0, 4, 6, 9, 13]), ["a", "b", "c", "d"])
+    # In training: 1, 1 | 4, 1 | 2 | 1, 2: four times item 1, twice item 2, once item 4. Targets: 3, 3, 2.
+    found = recommendation.popularity(data)
+    assert found == recommendation.metrics(np.array([4, 4, 2]))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_popularity_is_that_of_a_sort(seed):
+    data = interactions.generate(items=30, users=50, seed=seed, length=9)
+    train, _, test = data.leave_one_out()
+    counts = np.zeros(len(data.names) + 1, int)
+    for start, end in zip(train.starts, train.ends, strict=True):
+        for item in data.items[start:end]:
+            counts[item] += 1
+    ranks = [int((counts[1:] >= counts[target]).sum()) for target in test.targets]
+    assert recommendation.popularity(data) == recommendation.metrics(np.array(ranks))
+
+
+def test_a_model_is_ranked_by_one_graph(monkeypatch):
+    data = interactions.generate(items=30, users=300, length=12)
+    _, validation, _ = data.leave_one_out()
+    model = recommendation.recommender("GRU", 30, units=4, with_gaps=False)
+    for size in (64, 100, 37, 64):
+        recommendation.ranks(model, validation, size)
+    assert model.read.experimental_get_tracing_count() <= 3
+
+
 def test_sizes_in_the_gates_weights_by_hand():
     weights = np.full((4, 4), -1.0)
     np.fill_diagonal(weights, 6.0)

@@ -1,9 +1,11 @@
 """Records and settings: what is kept is what was asked for."""
 
+import json
+
 import numpy as np
 import pytest
 
-from keras_interp_rnn.reproduce import records
+from keras_interp_rnn.reproduce import records, training
 
 
 def test_settings_are_kept_and_compared(tmp_path):
@@ -39,6 +41,40 @@ def test_a_record_is_read_again_if_it_was_made_so(tmp_path):
         ValueError, match=r"made with the same settings. Received: {'seed': 2}, and .* with {'seed': 1}"
     ):
         records.made_before(path, protocol={"epochs": 3}, model={"seed": 2})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "3", "{}", '{"experiment": 3}', "[" * 100_000])
+def test_what_is_no_record_is_named(content, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"record is JSON with an experiment. Received: .*mine.json \(.*Take it away"):
+        records.read(path)
+
+
+@pytest.mark.parametrize("form", ["a", None, [], 1.5])
+def test_a_format_is_a_number(form, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"experiment": "mine", "format": form}))
+    with pytest.raises(ValueError, match=r"format of a record is a number. Received: .*mine.json of format .*Take it"):
+        records.read(path)
+
+
+@pytest.mark.parametrize("name", ["settings.json", "environments.json"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b"{", b'{"environments": {}}', b'{"environments": [3]}'])
+def test_a_damaged_folder_of_a_run_is_named(name, content, tmp_path):
+    records.begin(tmp_path, {"rate": 0.5})
+    (tmp_path / name).write_bytes(content)
+    if name == "settings.json" and content.startswith(b'{"'):
+        records.begin(tmp_path, {"rate": 0.5})  # settings may be anything
+        return
+    with pytest.raises(ValueError, match=rf"^The [a-z]+ of a run are .*JSON.* Received: .*{name} .*another folder"):
+        records.begin(tmp_path, {"rate": 0.5})
+
+
+def test_a_damaged_plan_is_named(tmp_path):
+    (tmp_path / "plan.json").write_text('{"steps": "many"}')
+    with pytest.raises(ValueError, match=r"plan of a run is JSON with its steps. Received: .*plan.json .*Delete it"):
+        training.steps_within(tmp_path, 1, 1, lambda i: None)
 
 
 def test_digests_tell_arrays_apart():

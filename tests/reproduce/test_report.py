@@ -1,3 +1,4 @@
+import functools
 import itertools
 import json
 import re
@@ -106,6 +107,21 @@ def test_recommenders_are_averaged_over_their_seeds():
 
     text = report.results([of_seed(0, 0.1), of_seed(1, 0.2)])
     assert "| video | GRU | 2 | 0.1500 ± 0.0707 | 0.3000 ± 0.1414 | 0.1500 ± 0.0707 | 100 |" in text
+
+
+def test_recommenders_stand_beside_the_most_popular_items():
+    scores = {"map_20": 0.5, "recall_20": 0.25, "ndcg_20": 0.125}
+    record = {
+        "experiment": "recommend",
+        "data": {"name": "video"},
+        "model": {"layer": "GRU", "seed": 0},
+        "protocol": {"units": 64},
+        "result": {**scores, "seconds": 7, "popularity": {name: score / 2 for name, score in scores.items()}},
+        "environment": records.environment(),
+    }
+    lines = report.results([record]).splitlines()
+    place = lines.index("| video | the most popular items | | 0.2500 | 0.1250 | 0.0625 | |")
+    assert lines[place + 1] == "| video | GRU | 1 | 0.5000 | 0.2500 | 0.1250 | 7 |"
 
 
 def test_gates_of_a_minimal_rnn_are_shown_over_their_seeds():
@@ -442,3 +458,35 @@ def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     [[head, line]] = tables(report.results([given]))
     assert head[2:4] == ["d5 l200", "d10 l200"]
     assert line == ["large_near", "LSTM", "10.0%", "30.0%", "0.5", "4.0"]
+
+
+@functools.cache
+def committed():
+    """A record of each experiment."""
+    return {found["experiment"]: found for found in report.read(ROOT / "docs" / "records")}
+
+
+@pytest.mark.parametrize("experiment", sorted(committed()))
+def test_a_record_in_which_something_is_missing_is_named(experiment, tmp_path):
+    whole = {name: value for name, value in committed()[experiment].items() if name not in ("file", "remark")}
+    path = tmp_path / "mine.json"
+    refused = 0
+    for part in {"data", "environment", "model", "protocol", "result", "table"} & set(whole):
+        for changed in ({}, {part: None}, {part: []}, {part: "x"}):
+            path.write_text(json.dumps({**{name: whole[name] for name in whole if name != part}, **changed}))
+            found = report.read(tmp_path)
+            try:
+                report.results(found)
+            except ValueError as error:
+                assert str(path) in str(error)  # noqa: PT017
+                assert f"A record of {experiment} holds all that the report reads" in str(error)  # noqa: PT017
+                refused += 1
+    assert refused
+
+
+def test_a_record_of_which_nothing_can_be_drawn_is_named(tmp_path):
+    whole = committed()["recommend"]
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({**whole, "curve": [{}]}))
+    with pytest.raises(ValueError, match=r"A record of recommend holds all .* Received: .*mine.json \(KeyError"):
+        report.write(report.read(tmp_path), tmp_path / "results.md")

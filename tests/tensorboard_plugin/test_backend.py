@@ -1,18 +1,23 @@
 """What the plugin serves: asked as its pages ask, over logs of real callbacks and over broken ones."""
 
+import concurrent.futures
 import functools
 import json
+import re
+import sys
 import urllib.parse
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorboard import context as tensorboard_context
+from tensorboard import errors
 from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from keras_interp_rnn import automata
-from tensorboard_plugins.interp_rnn import plugin, schema
+from tensorboard_plugins.interp_rnn import data, plugin, schema
 from tests.tensorboard_plugin import logs
 
 
@@ -79,6 +84,7 @@ class TestSeries:
             graph = get(real(), "/graph", run="sr/automaton", tag="interp_rnn/automaton", step=step)
             assert {str(state["id"]) for state in graph["states"]} <= set(found["positions"])
             assert len(graph["states"]) == found["history"]["states"][i]
+            assert graph["equivalent"] == (graph["counterexample"] is None)
 
     def test_percentiles_of_jacobians(self):
         found = get(real(), "/series", run="GRU/jacobians", tag="interp_rnn/jacobian_percentiles")
@@ -149,11 +155,14 @@ class TestGraphs:
             "centroids": [7, 3],
             "visits": [0.25, 0.75],
             "confidence": [[0.9, None], [0.5, 0.8]],
+            "equivalent": False,
+            "counterexample": ["b", "a"],
         }
         described = schema.metadata("automaton", symbols=["a", "b"], reference=None)
         write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
         graph = get(plugin_over(tmp_path), "/graph", run=".", tag="interp_rnn/automaton", step=0)
         assert graph["start"] == 7
+        assert (graph["equivalent"], graph["counterexample"]) == (False, ["b", "a"])
         assert graph["states"] == [
             {"id": 7, "accepting": False, "use": 0.25},
             {"id": 3, "accepting": True, "use": 0.75},
@@ -232,10 +241,6 @@ class TestBadRequests:
         ],
     )
     def test_each_is_told_what_is_wrong(self, path, arguments, status, says):
-        import re
-
-        from tensorboard import errors
-
         kind = {400: errors.InvalidArgumentError, 404: errors.NotFoundError}[status]
         with pytest.raises(kind) as caught:
             ask(real(), path, **arguments)
@@ -259,6 +264,84 @@ class TestBadRequests:
         assert sorted(path.name for path in plugin.STATIC.iterdir()) == sorted(plugin.FILES)
 
 
+def automaton(**changed):
+    said = {"transitions": [[0, 1], [1, -1]], "accepting": [0], "start": 0, "centroids": [3, 5], "visits": [0.5, 0.5]}
+    return tf.constant(json.dumps({**said, "confidence": [[1, 0.5], [0.2, None]], "entropy": 0.1, **changed}))
+
+
+def description(kind, **content):
+    return json.dumps({"kind": kind, "version": 1, **content}).encode()
+
+
+AN_AUTOMATON = description("automaton", symbols=["0", "1"], reference=None)
+COUNTS = description("transition_counts", symbols=[])
+MATRIX = np.ones((2, 2), np.float32)
+
+HOSTILE = {
+    "part_of a list": (description("outputs", middle=0, part_of=["x"]), MATRIX, "part_of must be the name"),
+    "part_of null": (description("outputs", middle=0, part_of=None), MATRIX, "part_of must be the name"),
+    "a deep description": (b"[" * 100_000 + b"]" * 100_000, MATRIX, "nested"),
+    "a description that is null": (b"null", MATRIX, "must be a JSON object. Received: None"),
+    "a kind that is an object": (description({}), MATRIX, "version 1 of {}"),
+    "NaN": (b'{"kind": "outputs", "version": 1, "middle": NaN}', MATRIX, "NaN is no number of JSON"),
+    "a number beyond floats": (b'{"kind": "outputs", "version": 1, "middle": 1e999}', MATRIX, "Received: inf"),
+    "no middle": (description("outputs"), MATRIX, "must have middle, a number"),
+    "lags a number": (description("jacobian", lags=1), np.ones((1, 101), np.float32), "integers. Received: 1"),
+    "lags of names": (description("jacobian", lags=["0"]), np.ones((1, 101), np.float32), "a list of integers"),
+    "no lags": (description("jacobian", lags=[]), np.ones((0, 101), np.float32), r"shape \(0, 101\)"),
+    "counts with symbols a number": (description("transition_counts", symbols=7), np.ones((1, 3, 3)), "Received: 7"),
+    "symbols a number": (description("automaton", symbols=5), automaton(), "symbols must be a list of names"),
+    "symbols numbers": (description("automaton", symbols=[1, None]), automaton(), "symbols must be a list of names"),
+    "reference a name": (description("automaton", symbols=[], reference="x"), automaton(), "an automaton or null"),
+    "reference beyond its states": (
+        description("automaton", symbols=[], reference={"transitions": [[0]], "accepting": [1], "start": 0}),
+        automaton(),
+        "an automaton or null",
+    ),
+    "no symbols": (
+        description("contributions", symbols=["a", "b"], outputs=[]),
+        np.ones((6, 0), np.float32),
+        r"shape \(6, 0\)",
+    ),
+    "a deep text": (AN_AUTOMATON, tf.constant("[" * 100_000 + "]" * 100_000), "nested"),
+    "not UTF-8": (AN_AUTOMATON, tf.constant(b"\xff\xfe"), "must be JSON"),
+    "no accepting": (AN_AUTOMATON, automaton(accepting=None), "accepting must be a list of states. Received: None"),
+    "accepting beyond its states": (AN_AUTOMATON, automaton(accepting=[2]), "accepting must be a list of states"),
+    "accepting of lists": (AN_AUTOMATON, automaton(accepting=[[0]]), "accepting must be a list of states"),
+    "half a start": (AN_AUTOMATON, automaton(start=0.5), "start must be a state. Received: 0.5"),
+    "visits too short": (AN_AUTOMATON, automaton(visits=[0.5]), "visits must be one number for each state"),
+    "visits a number": (AN_AUTOMATON, automaton(visits=3), "visits must be one number for each state"),
+    "confidence too short": (AN_AUTOMATON, automaton(confidence=[[1]]), "confidence must be states x symbols"),
+    "confidence NaN": (AN_AUTOMATON, automaton(confidence=[[float("nan"), 1], [1, 1]]), "NaN is no number of JSON"),
+    "agreement NaN": (AN_AUTOMATON, automaton(agreement=float("nan")), "NaN is no number of JSON"),
+    "entropy a text": (AN_AUTOMATON, automaton(entropy="x"), "entropy must be a number or null"),
+    "half transitions": (AN_AUTOMATON, automaton(transitions=[[0.5, 1], [1, -1]]), "transitions must be states"),
+    "transitions of texts": (AN_AUTOMATON, automaton(transitions=[["0"], ["1"]]), "transitions must be states"),
+    "uneven transitions": (AN_AUTOMATON, automaton(transitions=[[0, 1], [1]]), "transitions must be states"),
+    "no states": (AN_AUTOMATON, automaton(transitions=[]), "transitions must be states x symbols"),
+    "the same centroid twice": (AN_AUTOMATON, automaton(centroids=[3, 3]), "one centroid for each state"),
+    "centroids of lists": (AN_AUTOMATON, automaton(centroids=[[1], [2]]), "one centroid for each state"),
+    "a centroid beyond integers": (AN_AUTOMATON, automaton(centroids=[10**40, 1]), "one centroid for each state"),
+    "counts NaN": (COUNTS, np.full((1, 3, 3), np.nan, np.float32), "finite and 0 or more"),
+    "counts infinite": (COUNTS, np.full((1, 3, 3), np.inf, np.float32), "finite and 0 or more"),
+    "counts negative": (COUNTS, np.full((1, 3, 3), -1, np.float32), "finite and 0 or more"),
+    "counts of nothing": (COUNTS, np.ones((1, 0, 0), np.float32), r"shape \(symbols, k, k\)"),
+    "complex": (description("outputs", middle=0), np.ones((2, 2), np.complex64), "real numbers. Received: complex64"),
+    "no sequences": (description("transition_probabilities", tokens=[]), np.ones((0, 3, 2)), "shape"),
+    "texts NaN": (
+        description("transition_texts"),
+        tf.constant('{"prototypes": [[["a", NaN]]], "moves": []}'),
+        "NaN is no number of JSON",
+    ),
+    "moves of texts": (
+        description("transition_texts"),
+        tf.constant('{"prototypes": [], "moves": ["abcd"]}'),
+        r"a list of \[symbol, from, to, text\]",
+    ),
+}
+"""Description, value, and why it cannot be read."""
+
+
 def write(folder, tag, values, metadata, steps=(0,)):
     with tf.summary.create_file_writer(str(folder)).as_default():
         for step in steps:
@@ -277,8 +360,6 @@ class TestBrokenLogs:
         found = get(served, "/tags")
         assert "Received: version 99" in found["a"][0]["error"]
         assert "not described" in found["b"][0]["error"]
-        from tensorboard import errors
-
         with pytest.raises(errors.InvalidArgumentError, match="version 99"):
             ask(served, "/series", run="a", tag="interp_rnn/newer")
 
@@ -306,6 +387,7 @@ class TestBrokenLogs:
         write(tmp_path, "interp_rnn/x", tf.constant(values), schema.metadata(kind, **content))
         found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/x")
         assert found["steps"] == []
+        assert found["left_out"][0].startswith("Step 0 is left out. ")
 
     def test_numbers_that_are_none_become_null(self, tmp_path):
         values = np.full((1, 101), np.nan, np.float32)
@@ -313,6 +395,55 @@ class TestBrokenLogs:
         write(tmp_path, "interp_rnn/jacobian_percentiles", values, schema.metadata("jacobian", lags=[0]))
         found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/jacobian_percentiles")
         assert found["percentiles"] == [[[None] * len(found["lines"])]]
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_one_hostile_tag_is_named_with_the_reason_and_spoils_no_other(self, tmp_path, name):
+        content, value, reason = HOSTILE[name]
+        metadata = schema.metadata("outputs")
+        metadata.plugin_data.content = content
+        write(tmp_path / "bad", "interp_rnn/x/1", value, metadata)
+        write(tmp_path / "good", "interp_rnn/automaton", automaton(), schema.metadata("automaton", symbols=["0", "1"]))
+        served, where = plugin_over(tmp_path), {"run": "bad", "tag": "interp_rnn/x/1"}
+        found = get(served, "/tags")
+        assert [entry["kind"] for entry in found["good"]] == ["automaton"]
+        [entry] = found["bad"]
+        if "error" in entry:
+            reasons = [entry["error"]]
+            with pytest.raises(errors.InvalidArgumentError) as caught:
+                ask(served, "/series", **where)
+            assert reasons[0] in str(caught.value)
+        else:
+            series = get(served, "/series", **where)
+            reasons = series["left_out"]
+            assert series["steps"] == []
+        assert len(reasons) == 1
+        assert re.search(reason, reasons[0]), reasons[0]
+        assert len(reasons[0]) < 400
+        for path, arguments in (("/graph", {}), ("/texts", {}), ("/slice", {}), ("/slice", {"index": 1})):
+            with pytest.raises((errors.InvalidArgumentError, errors.NotFoundError)):
+                ask(served, path, **where, step=0, **arguments)
+
+    def test_a_part_of_a_series_of_another_name_is_a_tag_of_its_own(self, tmp_path):
+        metadata = schema.metadata("outputs", middle=0, part_of="interp_rnn/elsewhere")
+        write(tmp_path, "interp_rnn/x", tf.ones((2, 2)), metadata)
+        served = plugin_over(tmp_path)
+        [entry] = get(served, "/tags")["."]
+        assert get(served, "/series", run=".", tag=entry["tag"])["steps"] == [0]
+
+    def test_a_run_begun_again_with_more_centroids_shows_the_new_one(self, tmp_path):
+        described = schema.metadata("transition_counts", symbols=[])
+        rng = np.random.default_rng(0)
+        write(tmp_path, "interp_rnn/c", rng.random((1, 3, 3)).astype(np.float32), described, steps=(0, 4, 8, 12))
+        write(tmp_path, "interp_rnn/c", rng.random((1, 5, 5)).astype(np.float32), described, steps=(0, 4))
+        served, where = plugin_over(tmp_path), {"run": ".", "tag": "interp_rnn/c"}
+        found = get(served, "/series", **where)
+        assert found["steps"] == [0, 4]
+        assert found["history"]["states"] == [5, 5]
+        [reason] = found["left_out"]
+        assert reason.startswith("2 steps from 8 to 12 are left out. The shape is (1, 3, 3), and (1, 5, 5) in what")
+        assert len(get(served, "/graph", **where, step=4)["states"]) == 5
+        with pytest.raises(errors.NotFoundError, match="no step 12"):
+            ask(served, "/graph", **where, step=12)
 
     def test_half_an_event_file_gives_what_is_whole(self, tmp_path):
         write(tmp_path, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]), steps=range(3))
@@ -338,8 +469,6 @@ class TestBrokenLogs:
 
 class TestMemory:
     def test_what_is_kept_is_bounded_and_the_newest_stays(self, tmp_path, monkeypatch):
-        from tensorboard_plugins.interp_rnn import data
-
         for run in "abc":
             write(tmp_path / run, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
         monkeypatch.setattr(data, "KEPT_BYTES", 101 * 4)
@@ -347,6 +476,24 @@ class TestMemory:
         for run in "abc":
             get(served, "/series", run=run, tag="interp_rnn/j")
         assert [key[1] for key in served._logs._kept] == ["c"]
+
+    def test_many_threads_at_once(self, tmp_path, monkeypatch):
+        """TensorBoard answers each request in a thread of its own."""
+        for run in range(30):
+            described = schema.metadata("outputs", middle=0)
+            write(tmp_path / str(run), "interp_rnn/x", tf.ones((2, 2)), described, steps=range(3))
+        monkeypatch.setattr(data, "KEPT_BYTES", 20 * 3 * 16)  # less than all of them, so that what is kept changes
+        served = plugin_over(tmp_path)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with concurrent.futures.ThreadPoolExecutor(16) as pool:
+                asked = [str(run) for run in np.random.default_rng(0).integers(30, size=2000)]
+                context = tensorboard_context.RequestContext()
+                read = list(pool.map(lambda run: served._logs.series(context, "", run, "interp_rnn/x")["steps"], asked))
+        finally:
+            sys.setswitchinterval(before)
+        assert read == [[0, 1, 2]] * len(asked)
 
 
 class TestLoader:

@@ -47,7 +47,11 @@ class Tab:
         self.open(view)
 
     def open(self, view, **state):
-        query = urllib.parse.urlencode({"interp_rnn": json.dumps({"view": view, **state})})
+        self.link(json.dumps({"view": view, **state}), view)
+
+    def link(self, kept, view):
+        """Follows a link that keeps some text, and waits for the view that it should lead to."""
+        query = urllib.parse.urlencode({"interp_rnn": kept})
         self.driver.switch_to.default_content()
         self.driver.get("about:blank")
         self.driver.get(f"{self.address}/?{query}#interp_rnn")
@@ -136,6 +140,7 @@ def test_states(tab):
     tab.open("states")
     assert len(tab.all("figure svg g[data-state]")) >= 1
     assert "Reference" in tab.text()
+    assert "equivalent to the reference" in tab.text()
     assert len(tab.all("svg .ring")) >= 3  # the reference has three accepting states
     slider = tab.one("input.steps")
     assert slider.get_attribute("max") == "3"
@@ -149,7 +154,7 @@ def test_states(tab):
     tab.until(lambda: "Shortest words" in tab.text())
     assert "entropy of the transitions" in tab.text()
     charts = [picture.get_attribute("aria-label") for picture in tab.all("svg[aria-label$='through training']")]
-    assert [label.split(" through")[0] for label in charts] == ["states", "entropy, nats", "% of short words"]
+    assert [label.split(" through")[0] for label in charts] == ["states", "entropy, nats", "% of test words"]
     picture = tab.pixels("figure svg")
     assert (picture.min(axis=2) < 100).sum() > 50  # ink
     assert not tab.troubles()
@@ -266,6 +271,11 @@ def test_jacobians(tab):
     tab.until(lambda: len(tab.all(".side figure svg path[stroke]")) == 2 * 2 * 9)
     colours = {path.get_attribute("stroke") for path in tab.all(".side figure svg path[stroke]")}
     assert len(colours) == 2
+    legend = {key.get_attribute("style"): key for key in tab.all("p.note span")}
+    assert len(legend) == 2
+    assert "■ GRU/jacobians ■ MinimalRNN/jacobians" in " ".join(tab.text().split())
+    over[0].click()
+    tab.until(lambda: not tab.all("p.note span"))
     tab.all(".pick")[0].click()
     assert "Distribution at step" in tab.text()
     assert not tab.troubles()
@@ -296,6 +306,38 @@ def test_the_address_keeps_what_is_looked_at(tab):
     tab.until(lambda: noted().get("tag", "").endswith("text_1"))
     tab.open(**noted())
     assert "".join(span.text for span in tab.all("p.text span")) == "an_argument"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "no JSON",
+        "null",
+        "[5]",
+        '{"view": "constructor"}',
+        '{"view": "__proto__"}',
+        '{"view": "toString"}',
+        '{"view": {"a": 1}, "run": 5, "tag": [], "step": 1e400}',
+        '{"view": "states", "__proto__": {"run": "x"}, "step": "x", "threshold": {}}',
+    ],
+)
+def test_a_mangled_link_leads_to_the_first_view(tab, kept):
+    tab.link(kept, "states")
+    assert tab.one("figure svg g[data-state]")
+    assert not tab.all("[role=alert]")
+    assert not tab.troubles()
+
+
+@pytest.mark.parametrize("view", ["transitions", "contributions", "jacobians"])
+def test_a_mangled_link_leads_to_the_view_that_it_names(tab, view):
+    wrong = {"index": "x", "centroid": {}, "off": 5, "words": 1, "over": "x", "logarithmic": []}
+    tab.open(view, **wrong)
+    assert tab.one("figure svg")
+    assert not tab.all("[role=alert]")
+    tab.open(view, off=["x"], over=[5])
+    assert tab.one("figure svg")
+    assert not tab.all("[role=alert]")
+    assert not tab.troubles()
 
 
 def test_numbers_and_drawings_are_saved(tab, tmp_path):
@@ -391,6 +433,36 @@ def listed(address):
         return json.load(answer)
 
 
+def test_the_tab_opens_with_the_first_view_that_has_something_to_show(tmp_path):
+    shutil.copytree(logs.written() / "GRU", tmp_path / "GRU")
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "jacobians")) as opened:
+        opened.link("{}", "jacobians")
+        assert opened.one("figure svg")
+        opened.view("states")  # what was asked for stays, though there is nothing in it
+        opened.reload()
+        assert "No states logged yet" in opened.one(".empty").text
+
+
+def test_steps_that_are_left_out_are_said(tmp_path):
+    import tensorflow as tf
+
+    from tensorboard_plugins.interp_rnn import schema
+
+    for centroids, steps in ((3, (0, 5, 10)), (4, (0, 5))):
+        with tf.summary.create_file_writer(str(tmp_path / "a")).as_default():
+            for step in steps:
+                described = schema.metadata("transition_counts", symbols=[])
+                tf.summary.write("interp_rnn/c", tf.ones((1, centroids, centroids)), step=step, metadata=described)
+    broken = schema.metadata("outputs", part_of=[1])
+    with tf.summary.create_file_writer(str(tmp_path / "b")).as_default():
+        tf.summary.write("interp_rnn/o", tf.ones((2, 2)), step=0, metadata=broken)
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
+        assert len(opened.all("figure svg g[data-state]")) == 4
+        assert "Step 10 is left out. The shape is (1, 3, 3)" in opened.text()
+        assert "b/interp_rnn/o: The description of outputs" in opened.one("[role=alert]").text
+        assert not opened.troubles()
+
+
 def test_without_logs_the_page_says_how_to_write_them(tmp_path):
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
         for view, callback in (
@@ -400,7 +472,9 @@ def test_without_logs_the_page_says_how_to_write_them(tmp_path):
             ("jacobians", "JacobianHistograms"),
         ):
             opened.view(view)
-            assert f"callbacks.{callback}(" in opened.one("pre").text
+            sample = opened.one("pre")
+            assert f"callbacks.{callback}(" in sample.text
+            assert sample.get_property("scrollWidth") <= sample.get_property("clientWidth")  # nothing is cut off
         assert not opened.troubles()
 
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets import _tfds
 
 __all__ = ["Counts", "builder", "load", "one_hot", "stream", "symbol_names"]
@@ -33,6 +34,7 @@ PathLike = str | os.PathLike[str]
 PAIRS = ("()", "[]", "{}", "<>")
 
 
+@short_repr
 class Counts(NamedTuple):
     """symbols: int32 (batch, time). counts: int32 (batch, time, types), what is to be put out."""
 
@@ -134,7 +136,9 @@ def builder(
     from keras_interp_rnn.datasets.counting.counting_dataset_builder import Builder, CountingConfig
 
     numbers = (int(n) for n in (types, maximum, delay, noise, length, seed))
-    return _tfds.prepare(Builder(config=CountingConfig.of(*numbers), data_dir=data_dir))
+    with _tfds.undamaged(_tfds.data_root(data_dir) / "counting"):
+        made = Builder(config=CountingConfig.of(*numbers), data_dir=data_dir)
+    return _tfds.prepare(made, quiet=True)
 
 
 def load(

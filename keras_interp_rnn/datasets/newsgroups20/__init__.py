@@ -74,14 +74,11 @@ def builder(source: PathLike | None = None, data_dir: PathLike | None = None) ->
         ImportError: if `tensorflow_datasets` is missing.
         datasets.text.TextError: if the posts are missing or damaged.
     """
-    tfds = _tfds.imported("newsgroups20")
+    _tfds.imported("newsgroups20")
     from keras_interp_rnn.datasets.newsgroups20.newsgroups20_dataset_builder import Builder, manual_source
-    from keras_interp_rnn.datasets.text8.text8_dataset_builder import data_root
 
-    source = source or manual_source(data_root(data_dir) / "downloads" / "manual")
-    made = Builder(source=source, data_dir=data_root(data_dir))
-    made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
-    return made
+    source = source or manual_source(_tfds.data_root(data_dir) / "downloads" / "manual")
+    return _tfds.prepare(Builder(source=source, data_dir=_tfds.data_root(data_dir)))
 
 
 def load(

@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 import tensorflow_datasets as tfds
 
 from keras_interp_rnn.datasets import _tfds, text
+from keras_interp_rnn.datasets._files import within
 from keras_interp_rnn.datasets.newsgroups20 import CLASSES
-from keras_interp_rnn.datasets.text8.text8_dataset_builder import data_root
 
 __all__ = ["ARCHIVE", "FOLDERS", "Builder", "manual_source"]
 
@@ -33,7 +33,8 @@ URL = "https://ndownloader.figshare.com/files/5975967"
 ARCHIVE = "20news-bydate.tar.gz"
 FOLDERS = {"train": "20news-bydate-train", "test": "20news-bydate-test"}
 
-_OPENERS = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ": lzma.decompress}
+_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open}
+_LARGEST = 256 << 20  # bytes of the tar file, which has 36 million
 # gzip.BadGzipFile is an OSError.
 _UNPACKING = (EOFError, OSError, lzma.LZMAError, tarfile.TarError, zlib.error)
 
@@ -69,8 +70,9 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     ) -> None:
         self._source = None if source is None else _existing(source)
         if self._source is not None:
-            data_dir = data_root(data_dir) / f"source-{_sha256(self._source)[:12]}"
-        super().__init__(data_dir=data_dir, **kwargs)
+            data_dir = _tfds.data_root(data_dir) / f"source-{_sha256(self._source)[:12]}"
+        with _tfds.undamaged(_tfds.data_root(data_dir) / self.name):
+            super().__init__(data_dir=data_dir, **kwargs)
 
     def _info(self) -> tfds.core.DatasetInfo:
         features = {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=CLASSES)}
@@ -170,36 +172,51 @@ def _read(path: Path) -> Posts:
 
 def _of_folder(path: Path) -> Posts:
     files = (file for folder in FOLDERS.values() for file in (path / folder).glob("*/*") if file.is_file())
-    return {key: file.read_bytes() for file in files if (key := _key(file.parts))}
+    return {key: file.read_bytes() for file in files if (key := _key(file.parts[-3:]))}
 
 
 def _of_archive(path: Path) -> Posts:
-    posts = {}
-    packed = path.read_bytes()
     try:
         # Unpacked to its end first: there stands the checksum, and a tar file read in its packed form goes back and
         # forth. By its first bytes: TFDS names what it downloads without a suffix.
-        opener = next((opener for magic, opener in _OPENERS.items() if packed.startswith(magic)), None)
-        data = opener(packed) if opener else packed
+        with path.open("rb") as file:
+            start = file.read(6)
+        opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), open)
+        with opener(path, "rb") as stream:
+            data = within(stream, path, _LARGEST).read()
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                key = _key(PurePosixPath(member.name).parts)
-                stream = archive.extractfile(member) if key and member.isfile() else None
-                if key and stream:
-                    posts[key] = stream.read()
+            return _of_members(path, archive)
     except _UNPACKING as error:
         raise text.TextError(
             f"The posts come as a packed tar file that unpacks to its end. Received: {path}, which does not ({error}). "
             f"It is truncated, damaged or something else: fetch {ARCHIVE} from {URL} again."
         ) from error
+
+
+def _of_members(path: Path, archive: tarfile.TarFile) -> Posts:
+    """The posts of the two folders that lie next to each other, at the top or in one folder; others are passed over."""
+    found: dict[tuple[str, ...], list[tuple[tuple[str, str, str], tarfile.TarInfo]]] = {}
+    for member in archive:
+        parts = PurePosixPath(member.name).parts
+        if member.isfile() and (key := _key(parts[-3:])):
+            found.setdefault(parts[:-3], []).append((key, member))
+    posts: Posts = {}
+    for key, member in found[min(found, key=len)] if found else ():
+        if key in posts or member.issparse():  # a few bytes of a sparse file unpack to any number
+            raise text.TextError(
+                f"A post is one plain file. Received: {path}, with {member.name} "
+                f"{'twice' if key in posts else 'as a sparse file'}. Fetch {ARCHIVE} from {URL} again."
+            )
+        stream = archive.extractfile(member)
+        posts[key] = stream.read() if stream else b""
     return posts
 
 
 def _key(parts: tuple[str, ...]) -> tuple[str, str, str] | None:
-    """Folder, group and number of a path that ends in them; None for any other, and for hidden files."""
-    if len(parts) < 3 or parts[-3] not in FOLDERS.values() or any(part.startswith(".") for part in parts[-2:]):
+    """Folder, group and number; None for what are none, and for hidden files."""
+    if len(parts) != 3 or parts[0] not in FOLDERS.values() or any(part.startswith(".") for part in parts[1:]):
         return None
-    return parts[-3], parts[-2], parts[-1]
+    return parts[0], parts[1], parts[2]
 
 
 def _place(key: tuple[str, str, str]) -> tuple[str, int, str]:

@@ -45,17 +45,16 @@ def builder(config: str = "chars", source: PathLike | None = None, data_dir: Pat
         ValueError: if `config` is unknown.
         datasets.text.TextError: if the text is missing, damaged or too short.
     """
-    tfds = _tfds.imported("text8")
-    from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder, data_root, manual_file
+    _tfds.imported("text8")
+    from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder, manual_file
 
     if config not in Builder.builder_configs:
         raise ValueError(
             f"`config` is one of {sorted(Builder.builder_configs)}. Received: {config!r}. Choose one of them."
         )
-    source = source or manual_file(data_root(data_dir) / "downloads" / "manual")
-    made = Builder(config=config, source=source, data_dir=data_root(data_dir))
-    made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
-    return made
+    source = source or manual_file(_tfds.data_root(data_dir) / "downloads" / "manual")
+    made = Builder(config=config, source=source, data_dir=_tfds.data_root(data_dir))
+    return _tfds.prepare(made, quiet=source is not None)
 
 
 def load(

@@ -22,10 +22,10 @@ import numpy as np
 import tensorflow_datasets as tfds
 from numpy.typing import NDArray
 
-from keras_interp_rnn.datasets import text
+from keras_interp_rnn.datasets import _tfds, text
 from keras_interp_rnn.datasets._files import existing_file
 
-__all__ = ["CHUNK", "MANUAL_FILES", "Builder", "data_root", "manual_file"]
+__all__ = ["CHUNK", "MANUAL_FILES", "Builder", "manual_file"]
 
 URL = "http://mattmahoney.net/dc/text8.zip"
 CHARACTERS = 100_000_000
@@ -82,8 +82,9 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     ) -> None:
         self._source = None if source is None else existing_file(source)
         if self._source is not None:
-            data_dir = data_root(data_dir) / f"source-{_file_sha256(self._source)[:12]}"
-        super().__init__(data_dir=data_dir, **kwargs)
+            data_dir = _tfds.data_root(data_dir) / f"source-{_file_sha256(self._source)[:12]}"
+        with _tfds.undamaged(_tfds.data_root(data_dir) / self.name):
+            super().__init__(data_dir=data_dir, **kwargs)
 
     def _info(self) -> tfds.core.DatasetInfo:
         symbols = tfds.features.Tensor(
@@ -113,11 +114,6 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         for key, start in enumerate(range(0, len(symbols), CHUNK)):
             chunk = symbols[start : start + CHUNK]
             yield key, {"symbols": text.pairs(chunk) if self.builder_config.name == "pairs" else chunk}
-
-
-def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
-    """Returns the folder of prepared data, by TFDS's rule where none is given."""
-    return Path(data_dir or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
 
 
 def manual_file(folder: Path) -> Path | None:

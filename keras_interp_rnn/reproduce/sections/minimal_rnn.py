@@ -54,14 +54,21 @@ SCORES = """| data | network | seeds | MAP@20 | recall@20 | NDCG@20 | least seco
 
 def start(records: list[dict[str, Any]]) -> str:
     """Figure 4."""
-    records = sorted(records, key=lambda record: -record["protocol"]["scale"])
+    records = sorted(records, key=lambda record: (-record["protocol"]["scale"], _gate_bias(record)))
     lags = records[0]["protocol"]["lags"]
     lines = [" | ".join(f"k = {lag}" for lag in lags) + " |\n|" + "---|" * (len(lags) + 2) + "\n"]
     for record in records:
         for network, rows in record["result"].items():
             cells = [f"{median:.2g} ({low:.1e} to {high:.1e})" for low, median, high in rows["p10_p50_p90"]]
-            lines.append(f"| {record['protocol']['scale']:g} | {network} | " + " | ".join(cells) + " |\n")
-    return START + "".join(lines) + ending(records, lambda record: f"scale {record['protocol']['scale']:g}")
+            lines.append(f"| {record['protocol']['scale']:g} | {network}{_gate_bias(record)} | {' | '.join(cells)} |\n")
+    name = "scale {scale:g}".format
+    return START + "".join(lines) + ending(records, lambda record: name(**record["protocol"]) + _gate_bias(record))
+
+
+def _gate_bias(record: dict[str, Any]) -> str:
+    """Of networks that share one; "" where each has its own."""
+    bias = record["protocol"].get("gate_bias")
+    return "" if bias is None else f", gate bias {bias:g}"
 
 
 def recommend(records: list[dict[str, Any]]) -> str:
@@ -70,6 +77,13 @@ def recommend(records: list[dict[str, Any]]) -> str:
     for record in records:
         groups.setdefault((record["data"]["name"], record["model"]["layer"]), []).append(record)
     lines = []
+    for data in sorted({data for data, _ in groups}):
+        known = [
+            r["result"]["popularity"] for r in records if r["data"]["name"] == data and "popularity" in r["result"]
+        ]
+        if known:
+            cells = [f"{known[0][name]:.4f}" for name in ("map_20", "recall_20", "ndcg_20")]
+            lines.append(f"| {data} | the most popular items | | " + " | ".join(cells) + " | |\n")
     for (data, network), group in sorted(groups.items()):
         cells = [_spread([record["result"][name] for record in group]) for name in ("map_20", "recall_20", "ndcg_20")]
         seconds = min(record["result"]["seconds"] for record in group)

@@ -5,9 +5,20 @@ import {html, raster, rasterImage, remembering, signed, share, shown, svg} from 
 export const kinds = ['contributions'];
 export const title = 'Contributions';
 export const about = 'Every logit of an input-switched affine network, split exactly among the symbols it has read.';
-export const example = `from keras_interp_rnn import callbacks, datasets
-texts = [datasets.text.encode("annual revenue")]
-model.fit(windows, callbacks=[callbacks.Contributions("logs", texts, alphabet=datasets.text.ALPHABET)])`;
+export const example = `import keras
+from keras_interp_rnn import callbacks, datasets, layers
+
+model = keras.Sequential([
+    keras.Input((50,), batch_size=16, dtype="int32"),
+    layers.ISAN(32, 27, return_sequences=True, stateful=True),
+    keras.layers.Dense(27),
+])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+text = datasets.text.python_documentation()
+watched = [datasets.text.encode("the return value")]
+model.fit(datasets.Windows(text, 16, 50), shuffle=False, callbacks=[
+    callbacks.Contributions("logs", watched, alphabet=datasets.text.ALPHABET),
+])`;
 
 const BARS = 50;
 const SAID = 60;
@@ -184,9 +195,9 @@ function bars(rows) {
   return root;
 }
 
-/** First symbol, from 1, of each word: a word begins at a space. */
+/** First symbol, from 1, of each word: a word begins at white space. */
 function wordStarts(symbols) {
-  const found = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => symbol === '_').map(([, s]) => s);
+  const found = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => ['_', '⏎', '⇥'].includes(symbol)).map(([, s]) => s);
   return [...new Set([0, 1, ...found])].sort((a, b) => a - b);
 }
 

@@ -5,14 +5,22 @@ import {html, lines, LINES, scale, shown, svg} from './charts.js';
 export const kinds = ['jacobian'];
 export const title = 'Jacobians';
 export const about = 'Singular values of the derivative of the last state by the input some steps before, through training.';
-export const example = `from keras_interp_rnn import callbacks
-model.fit(x, y, callbacks=[callbacks.JacobianHistograms("logs", x[:32], lags=(0, 10, 25))])`;
+export const example = `import keras
+from keras_interp_rnn import callbacks, layers
+
+# x: (sequences, time, features), more than 25 steps; y: 0 or 1
+model = keras.Sequential([layers.MinimalRNN(32), keras.layers.Dense(1)])
+model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+model.fit(x, y, callbacks=[
+    callbacks.JacobianHistograms("logs", x[:32], lags=(0, 10, 25)),
+])`;
 
 export async function draw(body, page) {
   const {state} = page;
   const all = page.runs.map((one) => one.run);
   const over = new Set((state.over ?? []).filter((run) => all.includes(run)));
   const loaded = new Map([[state.run, page.series]]);
+  const legend = html('p', {class: 'note'});
   const place = html('div', {class: 'side'});
   const histogram = html('figure');
   state.logarithmic ??= true;
@@ -28,6 +36,8 @@ export async function draw(body, page) {
     if (!page.current() || step !== state.step) return;
     const runs = [state.run, ...[...over].filter((run) => run !== state.run)];
     const lags = page.series.lags;
+    legend.replaceChildren(...(runs.length > 1 ? runs.flatMap((run, r) =>
+      [html('span', {style: `color:${LINES[r % LINES.length]}`}, '■ '), `${run || '.'}  `]) : []));
     place.replaceChildren(...lags.map((lag) => html('figure', {},
       html('figcaption', {}, `lag ${lag}`),
       lines(runs.flatMap((run, r) => percentiles(loaded.get(run), lag, run, LINES[r % LINES.length])), {
@@ -51,7 +61,7 @@ export async function draw(body, page) {
   body.replaceChildren(
     html('div', {class: 'controls'}, log, others),
     html('p', {class: 'note'}, `Lines: ${page.series.lines.join(', ')} %; the median is thick. Click a step for its distribution.`),
-    place, page.slider(show), histogram,
+    legend, place, page.slider(show), histogram,
     page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
   );
   await show();

@@ -9,7 +9,9 @@ import * as transitions from './transitions.js';
 const VIEWS = {states, transitions, contributions, jacobians};
 const PARAMETER = 'interp_rnn';
 
-const state = {view: 'states', run: null, tag: null, step: null, index: null};
+const FIRST = 'states';
+
+const state = {view: null, run: null, tag: null, step: null, index: null};
 let tags = {};
 let turn = 0;
 
@@ -32,17 +34,28 @@ async function refresh(again = true) {
     frame(message('error', `The tags cannot be read: ${error.message}`));
     return;
   }
-  if (!VIEWS[state.view]) state.view = 'states';
   await draw(again);
+}
+
+/** The view that was asked for; without one the first that has something to show. */
+function chosen() {
+  if (Object.hasOwn(VIEWS, state.view)) return state.view;
+  return Object.keys(VIEWS).find((name) => logged(VIEWS[name]).length) ?? FIRST;
+}
+
+/** [run, tags] of a view. */
+function logged(view) {
+  return Object.entries(tags)
+    .map(([run, found]) => [run, found.filter((entry) => entry.kind && view.kinds.includes(entry.kind))])
+    .filter(([, found]) => found.length);
 }
 
 /** Draws the view; if what it asks for is no longer there, and `again`, once more from the tags that are. */
 async function draw(again = true) {
   const mine = ++turn;
-  const view = VIEWS[state.view];
-  const runs = Object.entries(tags)
-    .map(([run, found]) => [run, found.filter((entry) => entry.kind && view.kinds.includes(entry.kind))])
-    .filter(([, found]) => found.length);
+  const name = chosen();
+  const view = VIEWS[name];
+  const runs = logged(view);
   const refused = Object.entries(tags).flatMap(([run, found]) =>
     found.filter((entry) => entry.error).map((entry) => `${run}/${entry.tag}: ${entry.error}`),
   );
@@ -53,7 +66,7 @@ async function draw(again = true) {
   }
   const [run, found] = runs.find(([name]) => name === state.run) ?? runs[0];
   const entry = found.find((one) => one.tag === state.tag) ?? found[0];
-  Object.assign(state, {run, tag: entry.tag});
+  Object.assign(state, {view: name, run, tag: entry.tag});
   remember();
   const controls = html('div', {class: 'controls'},
     chooser('Run', runs.map(([name]) => name), run, (value) => go({run: value, tag: null, step: null, index: null})),
@@ -66,6 +79,7 @@ async function draw(again = true) {
   try {
     const series = await json(`./series?${query({run, tag: entry.tag})}`);
     if (mine !== turn) return;
+    for (const text of series.left_out) body.before(message('note', text));
     if (!series.steps.length) throw new Error('no step of this tag can be read');
     const steps = series.steps;
     if (!steps.includes(state.step)) state.step = steps[steps.length - 1];
@@ -96,10 +110,11 @@ function go(change) {
 }
 
 function frame(...children) {
+  const current = chosen();
   const bar = html('nav', {role: 'tablist', 'aria-label': 'Views'},
     ...Object.entries(VIEWS).map(([name, view]) =>
       html('button', {
-        role: 'tab', type: 'button', 'aria-selected': String(name === state.view), 'data-view': name,
+        role: 'tab', type: 'button', 'aria-selected': String(name === current), 'data-view': name,
         onclick: () => go({view: name, run: null, tag: null, step: null, index: null}),
       }, view.title),
     ),
@@ -111,7 +126,7 @@ function empty(view) {
   return html('section', {class: 'empty'},
     html('h2', {}, `No ${view.title.toLowerCase()} logged yet`),
     html('p', {}, view.about),
-    html('p', {}, 'Write them by a callback of ', html('code', {}, 'keras_interp_rnn'), ':'),
+    html('p', {}, 'Write them by a callback of ', html('code', {}, 'keras_interp_rnn'), ', for example:'),
     html('pre', {}, html('code', {}, view.example)),
   );
 }
@@ -208,9 +223,25 @@ async function reason(response) {
 
 // What is looked at stays in the address of TensorBoard's own page, so that a link shows it again.
 
+const text = (value) => typeof value === 'string';
+const integer = (value) => Number.isInteger(value);
+const flag = (value) => typeof value === 'boolean';
+const listOf = (holds) => (value) => Array.isArray(value) && value.every(holds);
+
+/** What may stand in a link: anything else in it, and what is of another kind, is passed over. */
+const KEPT = {
+  view: (value) => text(value) && Object.hasOwn(VIEWS, value),
+  run: text, tag: text, step: integer, index: integer, centroid: integer,
+  off: listOf(integer), over: listOf(text), words: flag, logarithmic: flag,
+  threshold: (value) => value >= 0 && value <= 1 && typeof value === 'number',
+};
+
 function remembered() {
   try {
-    return JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}');
+    const found = JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}') ?? {};
+    return Object.fromEntries(Object.entries(KEPT)
+      .filter(([name, holds]) => Object.hasOwn(found, name) && holds(found[name]))
+      .map(([name]) => [name, found[name]]));
   } catch {
     return {};
   }

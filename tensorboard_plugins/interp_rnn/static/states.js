@@ -5,9 +5,22 @@ import {html, lines, LINES, remembering, shown, svg} from './charts.js';
 export const kinds = ['automaton', 'transition_counts'];
 export const title = 'States';
 export const about = 'The automaton that a state-regularized network is, or how it moves among its centroids: centroids as nodes, symbols on the edges, through training.';
-export const example = `from keras_interp_rnn import callbacks
-model.fit(x, y, callbacks=[callbacks.Automaton("logs")])                       # a language over few symbols
-model.fit(x, y, callbacks=[callbacks.TransitionProbabilities("logs", x[:4])])  # any sequences`;
+export const example = `import keras
+from keras_interp_rnn import callbacks, layers
+
+# x: words as ids, 0 is padding, 1 the token before each word; y: 0 or 1
+symbols = range(2, int(x.max()) + 1)
+model = keras.Sequential([
+    keras.layers.Embedding(len(symbols) + 2, 16, mask_zero=True),
+    layers.SRGRU(24, num_centroids=8),
+    keras.layers.Dense(1),
+])
+model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+model.fit(x, y, callbacks=[
+    callbacks.TransitionProbabilities("logs", x[:4]),
+    # Where there are few symbols, the automaton too:
+    callbacks.Automaton("logs", alphabet={str(i): i for i in symbols}, start=1),
+])`;
 
 const RADIUS = 17;
 const COLUMN = 120;
@@ -96,9 +109,11 @@ export async function draw(body, page) {
 /** What the callback measured, where it did. */
 function measured(graph) {
   const parts = [];
-  if (Number.isInteger(graph.minimal)) parts.push(`${graph.minimal} states after minimization`);
-  if (Number.isFinite(graph.agreement)) parts.push(`agrees with the network on ${(100 * graph.agreement).toFixed(1)} % of short words`);
-  if (Number.isFinite(graph.distance)) parts.push(`differs from the reference on ${(100 * graph.distance).toFixed(1)} %`);
+  if (Number.isInteger(graph.minimal)) parts.push(`${graph.minimal} ${graph.minimal === 1 ? 'state' : 'states'} after minimization`);
+  if (Number.isFinite(graph.agreement)) parts.push(`agrees with the network on ${(100 * graph.agreement).toFixed(1)} % of test words`);
+  if (graph.equivalent === true) parts.push('equivalent to the reference');
+  if (graph.equivalent === false) parts.push(`not equivalent to the reference: they differ on ${quoted(graph.counterexample ?? [])}`);
+  if (graph.equivalent !== true && Number.isFinite(graph.distance)) parts.push(`differs from the reference on ${(100 * graph.distance).toFixed(1)} % of its words`);
   if (Number.isFinite(graph.entropy)) parts.push(`entropy of the transitions ${shown(graph.entropy)} nats`);
   const said = parts.join(', ');
   return said ? `${said[0].toUpperCase()}${said.slice(1)}.` : '';
@@ -116,7 +131,7 @@ function picture(graph, positions, threshold, chosen, onpick) {
   const most = Math.max(...graph.states.map(({use}) => use ?? 0));
   const radius = new Map(graph.states.map(({id, use}) => [id, most > 0 ? RADIUS * (0.62 + 0.38 * Math.sqrt((use ?? 0) / most)) : RADIUS]));
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
-    'aria-label': `automaton of ${graph.states.length} states`});
+    'aria-label': `automaton of ${graph.states.length} ${graph.states.length === 1 ? 'state' : 'states'}`});
   root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9,
     markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'currentColor', opacity: 0.7}))));
   const pairs = new Set(graph.edges.map(({from, to}) => `${from},${to}`));
@@ -305,7 +320,7 @@ function history({steps, history: numbers}, at, onpick) {
   const charts = [
     ['states', [line('states', 'reached', LINES[0]), line('minimal', 'after minimization', LINES[1])]],
     ['entropy, nats', [line('entropy', 'of the transitions', LINES[2])]],
-    ['% of short words', [line('agreement', 'agree with the network', LINES[0], 100), line('distance', 'differ from the reference', LINES[1], 100)]],
+    ['% of test words', [line('agreement', 'agree with the network', LINES[0], 100), line('distance', 'differ from the reference', LINES[1], 100)]],
   ];
   return charts.flatMap(([y, all]) => {
     const series = all.filter(Boolean);

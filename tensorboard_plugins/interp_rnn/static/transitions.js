@@ -6,8 +6,19 @@ import {html, raster, rasterImage, remembering, share, shown, signed, svg} from 
 export const kinds = ['transition_probabilities'];
 export const title = 'Transitions';
 export const about = 'The transition probabilities of a state-regularized network along fixed sequences, token by token.';
-export const example = `from keras_interp_rnn import callbacks
-model.fit(x, y, callbacks=[callbacks.TransitionProbabilities("logs", x[:4], tokens=words)])`;
+export const example = `import keras
+from keras_interp_rnn import callbacks, layers
+
+# x: texts as ids of words, 0 is padding; y: 0 or 1; words: a name for each id
+model = keras.Sequential([
+    keras.layers.Embedding(len(words), 16, mask_zero=True),
+    layers.SRGRU(24, num_centroids=8),
+    keras.layers.Dense(1),
+])
+model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+model.fit(x, y, callbacks=[
+    callbacks.TransitionProbabilities("logs", x[:4], tokens=words),
+])`;
 
 const CELL = 18;
 
@@ -57,7 +68,7 @@ export async function draw(body, page) {
     const pull = (t) => outputs.of.reduce((sum, kind, i) => sum + (kind === outputs.predicted ? 1 : -1) * at(t, i), 0);
     hint.textContent = marked === null
       ? `Predicted: class ${outputs.predicted}. Words are blue where they pull towards it, red where they pull away: the probability of moving to centroids of this class, less that of moving to others. Click a centroid to mark it.`
-      : `Words are shaded by the probability of centroid ${marked}.${outputs ? ' Click it again for the pull towards the predicted class.' : ' Click a row to mark another.'}`;
+      : `Words are shaded by the probability of centroid ${marked}.${outputs ? ` Click centroid ${marked} again for the pull towards the predicted class.` : ' Click a row to mark another.'}`;
     read.forEach((t, column) => {
       const value = marked === null ? pull(t) : at(t, marked);
       const shade = marked === null ? signed(value * 0.55, 1, page.dark()) : share(value * 0.7, page.dark());

@@ -1,0 +1,274 @@
+r"""A model as a certificate sees it: everything between the ids and the verdict, recognized part by part.
+
+A proof holds for what it has looked at. So this is a closed list: the kinds of models, layers, flags, dtypes and
+operations of which docs/notes/certificate.md knows the arithmetic. Whatever else stands between the ids of a word and
+the network's verdict is refused with its name, also where it would do no harm.
+
+    ids -> Embedding -> state-regularized layer over a GRUCell or SimpleRNNCell, padding masked -> Dense(1)
+
+with Dropout, which does nothing outside training, anywhere between.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.analysis._reading import check_finite
+from keras_interp_rnn.automata._network import Network, memoryless
+from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding
+
+Array = NDArray[np.float64]
+
+EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
+RECURRENT = (layers.StateRegularizedRNN, layers.SRSimpleRNN, layers.SRGRU)
+CELLS = (keras.layers.GRUCell, keras.layers.SimpleRNNCell)
+"""Exact types: what a subclass computes is its own affair."""
+
+FLAGS = {
+    "go_backwards": "reads words from the end",
+    "stateful": "carries its state from word to word",
+    "zero_output_for_mask": "outputs zeros for padded words",
+    "return_sequences": "hands the head a state for every step",
+    "return_state": "hands on its last states too",
+}
+
+EXACT_IN_FLOAT32 = 2**24
+"""Below, a float32 holds every integer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deployed:
+    """The parts of a recognized model; weights in float64, exactly as the model holds them.
+
+    Attributes:
+        network: what it was read off. first: id of the start token.
+        dtype: "float32" or "float64", of everything.
+        embeddings: (ids, features). cell: the inner cell, a GRUCell or SimpleRNNCell. centroids: (k, n).
+        hard: whether the state is a centroid itself, the most probable one, and not a mixture.
+        kernel, bias: (n,) and a number, of the head's logit.
+    """
+
+    network: Network
+    first: int
+    dtype: str
+    embeddings: Array
+    cell: keras.layers.Layer
+    centroids: Array
+    hard: bool
+    kernel: Array
+    bias: float
+
+    def temperature(self, requested: float | None = None) -> float:
+        r"""$\tau$ as the layer holds it: the deployed one, or what `set_temperature(requested)` would make of it.
+
+        With `learn_temperature` the layer holds $\log \tau$; this is the exact exponential of that.
+        """
+        cell = self.network.layer.cell
+        if requested is None:
+            held = ops.convert_to_numpy(cell.log_temperature if cell.learn_temperature else cell.temperature)
+        else:
+            with np.errstate(over="ignore"):
+                held = np.asarray(np.log(requested) if cell.learn_temperature else requested).astype(self.dtype)
+        return float(np.exp(np.float64(held)) if cell.learn_temperature else np.float64(held))
+
+    @property
+    def learns_temperature(self) -> bool:
+        """Whether tau is computed by the backend, as an exponential."""
+        return bool(self.network.layer.cell.learn_temperature)
+
+
+def deployed(network: Network) -> Deployed:
+    """The parts of a model, every one of them recognized.
+
+    Raises:
+        ValueError: for anything that is not on the list, or weights that are not finite.
+    """
+    memoryless(network)
+    first, model = network.first_id, network.model
+    embedding, layer, head = _parts(_layers(model), model)
+    _check_layer(layer, ends=network.end is not None)
+    cell, inner = layer.cell, layer.cell.cell
+    dtype = _dtype([layer, cell, inner, embedding, head])
+    check_finite(model)
+    _check_ids(model, network)
+    bias = as_float64(head.bias)[0] if head.use_bias else 0.0
+    return Deployed(
+        network,
+        first,
+        dtype,
+        as_float64(embedding.embeddings),
+        inner,
+        as_float64(cell.centroids),
+        cell.is_hard,
+        as_float64(head.kernel)[:, 0],
+        float(bias),
+    )
+
+
+def _refusal(received: str) -> ValueError:
+    return ValueError(
+        "A certificate holds for ids -> Embedding -> state-regularized layer -> Dense(1), with Dropout in between, and "
+        f"nothing else. Received: {received}. Build that model with these weights and certify it."
+    )
+
+
+def _layers(model: Any) -> list[Any]:
+    """The layers that the ids of a word pass through, in order: all that the model does to them."""
+    functional, _ = _reference_types()
+    if type(model) in (keras.Sequential, Recognizer):
+        return list(model.layers)
+    if type(model) is functional:
+        return _functional_chain(model)
+    raise _refusal(f"{model.name}, of the class {type(model).__name__}")
+
+
+@functools.cache
+def _reference_types() -> tuple[type, type]:
+    """Two classes without a public name: of functional models, and of the operation that makes an Embedding's mask."""
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, ops.not_equal(ids, 0))
+    return type(model), type(model.operations[-1])
+
+
+def _functional_chain(model: Any) -> list[Any]:
+    """From the output back to the ids, by the graph that the model saves."""
+    _, not_equal = _reference_types()
+    known = (*EMBEDDINGS, *RECURRENT, keras.layers.InputLayer, keras.layers.Dropout, keras.layers.Dense, not_equal)
+    for operation in model.operations:
+        if type(operation) not in known:
+            raise _refusal(f"{operation.name}, of the class {type(operation).__name__}")
+    config = model.get_config()
+    operations = {operation.name: operation for operation in model.operations}
+    calls = {entry["name"]: entry["inbound_nodes"] for entry in config["layers"]}
+    ids, here = _single(config["input_layers"], model), _single(config["output_layers"], model)
+    chain: list[Any] = []
+    while here != ids:
+        name, node, _ = here
+        layer, call = operations[name], calls[name][node]
+        given = {key: value for key, value in call["kwargs"].items() if value is not None}
+        if given.pop("training", False):
+            raise _refusal(f"{name}, which is called with training=True")
+        mask = given.pop("mask", None)
+        before = _history(call["args"][0]) if len(call["args"]) == 1 else None
+        if given or before is None:
+            raise _refusal(f"{name}, which is called with more than what stands before it")
+        if type(layer) in RECURRENT:
+            _check_mask(name, _history(mask), ids, operations, calls)
+        chain.insert(0, layer)
+        here = before
+    return chain
+
+
+def _check_mask(name: str, mask: Any, ids: list[Any], operations: dict[str, Any], calls: dict[str, Any]) -> None:
+    """Raises ValueError unless a layer's mask is `not_equal(ids, 0)`."""
+    if mask is None:
+        raise _refusal(f"{name}, whose mask is not part of the model's graph: call it without a training argument")
+    _, not_equal = _reference_types()
+    made_by = calls[mask[0]][mask[1]]
+    compared = (_history(made_by["args"][0]), *made_by["args"][1:])
+    if type(operations[mask[0]]) is not not_equal or compared != (ids, 0) or made_by["kwargs"]:
+        raise _refusal(f"{name}, which is not masked where ids are 0 and nowhere else")
+
+
+def _single(structure: Any, model: Any) -> list[Any]:
+    """The one tensor, [name, node, index], of a model's inputs or outputs."""
+    while isinstance(structure, list) and len(structure) == 1:
+        [structure] = structure
+    if not isinstance(structure, list) or not isinstance(structure[0], str):
+        raise _refusal(f"{model.name}, with several inputs or outputs, or named ones")
+    return structure
+
+
+def _history(tensor: Any) -> list[Any] | None:
+    """What a tensor of a saved graph comes from, [name, node, index]; None for anything else."""
+    if isinstance(tensor, dict) and tensor.get("class_name") == "__keras_tensor__":
+        return list(tensor["config"]["keras_history"])
+    return None
+
+
+def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
+    """Embedding, recurrent layer and head of the layers in a row."""
+    chain = [part for part in chain if type(part) is not keras.layers.Dropout]
+    if len(chain) < 2 or type(chain[0]) not in EMBEDDINGS or type(chain[1]) not in RECURRENT:
+        names = [f"{part.name} ({type(part).__name__})" for part in chain]
+        raise _refusal(f"{model.name}, of {', '.join(names)}")
+    embedding, layer, *head = chain
+    if isinstance(model, keras.Sequential) and not embedding.mask_zero:
+        raise _refusal(f"{embedding.name} without mask_zero=True, so that {layer.name} reads the padding")
+    linear_or_sigmoid = (keras.activations.linear, keras.activations.sigmoid)
+    if len(head) != 1 or type(head[0]) is not keras.layers.Dense or head[0].activation not in linear_or_sigmoid:
+        raise ValueError(
+            "A verdict is bounded where one Dense layer, linear or sigmoid, reads the state. Received: a head of "
+            f"{[part.name for part in head]}."
+        )
+    if head[0].units != 1:
+        raise _refusal(f"{head[0].name} with {head[0].units} outputs")
+    for part in (embedding, head[0]):
+        if part.quantization_mode is not None or part.lora_enabled:
+            raise _refusal(f"{part.name}, whose weights are quantized or have a LoRA update")
+    return embedding, layer, head[0]
+
+
+def _check_layer(layer: Any, ends: bool) -> None:
+    for name, meaning in FLAGS.items():
+        if getattr(layer, name):
+            raise _refusal(f"{layer.name} with {name}=True, which {meaning}")
+    if ends and layer.regularize_last_step:
+        raise ValueError(
+            "A verdict after an end token is bounded where the stochastic component leaves it out. Received: a layer "
+            "with regularize_last_step=True. Build it with False, or without an end token."
+        )
+    if not ends and not layer.regularize_last_step:
+        raise _refusal(
+            f"{layer.name} with regularize_last_step=False and no end token: its last state is none of the centroids'"
+        )
+    cell = layer.cell
+    if type(cell) is not layers.StateRegularizedCell:
+        raise _refusal(f"{layer.name} over a {type(cell).__name__}")
+    if cell.sample_at_inference:
+        raise _refusal(f"{layer.name} with sample_at_inference=True, which draws noise for every word")
+    inner = cell.cell
+    if type(inner) not in CELLS:
+        raise ValueError(
+            f"Bounds are known of GRUCell and SimpleRNNCell. Received: {keras.saving.get_registered_name(type(inner))}."
+        )
+    for name, wanted in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
+        if getattr(inner, name, wanted) is not wanted:
+            raise ValueError(
+                f"Bounds are known of {name}={wanted.__name__!r}. Received: {inner.name} with "
+                f"{name}={getattr(inner, name)!r}."
+            )
+
+
+def _dtype(parts: list[Any]) -> str:
+    """The one dtype in which all parts hold their weights and compute."""
+    found = {
+        keras.backend.standardize_dtype(dtype) for part in parts for dtype in (part.variable_dtype, part.compute_dtype)
+    }
+    if found not in ({"float32"}, {"float64"}):
+        raise ValueError(
+            "Rounding is counted where all layers are of float32, or all of float64. Received: "
+            f"{', '.join(f'{part.name} of {part.dtype_policy.name}' for part in parts)}. Build all in one of them."
+        )
+    return found.pop()
+
+
+def _check_ids(model: Any, network: Network) -> None:
+    """Ids reach the Embedding as they are: the model's input may cast them."""
+    dtype = keras.backend.standardize_dtype(model.inputs[0].dtype)
+    largest = max(token for token in (*network.ids.values(), network.start, network.end) if token is not None)
+    if dtype not in ("int32", "int64", "float32", "float64") or (dtype == "float32" and largest >= EXACT_IN_FLOAT32):
+        raise _refusal(f"{model.name} with inputs of {dtype}, which cannot hold the ids up to {largest}")
+
+
+def as_float64(x: Any) -> Array:
+    """A weight in float64, exactly as the model holds it."""
+    return np.asarray(ops.convert_to_numpy(x), np.float64)

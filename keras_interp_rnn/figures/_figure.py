@@ -1,0 +1,22 @@
+"""The figure that every function here returns."""
+
+from __future__ import annotations
+
+import io
+
+from keras_interp_rnn._extras import needed
+
+with needed("matplotlib", extra="figures", by="`keras_interp_rnn.figures`"):
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+
+class Figure(MatplotlibFigure):
+    """A `matplotlib.figure.Figure` that a notebook shows.
+
+    Made without pyplot, so no window opens, nothing has to be closed, and `%matplotlib inline` is not needed.
+    """
+
+    def _repr_png_(self) -> bytes:
+        png = io.BytesIO()
+        self.savefig(png, format="png")
+        return png.getvalue()

@@ -1,0 +1,34 @@
+"""Names of symbols as Matplotlib draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from keras_interp_rnn._display import visible
+
+PITCH = 1.15 / 72
+"""Inches a name of one character takes along an axis, for each point of its font: the widest is an em."""
+
+
+def plain(name: str) -> str:
+    """A name on one line, every character visible; a single dollar sign as it is."""
+    # Two dollars would be read as mathematics.
+    return escaped(name) if name.count("$") > 1 else visible(name)
+
+
+def name_ticks(axis: Any, places: Iterable[float], names: Sequence[str], fontsize: float | None = None) -> None:
+    """Ticks of the x axis with names; those of more than one character stand upright."""
+    axis.set_xticks(list(places), names, fontsize=fontsize)
+    for tick, name in zip(axis.get_xticklabels(), names, strict=True):
+        tick.set_rotation(90 if len(name.strip()) > 1 else 0)
+
+
+def beyond(inches: float, count: int, fontsize: float) -> float:
+    """Inches by which an axis of this length must grow for so many names to stand side by side."""
+    return max(0.0, count * fontsize * PITCH - inches)
+
+
+def escaped(name: str) -> str:
+    """The same with every dollar sign escaped, for a name that is put together with others."""
+    return visible(name).replace("$", r"\$")

@@ -1,0 +1,331 @@
+"""Text that a model writes: the logits are those of the model on all before, symbols follow their probabilities."""
+
+import keras
+import numpy as np
+import pytest
+import scipy.stats
+
+from keras_interp_rnn import analysis, datasets, layers
+from keras_interp_rnn.analysis._step_by_step import Stepper
+from keras_interp_rnn.analysis.generation import _drawn
+from keras_interp_rnn.datasets.text import Alphabet
+
+K = 7
+TEXT = np.random.default_rng(5).integers(0, K, 23)
+
+STEPS = {"return_sequences": True}
+# What reads ids itself; all others read an embedding.
+OF_IDS = {
+    "ISAN": lambda **kw: [layers.ISAN(6, K, **STEPS, **kw)],
+    "FactoredISAN": lambda **kw: [layers.FactoredISAN(6, 3, K, **STEPS, **kw)],
+}
+OF_VECTORS = {
+    "MinimalRNN": lambda **kw: [layers.MinimalRNN(6, **STEPS, **kw)],
+    "CFN": lambda **kw: [layers.CFN(6, **STEPS, **kw)],
+    "PeepholeLSTM": lambda **kw: [layers.PeepholeLSTM(6, **STEPS, **kw)],
+    "SRGRU": lambda **kw: [layers.SRGRU(6, 4, **STEPS, **kw)],
+    "SRLSTM": lambda **kw: [layers.SRLSTM(6, 4, transition="gumbel", **STEPS, **kw)],
+    "SRPeepholeLSTM": lambda **kw: [layers.SRPeepholeLSTM(6, 4, transition="soft_argmax", **STEPS, **kw)],
+    "SRSimpleRNN": lambda **kw: [layers.SRSimpleRNN(6, 4, **STEPS, **kw)],
+    "SimpleRNN": lambda **kw: [keras.layers.SimpleRNN(6, **STEPS, **kw)],
+    "LSTM": lambda **kw: [keras.layers.LSTM(6, **STEPS, **kw)],
+    "GRU": lambda **kw: [keras.layers.GRU(6, **STEPS, **kw)],
+    "GRU, reset before": lambda **kw: [keras.layers.GRU(6, reset_after=False, **STEPS, **kw)],
+    "RNN of cells": lambda **kw: [
+        keras.layers.RNN([keras.layers.LSTMCell(6), layers.MinimalRNNCell(5), keras.layers.GRUCell(4)], **STEPS, **kw)
+    ],
+    "stack": lambda **kw: [
+        keras.layers.LSTM(5, **STEPS, **kw),
+        keras.layers.LayerNormalization(),
+        keras.layers.Dropout(0.5),
+        layers.MinimalRNN(6, **STEPS, **kw),
+    ],
+    "last output": lambda **kw: [keras.layers.GRU(5, **STEPS, **kw), layers.CFN(6, **kw)],
+}
+
+
+def network(name, shape=(None,), batch_size=None, mask_zero=False, head=(), dtype="float32", **flags):
+    """A model with random asymmetric weights."""
+    of_ids = name in OF_IDS
+    recurrent = (OF_IDS if of_ids else OF_VECTORS)[name](**flags)
+    model = keras.Sequential(
+        [
+            keras.Input(shape, batch_size=batch_size, dtype="int32"),
+            *([] if of_ids else [keras.layers.Embedding(K, 5, mask_zero=mask_zero)]),
+            *recurrent,
+            keras.layers.Dense(K, dtype=dtype),
+            *head,
+        ]
+    )
+    rng = np.random.default_rng(len(name))
+    # Temperature and strength are weights of state-regularized cells too, and stay.
+    for weight in model.weights:
+        if len(weight.shape):
+            weight.assign(rng.normal(size=weight.shape) * 0.5)
+    return model
+
+
+def stepped(model, text):
+    stepper = Stepper(model, text)
+    stepper.check(text)
+    return np.array([stepper.read(int(symbol)) for symbol in text])
+
+
+def whole(model, text):
+    """The logits of every step: of all steps at once, or of every beginning of the text."""
+    found = keras.ops.convert_to_numpy(model(text[None]))
+    if found.ndim == 3:
+        return found[0]
+    return np.concatenate([keras.ops.convert_to_numpy(model(text[None, : t + 1])) for t in range(len(text))])
+
+
+@pytest.mark.parametrize("name", [*OF_IDS, *OF_VECTORS])
+def test_the_logits_are_those_of_the_model_on_the_whole_text(name):
+    model = network(name)
+    expected = whole(model, TEXT)
+    assert np.ptp(expected, axis=0).min() > 1e-3, "the states matter"
+    np.testing.assert_allclose(stepped(model, TEXT), expected, rtol=1e-4, atol=1e-5)
+    # Nothing of the model has changed, and no layer has been called on other symbolic inputs.
+    np.testing.assert_array_equal(whole(model, TEXT), expected)
+    assert all(len(layer._inbound_nodes) == 1 for layer in model.layers)
+
+
+@pytest.mark.parametrize("name", ["ISAN", "MinimalRNN", "SRGRU", "LSTM", "RNN of cells"])
+def test_batch_size_length_and_carried_states_of_the_layer_do_not_matter(name):
+    fixed = network(name, (4,), 3, stateful=True)
+    fixed(np.random.default_rng(0).integers(0, K, (3, 4)))
+    free = network(name)
+    free.set_weights(fixed.get_weights())
+    before = [keras.ops.convert_to_numpy(x) for x in keras.tree.flatten(fixed.layers[-2].states)]
+    np.testing.assert_allclose(stepped(fixed, TEXT), whole(free, TEXT), rtol=1e-4, atol=1e-5)
+    after = [keras.ops.convert_to_numpy(x) for x in keras.tree.flatten(fixed.layers[-2].states)]
+    for x, y in zip(before, after, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("flags", [{}, {"zero_output_for_mask": True}])
+@pytest.mark.parametrize("name", ["LSTM", "MinimalRNN", "stack"])
+def test_masked_symbols_keep_the_states(name, flags):
+    model = network(name, mask_zero=True, **flags)
+    assert (TEXT == 0).sum() > 2
+    for text in (TEXT, np.array([0, 0, *TEXT])):
+        np.testing.assert_allclose(stepped(model, text), whole(model, text), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", ["ISAN", "LSTM"])
+def test_states_keep_their_dtype(name, dtype):
+    keras.config.set_dtype_policy(dtype)
+    try:
+        model = network(name, dtype=None)
+        bound = 1e-12 if dtype == "float64" else 0.05
+        np.testing.assert_allclose(stepped(model, TEXT), whole(model, TEXT).astype(float), rtol=bound, atol=bound)
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def test_functional_models_nested_models_and_softmax():
+    inner = keras.Sequential([keras.Input((None, 5)), keras.layers.GRU(4, **STEPS), keras.layers.Dense(5)])
+    recurrent = keras.layers.LSTM(5, return_state=True, **STEPS)
+    symbols = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(K, 5)(symbols)
+    outputs, _, _ = recurrent(embedded)
+    twice, _, _ = recurrent(inner(embedded) * 2)  # the same layer, with states of its own
+    model = keras.Model(symbols, keras.layers.Dense(K)(keras.layers.Concatenate()([outputs, twice, embedded])))
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape) for w in model.get_weights()])
+    np.testing.assert_allclose(stepped(model, TEXT), whole(model, TEXT), rtol=1e-4, atol=1e-5)
+    for head in (keras.layers.Softmax(), keras.layers.Dense(K, activation="softmax")):
+        model = network("GRU", head=[head])
+        expected = np.log(whole(model, TEXT))
+        np.testing.assert_allclose(stepped(model, TEXT), expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(stepped(keras.Sequential([model]), TEXT), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_model_that_was_not_told_its_input_learns_it_from_the_prompt():
+    model = keras.Sequential([keras.layers.Embedding(K, 3), keras.layers.GRU(4, **STEPS), keras.layers.Dense(K)])
+    assert len(analysis.generate(model, [1, 2], 3)) == 5
+
+
+@pytest.mark.parametrize("name", ["ISAN", "stack"])
+def test_at_infinite_inverse_temperature_every_symbol_is_the_most_probable(name):
+    model = network(name)
+    written = analysis.generate(model, TEXT[:3], 20, np.inf)
+    assert written.dtype == np.int32
+    np.testing.assert_array_equal(written[:3], TEXT[:3])
+    np.testing.assert_array_equal(written[3:], whole(model, written)[2:-1].argmax(axis=1))
+    np.testing.assert_array_equal(analysis.generate(model, TEXT[:3], 20, 1e6, seed=1), written)
+
+
+@pytest.mark.parametrize("inverse_temperature", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_symbol_is_drawn_with_its_probability(inverse_temperature, seed):
+    logits, rng = np.random.default_rng(seed).normal(size=K) * 1.5 - 400, np.random.default_rng(seed)
+    logits[3] = -np.inf
+    drawn = np.bincount([_drawn(logits, inverse_temperature, rng) for _ in range(20_000)], minlength=K)
+    assert drawn[3] == 0, "what is impossible stays so"
+    possible = np.delete(logits, 3)
+    p = np.exp(inverse_temperature * (possible - possible.max()))
+    assert scipy.stats.chisquare(np.delete(drawn, 3), 20_000 * p / p.sum()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("name", "inverse_temperature"), [("ISAN", 0.7), ("SRLSTM", 2.0)])
+def test_every_symbol_is_drawn_from_the_models_logits_on_all_before(name, inverse_temperature):
+    model = network(name)
+    written = analysis.generate(model, TEXT[:2], 20, inverse_temperature, seed=6)
+    logits, rng = whole(model, written), np.random.default_rng(6)
+    drawn = [_drawn(row.astype(float), inverse_temperature, rng) for row in logits[1:-1]]
+    np.testing.assert_array_equal(written[2:], drawn)
+    assert len(np.unique(written)) > 3
+
+
+def test_seeds():
+    model = network("MinimalRNN")
+    first, same, other = (analysis.generate(model, [1], 30, seed=seed).tolist() for seed in (3, 3, 4))
+    assert first == same != other
+    assert (
+        analysis.generate(model, [1], 30, seed=None).tolist() != analysis.generate(model, [1], 30, seed=None).tolist()
+    )
+    assert analysis.generate(model, [1], 30).tolist() == analysis.generate(model, [1], 30, seed=0).tolist()
+    assert analysis.generate(model, [1, 2], 0).tolist() == [1, 2]
+
+
+def test_a_string_is_continued_by_a_string():
+    alphabet = Alphabet("abc\n ?é", unknown="?")
+    model = network("ISAN")
+    ids = analysis.generate(model, [2, 3, 5, 0], 12)
+    expected = alphabet.decode(ids)
+    assert analysis.generate(model, "c\nXa", 12, alphabet=alphabet) == expected
+    assert analysis.generate(model, [2, 3, 5, 0], 12, alphabet=alphabet) == expected
+    assert analysis.generate(model, "c\n?a", 12, alphabet=alphabet.symbols) == expected
+    carrying = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *model.layers])
+    assert analysis.generate(carrying, "c\nXa", 12) == expected
+    assert analysis.generate(carrying, ids[:4], 12).tolist() == ids.tolist()
+
+
+def test_the_27_letters_are_an_alphabet_too():
+    model = keras.Sequential(
+        [keras.Input((5,), batch_size=4, dtype="int32"), layers.ISAN(4, 27, **STEPS), keras.layers.Dense(27)]
+    )
+    written = analysis.generate(model, "the cat ", 9, alphabet=datasets.text.ALPHABET)
+    assert written.startswith("the cat ")
+    assert len(written) == 17
+    assert datasets.text.encode(written).max() < 27
+
+
+def a_model(*middle, head=None):
+    return keras.Sequential(
+        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(K, 5), *middle, head or keras.layers.Dense(K)]
+    )
+
+
+class Wrapped(keras.Model):
+    def call(self, ids):
+        return keras.ops.one_hot(ids, K)
+
+
+REFUSED = {
+    "Bidirectional": (
+        lambda: a_model(keras.layers.Bidirectional(keras.layers.GRU(3, **STEPS))),
+        "read it forwards. Received: bidirectional.*, which also reads it from its end",
+    ),
+    "backwards": (
+        lambda: a_model(keras.layers.GRU(3, go_backwards=True, **STEPS)),
+        "read it forwards, each step alike.*Received: gru.*, which treats the end",
+    ),
+    "last step": (
+        lambda: a_model(layers.SRGRU(3, 2, regularize_last_step=False, **STEPS)),
+        "each step alike.*Received: srgru.*, which treats the end of a sequence otherwise",
+    ),
+    "convolution": (
+        lambda: a_model(keras.layers.Conv1D(4, 3, padding="causal"), keras.layers.GRU(3, **STEPS)),
+        "only its recurrent layers look back.*outputs are .* apart.*Leave out layers that mix time steps",
+    ),
+    "noise": (
+        lambda: a_model(layers.SRGRU(6, 4, transition="sample", centroids_initializer="normal", **STEPS)),
+        "nothing in it is random",
+    ),
+    "layer": (lambda: layers.ISAN(3, K), "A model continues a text.*Received: <ISAN"),
+    "one-hot": (
+        lambda: keras.Sequential([keras.Input((None, K)), layers.ISAN(3, K, **STEPS), keras.layers.Dense(K)]),
+        r"reads ids \(batch, time\).*Received: sequential.*with inputs and outputs of \[3, 3\] axes",
+    ),
+    "no graph": (Wrapped, r"Sequential or functional model.*Received: wrapped.*, a Wrapped"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_models_that_cannot_be_run_step_by_step_are_refused(why):
+    make, sentence = REFUSED[why]
+    with pytest.raises(ValueError, match=sentence):
+        analysis.generate(make(), [1, 2, 3], 4)
+
+
+class Doubled(keras.layers.GRU):
+    """A layer whose call is more than its cell."""
+
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        return 2 * super().call(sequences, initial_state, mask, training)
+
+
+class Shifted(keras.Model):
+    """A model whose call is more than its graph."""
+
+    def call(self, inputs, training=None, mask=None):
+        return super().call(inputs, training, mask) + keras.ops.arange(K, dtype="float32")
+
+
+def test_layers_and_models_that_do_more_than_their_cells_and_graphs_are_refused():
+    plain = network("GRU")
+    in_lists = keras.Model(plain.inputs, plain.outputs)
+    np.testing.assert_array_equal(analysis.generate(in_lists, [1, 2], 4), analysis.generate(plain, [1, 2], 4))
+    for model in (a_model(Doubled(3, **STEPS)), Shifted(plain.inputs[0], plain.outputs[0])):
+        with pytest.raises(ValueError, match=r"outputs are .* apart when it reads symbol by symbol"):
+            analysis.generate(model, [1, 2, 3], 4)
+
+
+def test_probabilities_of_zero_are_no_difference():
+    model = network("GRU", head=[keras.layers.Rescaling(300.0), keras.layers.Softmax()])
+    written = analysis.generate(model, [1, 2], 10)
+    assert (whole(model, written) == 0).any()
+    assert written[2:].tolist() == whole(model, written)[1:-1].argmax(axis=1).tolist()
+
+
+def test_an_initial_state_that_the_model_gives_is_refused():
+    symbols = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(K, 5)(symbols)
+    states = keras.layers.GRU(5)(embedded)
+    model = keras.Model(symbols, keras.layers.Dense(K)(keras.layers.GRU(5, **STEPS)(embedded, initial_state=states)))
+    with pytest.raises(ValueError, match=r"their own initial state. Received: gru.*, which is given an initial state"):
+        analysis.generate(model, [1, 2, 3], 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"prompt": []}, r"at least one symbol. Received: float64 of shape \(0,\)"),
+        ({"prompt": [[1, 2]]}, r"Received: int64 of shape \(1, 2\)"),
+        ({"prompt": [0.5]}, "Received: float64 of shape"),
+        ({"prompt": [1, K]}, rf"symbols that the model predicts, \[0, {K}\). Received: 1 to {K}. Encode it"),
+        ({"prompt": [-1]}, "predicts.*Received: -1 to -1"),
+        ({"prompt": "abc"}, "A string is read by an alphabet. Received: 'abc', and none. Pass alphabet="),
+        ({"prompt": "", "alphabet": "abcdefg"}, "at least one symbol"),
+        ({"prompt": "axb", "alphabet": "abcdefg"}, "made of the alphabet's symbols. Received: 'x'"),
+        ({"prompt": "axb", "alphabet": Alphabet("abcdefg")}, "from the 7 symbols of its alphabet. Received: 'x'"),
+        ({"alphabet": "abc"}, f"a symbol for each of the model's {K} logits. Received: one of 3 symbols"),
+        ({"length": -1}, "integer >= 0. Received: length=-1"),
+        ({"length": 1.5}, "integer >= 0. Received: length=1.5"),
+        ({"inverse_temperature": -1.0}, "a number >= 0. Received: inverse_temperature=-1.0. Pass 1"),
+        ({"inverse_temperature": np.nan}, "a number >= 0. Received: inverse_temperature=nan"),
+    ],
+)
+def test_what_it_refuses(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        analysis.generate(**{"model": network("ISAN"), "prompt": [1, 2], "length": 3, **arguments})
+
+
+def test_weights_that_are_not_finite_are_refused():
+    model = network("LSTM")
+    model.layers[-1].bias.assign(np.full(K, np.nan))
+    with pytest.raises(ValueError, match=r"weights must be finite"):
+        analysis.generate(model, [1], 3)

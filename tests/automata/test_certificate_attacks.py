@@ -1,0 +1,590 @@
+"""Certificates attacked: deployments that judge otherwise than their weights alone would, NaN, overflow, forgeries."""
+
+import dataclasses
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import automata, layers
+from keras_interp_rnn.automata import DFA, certificate, tomita
+from tests.automata.deployments import IDS, START, Weights, misjudged, plain
+from tests.automata.networks import drawn, network_of
+
+
+class AlwaysDropout(keras.layers.Dropout):
+    def call(self, inputs, training=None):
+        return super().call(inputs, training=True)
+
+
+class OtherDense(keras.layers.Dense):
+    def call(self, inputs, training=None):
+        return -super().call(inputs)
+
+
+class OtherEmbedding(keras.layers.Embedding):
+    def call(self, inputs):
+        return super().call(ops.where(inputs > 1, 5 - inputs, inputs))
+
+
+class SimpleRNNCell(keras.layers.SimpleRNNCell):
+    """Named as Keras's, and not it."""
+
+    def call(self, sequence, states, training=False):
+        output, new = super().call(sequence, states, training=training)
+        return -output, [-x for x in new]
+
+
+class OtherLayer(layers.SRSimpleRNN):
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        return -super().call(sequences, initial_state=initial_state, mask=mask, training=training)
+
+
+class OtherModel(keras.Sequential):
+    def call(self, inputs, training=None, mask=None):
+        return -super().call(inputs, training=training, mask=mask)
+
+
+D = tomita(3)
+W = Weights(D)
+
+
+def sequential(*parts, kind=keras.Sequential, after=(), **flags):
+    """The embedding, the layer and the head of `W`, unless another one is given, and what stands between and after."""
+    embedding, layer, head = W.parts(flags, {}, {})
+    found = {keras.layers.Embedding: embedding, keras.layers.RNN: layer, keras.layers.Dense: head}
+    middle = [part for part in parts if not isinstance(part, tuple(found))]
+    found.update({kind: part for kind in found for part in parts if isinstance(part, kind)})
+    embedding, layer, head = found.values()
+    model = kind([keras.Input((None,), dtype="int32"), embedding, layer, *middle, head, *after])
+    W.put(embedding, layer, head)
+    return model
+
+
+def with_cell(cell):
+    return layers.StateRegularizedRNN(layers.StateRegularizedCell(cell, len(W.centroids)))
+
+
+def quantized(part):
+    model = sequential()
+    model.layers[part].quantize("int8")
+    return model
+
+
+def masking():
+    def build(ids, embedding, layer, head):
+        return head(layer(keras.layers.Masking(0.0)(embedding(ids))))
+
+    model = W.functional(build, embedding={"mask_zero": False})
+    table = W.embeddings.copy()
+    table[0] = table[2]  # padding looks like the symbol 0
+    model.layers[1].set_weights([table])
+    return model
+
+
+def lora():
+    model = sequential()
+    model.layers[0].enable_lora(2)
+    for weight in model.layers[0].trainable_weights:
+        weight.assign(np.random.default_rng(0).normal(size=weight.shape))
+    return model
+
+
+def convolution():
+    convolved = keras.layers.Conv1D(4, 3, padding="causal", use_bias=False)
+    model = W.functional(
+        lambda ids, e, rnn, head: head(rnn(convolved(e(ids)), mask=ops.not_equal(ids, 0))),
+        embedding={"mask_zero": False},
+    )
+    kernel = np.zeros((3, 4, 4))
+    kernel[2], kernel[1] = np.eye(4), np.eye(4)[::-1]
+    convolved.set_weights([kernel])
+    return model
+
+
+def two_networks():
+    """The verdict of one network, minus a thousand times that of another."""
+
+    def build(ids, embedding, layer, head):
+        return head(layer(embedding(ids))) - 1000.0 * head(layer(embedding(ids)))
+
+    return W.functional(build)
+
+
+def by_place(ids, embedding, layer, head):
+    x = embedding(ids)
+    late = ops.cast(ops.cumsum(ops.ones_like(x), axis=1) > 3, "float32")
+    return head(layer(x * (1 - 2 * late), mask=ops.not_equal(ids, 0)))
+
+
+REFUSED = {
+    "reads from the end": (
+        lambda: network_of(D, go_backwards=True),
+        "go_backwards=True, which reads words from the end",
+    ),
+    "zeros for padded words": (
+        lambda: network_of(D, zero_output_for_mask=True),
+        "zero_output_for_mask=True, which outputs",
+    ),
+    "a last step without centroids": (
+        lambda: network_of(D, regularize_last_step=False),
+        "regularize_last_step=False and no end token: its last state is none of the centroids'",
+    ),
+    "noise for every word": (
+        lambda: network_of(D, transition="gumbel", sample_at_inference=True, noise=30.0),
+        "sample_at_inference=True, which draws noise",
+    ),
+    "noise for every word, hard": (
+        lambda: network_of(D, transition="gumbel", straight_through=True, sample_at_inference=True, noise=30.0),
+        "sample_at_inference=True, which draws noise",
+    ),
+    "state from word to word": (
+        lambda: W.functional(plain, layer={"stateful": True}, batch=1),
+        "stateful=True, which carries its state from word to word",
+    ),
+    "head reads every step": (lambda: sequential(return_sequences=True), "return_sequences=True, which hands"),
+    "cell in half precision": (
+        lambda: sequential(with_cell(keras.layers.SimpleRNNCell(W.units, dtype="mixed_bfloat16"))),
+        "Rounding is counted where all layers are of float32.* of mixed_bfloat16",
+    ),
+    "head in half precision": (
+        lambda: sequential(keras.layers.Dense(1, dtype="mixed_float16")),
+        "Rounding is counted where all layers are of float32.* of mixed_float16",
+    ),
+    "embedding in half precision": (
+        lambda: sequential(keras.layers.Embedding(4, 4, mask_zero=True, dtype="float16")),
+        "Rounding is counted where all layers are of float32.* of float16",
+    ),
+    "head in int8": (lambda: quantized(2), "dense.*quantized|head.*quantized"),
+    "embedding in int8": (lambda: quantized(0), "embedding.*quantized"),
+    "embedding with LoRA": (lora, "embedding.*LoRA"),
+    "dropout of its own kind": (lambda: sequential(AlwaysDropout(0.8, seed=1)), "a head of .'always_dropout"),
+    "dropout that is always on": (
+        lambda: W.functional(lambda i, e, r, h: h(keras.layers.Dropout(0.8, seed=1)(r(e(i)), training=True))),
+        "dropout.*, which is called with training=True",
+    ),
+    "a layer that is always training": (
+        lambda: W.functional(
+            lambda i, e, r, h: h(r(e(i), training=True)), layer={"transition": "gumbel", "noise": 30.0}
+        ),
+        "recurrent, which is called with training=True",
+    ),
+    "a layer whose mask is made at run time": (
+        lambda: W.functional(lambda i, e, r, h: h(r(e(i), training=False))),
+        "whose mask is not part of the model's graph",
+    ),
+    "a head of its own kind": (lambda: sequential(OtherDense(1)), "a head of .'other_dense"),
+    "an embedding of its own kind": (
+        lambda: sequential(OtherEmbedding(4, 4, mask_zero=True)),
+        r"other_embedding.* \(OtherEmbedding\)",
+    ),
+    "a cell of its own kind": (
+        lambda: sequential(with_cell(SimpleRNNCell(W.units))),
+        "of GRUCell and SimpleRNNCell. Received: SimpleRNNCell",
+    ),
+    "a layer of its own kind": (lambda: sequential(OtherLayer(W.units, len(W.centroids))), r"\(OtherLayer\)"),
+    "a model of its own kind": (
+        lambda: sequential(kind=OtherModel),
+        "of the class OtherModel",
+    ),
+    "padding read": (masking, "masking.*, of the class Masking"),
+    "a symbol masked": (
+        lambda: W.functional(
+            lambda i, e, r, h: h(r(e(i), mask=ops.logical_and(ops.not_equal(i, 0), ops.not_equal(i, 3))))
+        ),
+        "logical_and.*, of the class LogicalAnd",
+    ),
+    "another id masked": (
+        lambda: W.functional(lambda i, e, r, h: h(r(e(i), mask=ops.not_equal(i, 3))), embedding={"mask_zero": False}),
+        "not masked where ids are 0 and nowhere else",
+    ),
+    "an operation before the head": (
+        lambda: W.functional(lambda i, e, r, h: h(-r(e(i)))),
+        "negative.*, of the class Negative",
+    ),
+    "an operation after the head": (lambda: W.functional(lambda i, e, r, h: ops.sin(4 * h(r(e(i))))), "of the class"),
+    "a layer after the head": (
+        lambda: sequential(after=[keras.layers.Activation("relu")]),
+        "a head of .*'activation",
+    ),
+    "features of the neighbours": (convolution, "of the class Conv1D"),
+    "features of the place": (lambda: W.functional(by_place), "of the class"),
+    "two verdicts": (two_networks, "of the class Multiply|of the class Subtract"),
+    "ids cast": (lambda: W.functional(plain, dtype="int8"), "inputs of int8, which cannot hold the ids up to 3"),
+    "an initial state": (
+        lambda: W.functional(lambda i, e, r, h: h(r(e(i), initial_state=[ops.ones((1, W.units))]))),
+        "recurrent, which is called with more than what stands before it",
+    ),
+    "two outputs": (
+        lambda: (lambda m: keras.Model(m.inputs, [m.outputs[0], m.outputs[0]]))(W.functional(plain)),
+        "several inputs or outputs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_proof_has_not_looked_at_is_refused(name):
+    build, reason = REFUSED[name]
+    model = build()
+    with pytest.raises(ValueError, match=reason):
+        automata.certify(model, D, alphabet=IDS, start=START)
+    with pytest.raises(ValueError, match=reason):
+        automata.largest_temperature(model, D, alphabet=IDS, start=START)
+    with pytest.raises(ValueError, match=reason):
+        automata.certify(network_of(D), D).check(model, alphabet=IDS, start=START)
+
+
+HARMLESS = {
+    *("head reads every step", "two outputs", "ids cast", "a layer after the head", "state from word to word"),
+    *("cell in half precision", "head in half precision", "embedding in half precision", "head in int8"),
+    *("embedding in int8", "an initial state", "a layer whose mask is made at run time"),
+}
+"""Refused as well: with these weights they do no harm, with others they do."""
+
+
+@pytest.mark.parametrize("name", sorted(set(REFUSED) - HARMLESS))
+def test_the_attacks_are_real(name):
+    model = REFUSED[name][0]()
+    assert misjudged(model, D) > 0
+
+
+ACCEPTED = {
+    "functional": lambda: W.functional(plain),
+    "dropout between": lambda: sequential(keras.layers.Dropout(0.5)),
+    "dropout between, functional": lambda: W.functional(
+        lambda i, e, r, h: h(keras.layers.Dropout(0.5)(r(keras.layers.Dropout(0.3)(e(i)))))
+    ),
+    "the mask by hand": lambda: W.functional(
+        lambda i, e, r, h: h(r(e(i), mask=ops.not_equal(i, 0))), embedding={"mask_zero": False}
+    ),
+    "unrolled": lambda: W.functional(plain, layer={"unroll": False}),
+    "ids as floats": lambda: W.functional(plain, dtype="float32"),
+    "a sigmoid": lambda: W.functional(plain, head={"activation": "sigmoid"}),
+    "float64": lambda: W.functional(plain, *({"dtype": "float64"} for _ in range(3))),
+    "learned temperature": lambda: W.functional(plain, layer={"learn_temperature": True}),
+    "hard": lambda: W.functional(plain, layer={"transition": "gumbel", "straight_through": True}),
+    "a layer used elsewhere too": lambda: used_elsewhere(),
+}
+
+
+def used_elsewhere():
+    """Its layers have other calls, which are no part of the model."""
+
+    def build(ids, embedding, layer, head):
+        output = head(layer(embedding(ids)))
+        other = keras.Input((None,), dtype="int32")
+        head(layer(embedding(5 - other)))
+        return output
+
+    return W.functional(build)
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_ordinary_deployments_are_certified(name):
+    model = ACCEPTED[name]()
+    found = automata.certify(model, D, alphabet=IDS, start=START)
+    assert found.holds, found
+    assert found.check(model, alphabet=IDS, start=START)
+    assert misjudged(model, D) == 0
+
+
+def test_a_certificate_survives_saving(tmp_path):
+    model = W.functional(plain)
+    found = automata.certify(model, D, alphabet=IDS, start=START)
+    model.save(tmp_path / "model.keras")
+    assert found.check(keras.models.load_model(tmp_path / "model.keras"), alphabet=IDS, start=START)
+
+
+def patched(model, attribute, change):
+    """The model, whose weight is changed in place."""
+    part = model
+    *path, last = attribute.split(".")
+    for name in path:
+        part = part.layers[int(name)] if name.isdigit() else getattr(part, name)
+    weight = getattr(part, last)
+    weight.assign(change(ops.convert_to_numpy(weight).copy()))
+    return model
+
+
+CELL_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
+@pytest.mark.parametrize(
+    "weight",
+    ["0.embeddings", "1.cell.centroids", "2.kernel", "2.bias", *(f"1.cell.cell.{name}" for name in CELL_WEIGHTS)],
+)
+def test_weights_that_are_not_finite_are_refused(weight, bad):
+    model = network_of(D)
+    found = automata.certify(model, D)
+
+    def spoil(values):
+        values.flat[np.random.default_rng(0).integers(values.size)] = bad
+        return values
+
+    patched(model, weight, spoil)
+    everything = DFA([[0, 0]], {0}, 0, "01")
+    for claimed in (D, everything, everything.complement()):
+        with pytest.raises(ValueError, match="The weights must be finite. Received: NaN or infinity"):
+            automata.certify(model, claimed)
+    with pytest.raises(ValueError, match="The weights must be finite"):
+        found.check(model)
+
+
+@pytest.mark.parametrize("temperature", [1e-5, 1e-7, 1e-12, 1e-30, 1e-37])
+def test_temperatures_at_which_scores_overflow_or_are_all_rounding(temperature):
+    model = network_of(D)
+    found = automata.certify(model, D, temperature=temperature)
+    assert not found.holds
+    assert "overflow, or its rounding is too large" in found.failure
+
+
+@pytest.mark.parametrize("transition", ["mixture", "soft_argmax"])
+@pytest.mark.parametrize("temperature", [1e-36, 1e-37, 1.2e-38])
+def test_what_overflows_is_not_certified(temperature, transition):
+    model = network_of(D, transition=transition, scale=1e3)
+    model.layers[1].cell.set_temperature(temperature)
+    assert not automata.certify(model, D).holds
+    assert misjudged(model, D) > 0
+
+
+@pytest.mark.parametrize("temperature", [1e-46, 1e-39, 1e39, np.nan, np.inf, -1.0, "1", None])
+def test_temperatures_that_the_layer_cannot_hold(temperature):
+    if temperature is None:
+        assert automata.certify(network_of(D), D, temperature=None).holds
+        return
+    with pytest.raises(ValueError, match="temperature must be a (normal )?number"):
+        automata.certify(network_of(D), D, temperature=temperature)
+
+
+@pytest.mark.parametrize("gain", [1e18, 1e30])
+def test_arithmetic_that_may_overflow_is_not_certified(gain):
+    """Features and weights that cancel, on the way through infinity."""
+    model = sequential(keras.layers.Embedding(4, 4, mask_zero=True))
+    patched(model, "0.embeddings", lambda table: table * gain)
+    patched(model, "1.cell.cell.kernel", lambda kernel: kernel * gain)
+    assert not automata.certify(model, D, alphabet=IDS, start=START).holds
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1e-3, 1e-4])
+def test_hard_transitions_are_certified_where_the_probabilities_differ_not_where_the_scores_do(scale):
+    """The network takes the largest of the probabilities it computed, which are equal long before the scores are."""
+    model = network_of(D, transition="soft_argmax", scale=scale)
+    largest = automata.largest_temperature(model, D)
+    assert 0 < largest < 1e5
+    cell = model.layers[1].cell
+    cell.set_temperature(largest)
+    assert automata.certify(model, D).holds
+    assert misjudged(model, D) == 0
+    cell.set_temperature(1e5 * largest)
+    assert misjudged(model, D) > 0
+    assert not automata.certify(model, D).holds
+
+
+class TestForgeries:
+    @pytest.mark.parametrize("scale", [0.3, 0.25, 0.2, 0.15, 0.1])
+    def test_a_hard_proof_for_a_soft_network(self, scale):
+        model = network_of(D, scale=scale)
+        found = automata.certify(model, D)
+        assert not found.holds
+        assert not dataclasses.replace(found, holds=True, epsilon=0.0, failure="").check(model)
+        assert misjudged(model, D) > 0
+
+    def test_a_soft_proof_for_a_hard_network(self):
+        model = network_of(D, transition="soft_argmax")
+        found = automata.certify(model, D)
+        assert found.check(model)
+        assert not dataclasses.replace(found, epsilon=0.3).check(model)
+
+    def test_another_deployed_temperature(self):
+        model = network_of(D)
+        found = automata.certify(model, D)
+        model.layers[1].cell.set_temperature(1000)
+        assert not found.check(model)
+        assert not automata.certify(model, D).holds
+        assert misjudged(model, D) > 0
+        model.layers[1].cell.set_temperature(1)
+        assert found.check(model)
+
+    @pytest.mark.parametrize("epsilon", [np.nan, np.inf, 1.0, 2.0, 0.0, -1e-9])
+    def test_an_epsilon_that_is_none(self, epsilon):
+        model = network_of(D)
+        assert not dataclasses.replace(automata.certify(model, D), epsilon=epsilon).check(model)
+
+    def test_better_margins_than_there_are(self):
+        model = network_of(D)
+        found = automata.certify(model, D)
+        assert not dataclasses.replace(found, margins=found.margins + 1).check(model)
+        assert not dataclasses.replace(found, margins=found.margins[:1]).check(model)
+        assert not dataclasses.replace(found, margins=found.margins * np.nan).check(model)
+        assert not dataclasses.replace(found, verdict_margins=2 * found.verdict_margins).check(model)
+        assert not dataclasses.replace(found, failure="no proof").check(model)
+
+    def test_a_path_with_a_transition_missing(self):
+        """Missing is -1, the last centroid to a careless reader."""
+        model = network_of(D)
+        found = automata.certify(model, D)
+        for state, column in itertools.product(range(len(found.path)), range(2)):
+            rows = [list(row) for row in found.path.transitions]
+            rows[state][column] = -1
+            partial = DFA(rows, found.path.accepting, found.path.start, found.path.alphabet)
+            assert not dataclasses.replace(found, path=partial, dfa=partial).check(model)
+
+    def test_a_part_of_the_alphabet(self):
+        model = network_of(D)
+        found = automata.certify(model, D)
+        rows = [row[:1] for row in found.path.transitions]
+        part = DFA(rows, found.path.accepting, found.path.start, found.path.alphabet[:1])
+        assert not dataclasses.replace(found, path=part, dfa=part, margins=found.margins[:, :1]).check(model)
+
+    def test_centroids_counted_from_the_end(self):
+        model = network_of(D)
+        found = automata.certify(model, D)
+        k = len(W.centroids)
+        assert not dataclasses.replace(found, centroids=tuple(i - k for i in found.centroids)).check(model)
+
+    def test_a_model_that_contradicts_its_proof(self, monkeypatch):
+        """What no list foresees: the model itself reads the shortest words."""
+        model = network_of(D)
+        found = automata.certify(model, D)
+        call = model.layers[2].call
+        read = automata.extract(model)
+        monkeypatch.setattr(certificate, "exact", lambda _: read)
+        monkeypatch.setattr(model.layers[2], "call", lambda inputs, training=None: -call(inputs))
+        again = automata.certify(model, D)
+        assert not again.holds
+        assert "the model itself judges () otherwise" in again.failure
+        assert not found.check(model)
+
+
+def test_the_start_token_is_part_of_the_proof():
+    """A start token that leads somewhere else, or not surely enough, is no beginning."""
+    model = network_of(D)
+    assert automata.certify(model, D).holds
+
+    def weak(kernel):
+        kernel[START] = 0.0  # no unit is on: the network is nearly between its states
+        return kernel
+
+    patched(model, "1.cell.cell.kernel", weak)
+    found = automata.certify(model, D)
+    assert not found.holds
+    assert "the start token leads to centroid" in found.failure
+
+
+def test_words_are_judged_after_the_end_token():
+    """With an end token the head reads the cell's own state, which is bounded once more."""
+    dfa, symbols = tomita(2), 2
+    # A network over {0, 1, end}: the end token leads every state to itself; its units are those of the pair with it.
+    with_end = DFA(
+        [(*row, state) for state, row in enumerate(dfa.transitions)], dfa.accepting, dfa.start, ("0", "1", "$")
+    )
+    weights = Weights(with_end)
+    ids = keras.Input((None,), dtype="int32")
+    parts = weights.parts({"regularize_last_step": False}, {}, {})
+    model = keras.Model(ids, plain(ids, *parts))
+    weights.put(*parts)
+    head, [kernel, bias] = parts[2], weights.head
+    # The cell's own state is the centroid's over the scale, one unit of each pair.
+    head.set_weights([kernel * 3.0, bias])
+    known = {"0": 2, "1": 3}
+    found = automata.certify(model, dfa, alphabet=known, start=1, end=2 + symbols)
+    assert found.holds, found
+    assert found.check(model, known, 1, 2 + symbols)
+    head.set_weights([-kernel * 3.0, bias])
+    assert not found.check(model, known, 1, 2 + symbols)
+    regularized = network_of(with_end)
+    with pytest.raises(ValueError, match="after an end token is bounded where the stochastic component leaves it out"):
+        automata.certify(regularized, dfa, alphabet=known, start=1, end=2 + symbols)
+
+
+# A random search: networks of random automata, whose weights, flags, dtypes and temperatures are drawn.
+
+LAYER_FLAGS = {
+    "go_backwards": True,
+    "zero_output_for_mask": True,
+    "regularize_last_step": False,
+    "return_sequences": True,
+    "unroll": False,
+    "learn_temperature": True,
+}
+COMPONENTS = (
+    {"transition": "mixture"},
+    {"transition": "soft_argmax"},
+    {"transition": "gumbel"},
+    {"transition": "gumbel", "straight_through": True},
+    {"transition": "gumbel", "sample_at_inference": True, "noise": 10.0},
+    {"transition": "sample"},
+)
+DTYPES = ("float32", "float32", "float32", "float64", "mixed_bfloat16", "mixed_float16")
+
+
+def deployment(rng):
+    """One way of deploying a network of SimpleRNNCell: functional or not, flags, dtypes, dropout."""
+    policy = str(rng.choice(["float32", "float32", "float64"]))
+    dtypes = [str(rng.choice(DTYPES)) if rng.random() < 0.04 else policy for _ in range(3)]
+    flags = {name: value for name, value in LAYER_FLAGS.items() if rng.random() < 0.03}
+    component = COMPONENTS[rng.choice(len(COMPONENTS), p=[0.45, 0.2, 0.1, 0.17, 0.04, 0.04])]
+    head = {"activation": str(rng.choice(["linear", "sigmoid"]))}
+    middle = [keras.layers.Dropout(0.5)] if rng.random() < 0.2 else []
+    middle += [AlwaysDropout(0.5, seed=1)] if rng.random() < 0.03 else []
+    masked = rng.random() > 0.03
+
+    def build(states, units):
+        parts = (
+            keras.layers.Embedding(4, 4, mask_zero=bool(masked), dtype=dtypes[0]),
+            layers.SRSimpleRNN(units, states, dtype=dtypes[1], **flags, **component),
+            keras.layers.Dense(1, dtype=dtypes[2], **head),
+        )
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts[:2], *middle, parts[2]])
+        return model, parts
+
+    return build
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_no_random_deployment_is_certified_and_wrong(seed, monkeypatch):
+    """2,000 models in all: what is certified judges all words of up to six symbols as its automaton."""
+    monkeypatch.setattr(certificate, "_misjudged", lambda *_: None)  # the proof alone
+    outcomes = search(np.random.default_rng(1000 + seed), 250)
+    assert outcomes["wrong"] == 0, outcomes
+    assert outcomes["certified"] > 50, outcomes
+    assert outcomes["refused"] > 30, outcomes
+    assert outcomes["not certified"] > 30, outcomes
+
+
+def search(rng, models):
+    outcomes = {"certified": 0, "not certified": 0, "refused": 0, "wrong": 0}
+    for _ in range(models // 10):
+        dfa = drawn(rng, int(rng.integers(2, 6)), ("0", "1"))
+        build = deployment(rng)
+        model = None
+        for _ in range(10):
+            weights = Weights(dfa, scale=float(10 ** rng.uniform(-2, 1)), sharp=float(rng.uniform(1, 8)))
+            if model is None:
+                model, parts = build(len(dfa), weights.units)
+            weights.put(*parts)
+            spread = float(rng.choice([0, 0.02, 0.1, 0.3]))
+            for weight in model.trainable_weights:
+                values = np.asarray(ops.convert_to_numpy(weight), np.float64)
+                values = values + spread * np.abs(values).mean() * rng.normal(size=values.shape)
+                values.flat[rng.integers(values.size)] *= rng.choice(
+                    [1, 1e-40, 1e20, np.nan], p=[0.985, 0.005, 0.005, 0.005]
+                )
+                weight.assign(values)
+            parts[1].cell.set_temperature(float(10 ** rng.uniform(-3, 1.5)))
+            outcomes[outcome(model, dfa)] += 1
+    return outcomes
+
+
+def outcome(model, dfa):
+    try:
+        claimed = automata.extract(model, alphabet=IDS, start=START).dfa
+        if not automata.certify(model, claimed, alphabet=IDS, start=START).holds:
+            return "not certified"
+    except ValueError:
+        return "refused"
+    return "wrong" if misjudged(model, claimed) else "certified"

@@ -1,0 +1,169 @@
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.datasets import text
+from keras_interp_rnn.datasets.text import Alphabet
+
+BOOK = "\tNAME:\nO, for a muse of fire — é 日\U0001f600\n" * 3
+
+
+@pytest.mark.parametrize("raw", [BOOK, "a", "\n\n", "".join(map(chr, range(1, 300))), "\ud800x\udfff"])
+def test_the_alphabet_of_a_text_encodes_it_and_decodes_it(raw):
+    alphabet = Alphabet.from_text(raw)
+    assert alphabet.symbols == "".join(sorted(set(raw)))
+    ids = alphabet.encode(raw)
+    assert ids.dtype == np.int32
+    np.testing.assert_array_equal(ids, [alphabet.symbols.index(character) for character in raw])
+    assert alphabet.decode(ids) == raw
+    assert alphabet.decode(ids.tolist()) == raw
+    assert alphabet.decode(alphabet.encode("")) == ""
+
+
+@pytest.mark.parametrize("block", [1, 3, 1 << 20])
+def test_blocks_join(block, monkeypatch):
+    monkeypatch.setattr("keras_interp_rnn.datasets._alphabet._BLOCK", block)
+    alphabet = Alphabet("zyxabc é\n")
+    raw = "".join(np.random.default_rng(0).choice(list(alphabet), 50))
+    np.testing.assert_array_equal(alphabet.encode(raw), [alphabet.index(character) for character in raw])
+
+
+def test_the_order_is_that_of_the_string():
+    alphabet = Alphabet("ba\n")
+    assert (len(alphabet), list(alphabet), alphabet[2], "a" in alphabet) == (3, ["b", "a", "\n"], "\n", True)
+    assert alphabet.encode("a\nb").tolist() == [1, 2, 0]
+    assert alphabet == Alphabet("ba\n") != Alphabet("ab\n")
+    assert len({alphabet, Alphabet("ba\n")}) == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        alphabet.symbols = "xyz"
+
+
+def test_rare_characters_become_the_unknown_one():
+    raw = "aaaabbbccd\n"
+    alphabet = Alphabet.from_text(raw, min_count=2, unknown="?")
+    assert (alphabet.symbols, alphabet.unknown) == ("?abc", "?")
+    assert alphabet.decode(alphabet.encode("abcd\n\U0001f600?")) == "abc????"
+    assert Alphabet.from_text(raw, max_size=3, unknown="?").symbols == "?ab"
+    assert Alphabet.from_text(raw, max_size=3).symbols == "abc"
+    # One of the text itself may stand for the others; its own count does not matter.
+    assert Alphabet.from_text(raw, min_count=3, unknown="d").symbols == "abd"
+    # Of equals those that come first in Unicode.
+    assert Alphabet.from_text("zyx", max_size=2).symbols == "xy"
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown", "position"), [("abX", "'X'", 2), ("\U0001f600", "'\U0001f600'", 0), ("a\x00", r"'\x00'", 1)]
+)
+def test_a_foreign_character_is_named(raw, shown, position):
+    sentence = f"the 3 symbols of its alphabet. Received: {shown} at position {position}. Leave it out"
+    with pytest.raises(text.TextError, match=re.escape(sentence)):
+        Alphabet("abc").encode(raw)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Alphabet(""), "at least one symbol. Received: ''"),
+        (lambda: Alphabet(["a", "b"]), r"is a string of at least one symbol. Received: \['a', 'b'\]"),
+        (lambda: Alphabet("abca"), "symbols of an alphabet differ. Received: 'a' 2 times. Use Alphabet.from_text"),
+        (lambda: Alphabet("abc", "d"), "one of the symbols. Received: unknown='d'"),
+        (lambda: Alphabet("abc", "ab"), "one of the symbols. Received: unknown='ab'"),
+        (lambda: Alphabet.from_text("abc", min_count=2), "at least 2 times. Received: a text of 3 characters"),
+        (lambda: Alphabet.from_text(""), "Received: a text of 0 characters"),
+        (lambda: Alphabet.from_text("abc", max_size=0), "at least one symbol. Received: max_size=0"),
+        (lambda: Alphabet.from_text("abc", max_size=1, unknown="?"), "besides `unknown`. Received: max_size=1"),
+        (lambda: Alphabet("abc").encode(b"abc"), "A string is encoded. Received: bytes. Decode bytes first"),
+        (lambda: Alphabet("abc").decode([0, 3]), r"Ids lie in \[0, 3\). Received: ids from 0 to 3"),
+        (lambda: Alphabet("abc").decode([-1]), r"Ids lie in \[0, 3\). Received: ids from -1 to -1"),
+        (lambda: Alphabet("abc").decode([0.5]), "integers.*Received: float64 of shape"),
+        (lambda: Alphabet("abc").decode([[1]]), r"integers.*Received: int64 of shape \(1, 1\)"),
+    ],
+)
+def test_what_is_no_alphabet_or_no_text_of_it_is_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+@pytest.mark.parametrize("alphabet", [Alphabet.from_text(BOOK), Alphabet("a\ud800?", "?")])
+def test_an_alphabet_is_saved_and_loaded(alphabet, tmp_path):
+    alphabet.save(tmp_path / "alphabet.json")
+    loaded = Alphabet.load(tmp_path / "alphabet.json")
+    assert (loaded, loaded.unknown) == (alphabet, alphabet.unknown)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"symbols": "abc"}', '{"symbols": "aa", "unknown": null}'])
+def test_a_file_that_is_no_alphabet_is_refused(content, tmp_path):
+    (tmp_path / "other").write_text(content)
+    with pytest.raises(ValueError, match=r"JSON with `symbols` and `unknown`. Received: .*other, which is none"):
+        Alphabet.load(tmp_path / "other")
+    with pytest.raises(text.TextError, match="There is no file"):
+        Alphabet.load(tmp_path / "nowhere")
+
+
+def test_the_27_letters_are_an_alphabet_like_any_other():
+    alphabet = Alphabet(text.ALPHABET)
+    raw = text.clean(BOOK)
+    np.testing.assert_array_equal(alphabet.encode(raw), text.encode(raw))
+
+
+def character_model(alphabet, seed=0):
+    keras.utils.set_random_seed(seed)
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            alphabet.layer(),
+            layers.ISAN(5, len(alphabet), return_sequences=True),
+            keras.layers.Dense(len(alphabet)),
+        ]
+    )
+
+
+LOAD = """
+import sys, keras
+from keras_interp_rnn import datasets
+alphabet = datasets.text.Alphabet.of(keras.models.load_model(sys.argv[1]))
+print(ascii(alphabet.symbols), ascii(alphabet.unknown))
+"""
+
+
+def test_a_model_carries_its_alphabet_into_a_fresh_process(tmp_path):
+    alphabet = Alphabet.from_text(BOOK, unknown="\N{REPLACEMENT CHARACTER}")
+    model = character_model(alphabet)
+    ids = alphabet.encode(BOOK)[None]
+    expected = keras.ops.convert_to_numpy(model(ids))
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(model.layers[-1](model.layers[1](ids))), expected)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras").predict(ids, verbose=0), expected)
+    told = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path / "model.keras")], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split("\n")[-2] == f"{ascii(alphabet.symbols)} {ascii(alphabet.unknown)}"
+
+
+def test_the_layer_passes_masks_and_any_shape_on():
+    layer = Alphabet("ab").layer()
+    model = keras.Sequential([keras.layers.Embedding(3, 2, mask_zero=True), layer])
+    out = model(np.array([[1, 0]]))
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(out._keras_mask), [[True, False]])
+    assert keras.ops.convert_to_numpy(layer(np.ones((2, 3), "int32"))).dtype == np.int32
+    again = type(layer).from_config(json.loads(json.dumps(layer.get_config())))
+    assert again.alphabet == layer.alphabet
+
+
+def test_a_model_within_a_model_carries_its_alphabet_too():
+    inner = character_model(Alphabet("abc"))
+    assert Alphabet.of(keras.Sequential([keras.Input((None,), dtype="int32"), inner])) == Alphabet("abc")
+
+
+@pytest.mark.parametrize("alphabets", [[], [Alphabet("abc"), Alphabet("acb")]])
+def test_a_model_carries_one_alphabet(alphabets):
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *(a.layer() for a in alphabets)])
+    with pytest.raises(ValueError, match=rf"carries one alphabet. Received: .*, with {len(alphabets)}. Put"):
+        Alphabet.of(model)

@@ -1,0 +1,116 @@
+"""Data that TFDS has prepared: damaged, half prepared, and prepared by two processes at once."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from keras_interp_rnn.datasets import _tfds, newsgroups20, text, text8, tomita
+from tests.datasets.test_newsgroups20 import fill
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    tomita.load("train", "4", data_dir=folder)
+    return folder
+
+
+def each(name: str, change: Callable[[bytes], bytes | None]) -> Callable[[Path], None]:
+    """Changes, or takes away, the files of this name."""
+
+    def damage(folder: Path) -> None:
+        [path] = folder.rglob(name)
+        found = change(path.read_bytes())
+        path.unlink()
+        if found is not None:
+            path.write_bytes(found)
+
+    return damage
+
+
+def emptied(folder: Path) -> None:
+    for path in (folder / "tomita" / "4" / "1.0.0").iterdir():
+        path.unlink()
+
+
+TRAIN, INFO = "*train*tfrecord*", "dataset_info.json"
+DAMAGES = {
+    "half the words": each(TRAIN, lambda found: found[: len(found) // 2]),
+    "a byte of the words": each(TRAIN, lambda found: found[:500] + bytes([found[500] ^ 1]) + found[501:]),
+    "no word": each(TRAIN, lambda found: b""),
+    "no file of words": each(TRAIN, lambda found: None),
+    "an empty description": each(INFO, lambda found: b""),
+    "half a description": each(INFO, lambda found: found[: len(found) // 2]),
+    "no description": each(INFO, lambda found: None),
+    "a description of nothing": each(INFO, lambda found: b'{"name": "tomita"}'),
+    "an empty folder": emptied,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_data_name_the_folder_to_delete(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(whole, folder)
+    DAMAGES[name](folder)
+    with pytest.raises(text.TextError, match=r"(?s)to their end. Received: .*cannot \(.*\). Delete this") as caught:
+        tomita.load("train", "4", data_dir=folder)
+    named = Path(str(caught.value).split("those in ")[1].split(", which cannot")[0])
+    assert named in (folder / "tomita" / "4" / "1.0.0").parents or named == folder / "tomita" / "4" / "1.0.0"
+    assert folder in named.parents
+
+
+@pytest.mark.parametrize("source", ["text8", "newsgroups20"])
+def test_damaged_data_of_a_source_name_the_folder_to_delete(source: str, tmp_path: Path) -> None:
+    if source == "text8":
+        given = tmp_path / "given.txt"
+        given.write_text("a text of some words " * 20)
+        load = lambda: text8.load("train", source=given, data_dir=tmp_path / "data").tolist()  # noqa: E731
+    else:
+        given = fill(tmp_path / "given")
+        load = lambda: newsgroups20.load("train", source=given, data_dir=tmp_path / "data")[0]  # noqa: E731
+    before = load()
+    each(INFO, lambda found: b"")(tmp_path / "data")
+    with pytest.raises(text.TextError, match="Delete this folder, and they are prepared again") as caught:
+        load()
+    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(", which cannot")[0]))
+    assert load() == before
+
+
+def test_slices_that_are_none_are_no_damage(whole: Path) -> None:
+    for split in ("nothing", "train[:x%]"):
+        with pytest.raises(ValueError, match="split") as caught:
+            tomita.load(split, "4", data_dir=whole)
+        assert not isinstance(caught.value, text.TextError)
+
+
+def test_data_that_another_process_prepares_at_the_same_time_are_taken(tmp_path: Path) -> None:
+    from keras_interp_rnn.datasets.tomita.tomita_dataset_builder import Builder
+
+    slower, faster = (Builder(config="4", data_dir=tmp_path) for _ in range(2))
+    generators = slower._split_generators
+
+    def overtaken(*args: object) -> object:
+        _tfds.prepare(faster, quiet=True)
+        return generators(*args)
+
+    slower._split_generators = overtaken
+    made = _tfds.prepare(slower, quiet=True)
+    found = list(_tfds.in_order(made, "train"))
+    assert [example["word"] for example in found] == [example["word"] for example in _tfds.in_order(faster, "train")]
+    assert made.info.splits["train"].num_examples == len(found) > 100
+    assert not list(tmp_path.rglob("incomplete*"))
+
+
+def test_another_error_of_the_file_system_is_raised(tmp_path: Path) -> None:
+    from keras_interp_rnn.datasets.tomita.tomita_dataset_builder import Builder
+
+    made = Builder(config="4", data_dir=tmp_path)
+
+    def full(*args: object) -> object:
+        raise OSError("No space left on device")
+
+    made._split_generators = full
+    with pytest.raises(OSError, match="No space left"):
+        _tfds.prepare(made, quiet=True)

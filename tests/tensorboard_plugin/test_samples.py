@@ -1,0 +1,45 @@
+"""The code that an empty view shows can be run as it is, and fills the view."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tensorboard_plugins.interp_rnn import plugin
+from tests.tensorboard_plugin.test_backend import get, plugin_over
+
+RNG = np.random.default_rng(0)
+WORDS = np.concatenate([np.ones((8, 1), int), RNG.integers(2, 5, (8, 6))], axis=1)
+NAMES = ["", "the", "a", "book", "film"]
+LABELS = np.array([0, 1] * 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("view", "names"),
+    [
+        ("states", {"x": WORDS, "y": LABELS}),
+        ("transitions", {"x": WORDS, "y": LABELS, "words": NAMES}),
+        ("contributions", {}),
+        ("jacobians", {"x": RNG.normal(size=(8, 27, 3)).astype("float32"), "y": LABELS}),
+    ],
+)
+def test_the_sample_of_a_view_fills_it(view, names, tmp_path, monkeypatch):
+    script = (plugin.STATIC / f"{view}.js").read_text()
+    sample = re.search(r"export const example = `(.*?)`", script, re.DOTALL)[1]
+    assert all(len(line) <= 90 for line in sample.splitlines())
+    monkeypatch.chdir(tmp_path)
+    if view == "contributions":
+        shortened(monkeypatch)
+    exec(sample, dict(names))
+    kinds = re.search(r"export const kinds = \[(.*?)\]", script)[1].replace("'", "").split(", ")
+    written = [entry["kind"] for tags in get(plugin_over(tmp_path / "logs"), "/tags").values() for entry in tags]
+    assert set(kinds) <= set(written)
+
+
+def shortened(monkeypatch):
+    """The text that the sample trains on, of a size for a test."""
+    from keras_interp_rnn import datasets
+
+    whole = datasets.text.python_documentation()
+    monkeypatch.setattr(datasets.text, "python_documentation", lambda: whole[:5000])

@@ -1,0 +1,227 @@
+"""MaxSpectralRadius beside NumPy's eigenvalues, and what an ISAN is without it."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.constraints import MaxSpectralNorm, MaxSpectralRadius
+
+
+def radii(w):
+    return np.abs(np.linalg.eigvals(np.asarray(w, np.float64))).max(axis=-1)
+
+
+def pair_radii(w):
+    """Growth per step of every pair in turn: the root of the radius of their product."""
+    return np.sqrt(radii(np.asarray(w, np.float64)[:, None] @ w[None]))
+
+
+def applied(constraint, w, times):
+    call = constraint
+    if times > 1 and keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        call = tf.function(constraint)  # op by op, a hundred calls take a while
+    for _ in range(times):
+        w = keras.ops.convert_to_numpy(call(keras.ops.convert_to_tensor(w)))
+    return w
+
+
+def matrices(seed, count=6, units=9, scale=1.6, dtype="float32"):
+    rng = np.random.default_rng(seed)
+    return (scale * rng.normal(size=(count, units, units)) / np.sqrt(units)).astype(dtype)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_calls_bring_the_radii_of_matrices_and_of_pairs_to_the_bound(seed):
+    w = matrices(seed)
+    assert radii(w).max() > 1.4
+    assert pair_radii(w).max() > 1.4
+    bounded = applied(MaxSpectralRadius(0.9), w, 120)
+    assert radii(bounded).max() < 1.05 * 0.9
+    assert pair_radii(bounded).max() < 1.05 * 0.9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_call_takes_a_direction_that_outgrows_the_others_below_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    w = matrices(seed, units=40, scale=0.5)
+    left, right = rng.choice([-1.0, 1.0], (2, 6, 40)) / np.sqrt(40)
+    right += left  # so that the product of many steps stays in this direction
+    spiked = (w + 3 * left[:, :, None] * right[:, None, :]).astype("float32")
+    assert radii(spiked).min() > 1.5
+    assert radii(applied(MaxSpectralRadius(0.9), spiked, 1)).max() < 0.95
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_taken_away_from_each_matrix_has_rank_one(seed):
+    w = matrices(seed, dtype="float64")
+    change = applied(MaxSpectralRadius(0.5), w, 1) - w
+    values = np.linalg.svd(change, compute_uv=False)
+    assert (values[:, 0] > 0.01).all()
+    tolerance = 1e-9 if keras.backend.backend() == "tensorflow" else 1e-4
+    assert (values[:, 1] < tolerance).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_matrices_within_the_bound_stay_as_they_are(seed):
+    w = matrices(seed)
+    w *= 0.89 / np.linalg.norm(w, 2, axis=(1, 2))[:, None, None]
+    np.testing.assert_array_equal(applied(MaxSpectralRadius(0.9), w, 3), w)
+
+
+def test_one_matrix_is_as_one_of_several():
+    w = matrices(0, count=1)
+    alone = applied(MaxSpectralRadius(0.9), w[0], 1)
+    assert alone.shape == (9, 9)
+    np.testing.assert_allclose(alone, applied(MaxSpectralRadius(0.9), w, 1)[0], atol=1e-6)
+    assert not np.allclose(alone, w[0])
+
+
+@pytest.mark.parametrize("w", [np.zeros((3, 4, 4)), np.full((3, 4, 4), 1e-30), 1e25 * np.eye(4)[None]])
+def test_extreme_matrices_stay_finite(w):
+    assert np.isfinite(applied(MaxSpectralRadius(0.9), w.astype("float32"), 5)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_dtype_stays(dtype):
+    w = keras.ops.convert_to_tensor(matrices(0, dtype="float64"), dtype)
+    found = MaxSpectralRadius(0.9)(w)
+    assert keras.backend.standardize_dtype(found.dtype) == dtype
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a function of TensorFlow's")
+def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
+    import tensorflow as tf
+
+    w, constraint = matrices(1), MaxSpectralRadius(0.9)
+    expected = applied(constraint, w, 1)
+    unknown = tf.TensorSpec((None, 9, 9), "float32")
+    dynamic = tf.function(constraint, input_signature=[unknown])
+    np.testing.assert_allclose(dynamic(w), expected, atol=1e-5)
+    by_xla = tf.function(constraint, jit_compile=True)
+    for _ in range(120):  # XLA rounds otherwise, so it draws other words
+        w = by_xla(w)
+    assert pair_radii(w.numpy()).max() < 1.05 * 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"max_value": 0.0}, "max_value must be a number > 0. Received: max_value=0.0"),
+        ({"max_value": float("nan")}, "max_value must be a number > 0. Received: max_value=nan"),
+        ({"steps": 3}, "steps must be an integer >= 4. Received: steps=3"),
+        ({"steps": 7}, "steps must be even: pairs take turns. Received: steps=7"),
+        ({"words": 1}, "words must be an integer >= 2. Received: words=1"),
+        ({"words": 2.5}, "words must be an integer >= 2. Received: words=2.5"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        MaxSpectralRadius(**arguments)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 3, 3, 3)])
+def test_what_is_no_square_matrix_is_refused(shape):
+    for constraint in (MaxSpectralRadius(), MaxSpectralNorm()):
+        with pytest.raises(ValueError, match="Square matrices are applied again and again.*Received: shape"):
+            constraint(np.ones(shape, "float32"))
+
+
+class TestNorm:
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_singular_values_are_cut_off_and_nothing_else_changes(self, seed, dtype):
+        w = matrices(seed, dtype=dtype)
+        found = keras.ops.convert_to_numpy(MaxSpectralNorm(0.9)(keras.ops.convert_to_tensor(w)))
+        left, values, right = np.linalg.svd(w.astype(np.float64))
+        assert values.max() > 1.5
+        expected = (left * np.minimum(values, 0.9)[:, None]) @ right
+        np.testing.assert_allclose(found, expected, atol=1e-5 if dtype == "float32" else 1e-12)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(applied(MaxSpectralNorm(0.9), w[0], 1), expected[0], atol=1e-5)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_no_word_makes_a_state_longer_than_the_bound(self, seed):
+        rng = np.random.default_rng(seed)
+        w = applied(MaxSpectralNorm(0.8), matrices(seed, scale=3.0), 1).astype(np.float64)
+        b = rng.normal(size=(6, 9))
+        h, limit = rng.normal(size=9), np.linalg.norm(b, axis=1).max() / 0.2
+        limit += np.linalg.norm(h)
+        for x in np.concatenate([rng.integers(6, size=200), np.tile(rng.integers(6, size=4), 50)]):
+            h = h @ w[x] + b[x]
+            assert np.linalg.norm(h) <= limit * (1 + 1e-5)
+
+    def test_it_is_saved_and_checked(self):
+        constraint = keras.constraints.deserialize(keras.constraints.serialize(MaxSpectralNorm(0.7)))
+        assert type(constraint) is MaxSpectralNorm
+        assert constraint.max_value == 0.7
+        with pytest.raises(ValueError, match="max_value must be a number > 0. Received: max_value=nan"):
+            MaxSpectralNorm(float("nan"))
+
+    def test_it_bounds_an_isan_while_it_trains(self):
+        model = TestInAnISAN.network(recurrent_constraint=MaxSpectralNorm(1.0))
+        model.fit(*TestInAnISAN.runs(), batch_size=16, epochs=2, verbose=0)
+        kernel = keras.ops.convert_to_numpy(model.layers[1].cell.recurrent_kernel)
+        assert np.linalg.norm(kernel, ord=2, axis=(1, 2)).max() < 1 + 1e-5
+
+
+class TestInAnISAN:
+    @staticmethod
+    def network(units=24, **arguments):
+        ids = keras.Input((20,), dtype="int32")
+        states = layers.ISAN(units, 5, return_sequences=True, **arguments)(ids)
+        model = keras.Model(ids, keras.layers.Dense(5, dtype=arguments.get("dtype"))(states))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(5e-3, global_clipnorm=1.0), loss)
+        return model
+
+    @staticmethod
+    def runs(seed=0):
+        """Texts of which a sixteenth are runs of the last symbol."""
+        rng = np.random.default_rng(seed)
+        text = rng.integers(0, 4, (64, 21))
+        text[::16] = 4
+        return text[:, :-1], text[:, 1:]
+
+    def test_it_is_the_default_and_none_switches_it_off(self):
+        assert isinstance(layers.ISAN(4, 3).cell.recurrent_constraint, MaxSpectralRadius)
+        assert isinstance(layers.ISANCell(4, 3).recurrent_constraint, MaxSpectralRadius)
+        assert layers.ISAN(4, 3, recurrent_constraint=None).cell.recurrent_constraint is None
+        assert isinstance(layers.ISAN(4, 1024).cell.recurrent_constraint, MaxSpectralRadius)
+        assert layers.ISAN(4, 1025).cell.recurrent_constraint is None
+
+    def test_training_holds_the_radii_that_it_lets_grow_without(self):
+        found = {}
+        for name, arguments in {"default": {}, "none": {"recurrent_constraint": None}}.items():
+            keras.utils.set_random_seed(1)
+            model = self.network(**arguments)
+            model.fit(*self.runs(), batch_size=16, epochs=6, verbose=0)
+            found[name] = radii(model.layers[1].get_weights()[0]).max()
+        assert found["none"] > 1.05
+        assert found["default"] < 1.0
+
+    @pytest.mark.parametrize("arguments", [{}, {"recurrent_constraint": MaxSpectralRadius(0.7, 8, 4)}])
+    def test_it_is_saved_and_loaded(self, tmp_path, arguments):
+        model = self.network(**arguments)
+        model.save(tmp_path / "model.keras")
+        again = keras.models.load_model(tmp_path / "model.keras", compile=False).layers[1].cell.recurrent_constraint
+        assert type(again) is MaxSpectralRadius
+        assert again.get_config() == model.layers[1].cell.recurrent_constraint.get_config()
+
+    def test_a_configuration_without_a_constraint_loads_without_one(self):
+        config = json.loads(json.dumps(layers.ISAN(4, 3, recurrent_constraint=None).get_config()))
+        assert config["recurrent_constraint"] is None
+        assert layers.ISAN.from_config(config).cell.recurrent_constraint is None
+
+    @pytest.mark.parametrize("policy", ["float64", "mixed_float16", "mixed_bfloat16"])
+    def test_a_training_step_in_other_precisions(self, policy):
+        model = self.network(units=6, dtype=policy)
+        model.layers[1].cell.recurrent_kernel.assign(1.2 * np.tile(np.eye(6), (5, 1, 1)))
+        model.fit(*self.runs(), batch_size=64, verbose=0)
+        kernel = model.layers[1].get_weights()[0]
+        assert np.isfinite(kernel).all()
+        assert np.linalg.norm(kernel) < 1.2 * np.sqrt(30)

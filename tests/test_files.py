@@ -1,0 +1,55 @@
+"""Files that are written whole or not at all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_interp_rnn._files import atomic_write
+
+
+def test_the_new_content_takes_the_place_of_the_old(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with atomic_write(path) as partial:
+        assert partial.suffix == ".txt"
+        partial.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_an_error_leaves_the_old_content_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def write_half():
+        with atomic_write(path) as partial:
+            partial.write_text("half of")
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        write_half()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_two_processes_write_to_files_of_their_own(tmp_path):
+    code = """
+import sys
+from keras_interp_rnn._files import atomic_write
+with atomic_write(sys.argv[1]) as partial:
+    partial.write_text("theirs")
+    print(partial, flush=True)
+"""
+    path = tmp_path / "a.txt"
+    with atomic_write(path) as partial:
+        partial.write_text("ours")
+        root = Path(__file__).parents[1]
+        command = [sys.executable, "-c", code, str(path)]
+        theirs = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+        assert theirs != str(partial)
+        assert path.read_text() == "theirs"
+    assert path.read_text() == "ours"

@@ -1,0 +1,140 @@
+"""What results look like at the prompt: never a screen of numbers."""
+
+import dataclasses
+import importlib
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, automata, datasets
+from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn.affine import AffineMap
+from tests.test_public_names import PUBLIC
+
+LINES, CHARACTERS = 16, 1200
+BIG = np.random.default_rng(0).normal(size=(300, 7, 50))
+WORD = tuple("ab" * 500)
+
+
+def is_result(kind):
+    """A dataclass, a NamedTuple or a dict of ours."""
+    if not isinstance(kind, type) or not kind.__module__.startswith("keras_interp_rnn"):
+        return False
+    return dataclasses.is_dataclass(kind) or issubclass(kind, tuple | dict)
+
+
+def public_results():
+    modules = [importlib.import_module(name) for name in PUBLIC if not name.endswith("figures")]
+    modules += [datasets.counting, datasets.interactions, datasets.words]
+    kinds = {kind for module in modules for kind in vars(module).values() if is_result(kind)}
+    return sorted({AffineMap, *kinds}, key=lambda kind: kind.__name__)
+
+
+def filled(kind):
+    """An instance whose every field is a large array."""
+    if issubclass(kind, tuple):
+        return kind(*[BIG] * len(kind._fields))
+    if issubclass(kind, dict):
+        return kind(dict.fromkeys(("h", "alpha", "cell_u"), BIG))
+    made = object.__new__(kind)
+    for field in dataclasses.fields(kind):
+        object.__setattr__(made, field.name, BIG)
+    return made
+
+
+AGREEMENT = automata.Agreement(10_000, 9_999, 0.998765432, 0.999987654, WORD)
+LANGUAGE = automata.DFA(np.random.default_rng(1).integers(0, 500, (500, 26)).tolist(), range(0, 500, 3), 0, range(26))
+# Results that are sentences: what they are made of, in words.
+SENTENCES = {
+    "Agreement": AGREEMENT,
+    "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(500)), 1.0, 1 / 3, BIG, BIG, ""),
+    "Extraction": automata.Extraction(
+        *(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, tuple((i, i % 26) for i in range(500))),
+        *(0.9, BIG, "counts", None),
+    ),
+    "Fidelity": automata.Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
+    "Phrases": analysis.Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
+    "Verdict": automata.Verdict(True, 1.0, 2 / 3, float("nan"), 1 / 7, 5, 1, 1.23456),
+}
+
+
+@pytest.mark.parametrize("kind", public_results(), ids=lambda kind: kind.__name__)
+def test_a_result_of_large_arrays_is_a_line_or_a_small_table(kind):
+    shown = repr(SENTENCES[kind.__name__] if kind.__name__ in SENTENCES else filled(kind))
+    assert len(shown.splitlines()) <= LINES
+    assert len(shown) <= CHARACTERS
+    assert not any(f"{value:.8}"[:8] in shown for value in BIG[0, 0])
+
+
+def test_the_results_are_all_here():
+    names = {kind.__name__ for kind in public_results()}
+    assert {"AffineMap", "Contributions", "Trace", "Counts", "Interactions", "Vocabulary", "Certificate"} <= names
+    assert names >= SENTENCES.keys()
+
+
+@short_repr
+@dataclasses.dataclass
+class Small:
+    count: int
+    share: float
+    residual: np.float64
+    names: tuple
+    flags: list
+    array: object
+    inner: object = None
+    hidden: int = dataclasses.field(default=3, repr=False)
+
+
+def test_a_small_result_is_one_line_with_its_numbers_in_four_digits():
+    small = Small(3, 1 / 3, np.float64(1.23456e-15), ("a",), [0.1 + 0.2], np.zeros(2))
+    assert repr(small) == (
+        "Small(count=3, share=0.3333, residual=1.235e-15, names=('a',), flags=[0.3], array=float64 (2,), inner=None)"
+    )
+
+
+def test_a_long_result_has_a_line_for_each_field_and_counts_what_is_long():
+    inner = AffineMap(np.zeros((2, 3)), np.zeros(3))
+    long = Small(3, 1.0, np.float64(0), ("word",) * 1000, list("ab"), np.zeros((2, 3), np.float32), inner)
+    assert repr(long).splitlines() == [
+        "Small",
+        "  count     3",
+        "  share     1",
+        "  residual  0",
+        "  names     tuple of 1,000",
+        "  flags     ['a', 'b']",
+        "  array     float32 (2, 3)",
+        "  inner     AffineMap(matrix=float64 (2, 3), offset=float64 (3,))",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x" * 61, "'" + "x" * 56 + "..."),
+        ((1.5,), "(1.5,)"),
+        (tuple(range(10, 23)), "(10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22)"),
+        (tuple(range(10, 26)), "tuple of 16"),
+        (frozenset(range(100)), "frozenset of 100"),
+        ({i: i for i in range(100)}, "dict of 100"),
+        (range(10**9), "range(0, 1000000000)"),
+        (np.int64(3), "3"),
+        (np.zeros(()), "float64 ()"),
+        (None, "None"),
+        (True, "True"),
+    ],
+)
+def test_values_are_shown_in_a_few_characters(value, shown):
+    assert repr(AffineMap(value, 0)) == f"AffineMap(matrix={shown}, offset=0)"
+
+
+def test_tensors_of_a_backend_are_shown_by_dtype_and_shape():
+    import keras
+
+    shown = repr(AffineMap(keras.ops.zeros((2, 3)), keras.KerasTensor((None, 3))))
+    assert shown.replace("torch.", "") == "AffineMap(matrix=float32 (2, 3), offset=float32 (None, 3))"
+
+
+def test_a_small_automaton_shows_its_table():
+    assert repr(automata.DFA([[0, 1], [1, 0]], {1}, 0, "ab")) == (
+        "DFA(transitions=((0, 1), (1, 0)), accepting=frozenset({1}), start=0, alphabet=('a', 'b'))"
+    )
