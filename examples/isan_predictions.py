@@ -80,7 +80,7 @@ def main() -> None:
     decided = decided_by_a_word(model, validation[:200_000], tried, 12)
     print("\nBeginnings where the first word decides, by the smaller of the two margins:")
     for margin, _, text, said, other in decided[:10]:
-        print(f"  {text.strip().replace(' ', '_')!r} -> {said!r}; without the first word {other!r} ({margin:.2f} nats)")
+        print(f"  {text.strip().replace(' ', '␣')!r} -> {said!r}; without the first word {other!r} ({margin:.2f} nats)")
     record = {
         "experiment": "isan_predictions",
         **about,

@@ -57,7 +57,7 @@ def main() -> None:
     print("letter  largest singular values   spectral radius  alignment")
     for i, letter in enumerate(ALPHABET):
         values = "".join(f"{value:6.2f}" for value in spectra.values[i, :4])
-        print(f"{letter if i else '_':>6}{values}{spectra.radius[i]:18.2f}{spectra.alignment[i, 0]:11.2f}")
+        print(f"{letter if i else '␣':>6}{values}{spectra.radius[i]:18.2f}{spectra.alignment[i, 0]:11.2f}")
     record = {
         "experiment": "isan_subspaces",
         **about,

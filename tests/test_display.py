@@ -6,7 +6,7 @@ from keras_interp_rnn._display import visible
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        (" ", "_"),
+        (" ", "␣"),
         ("a", "a"),
         ("New York", "New York"),
         ("\n", "⏎"),

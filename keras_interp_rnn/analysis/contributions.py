@@ -115,7 +115,7 @@ class Contributions:
         """The terms of every word together, as the sum over its symbols.
 
         Args:
-            separator: the symbol, or symbols, that a word begins with, as in "_annual_revenue"; by default the white
+            separator: the symbol, or symbols, that a word begins with, as in "␣annual␣revenue"; by default the white
                 space of the alphabet, or symbol 0 where it has none.
         """
         first = np.flatnonzero(np.isin(self.symbols, self._separators(separator))) + 1
@@ -157,7 +157,7 @@ class Contributions:
         return [(int(source), float(column[source])) for source in order]
 
     def name(self, symbol: int) -> str:
-        """How a symbol is shown: its name, a space as "_", a newline as "⏎"; without an alphabet its number."""
+        """How a symbol is shown: its name, a space as "␣", a newline as "⏎"; without an alphabet its number."""
         if self.alphabet is None or not 0 <= symbol < len(self.alphabet):
             return f"{symbol} "
         return visible(self.alphabet[symbol])

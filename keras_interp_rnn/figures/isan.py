@@ -65,7 +65,7 @@ def prediction_stack(split: Contributions) -> Figure:
     lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
     for t, winner in enumerate(probabilities.argmax(axis=1)):
         name = _name(split, int(winner))
-        lift = 0.12 if name == "_" else 0.04
+        lift = 0.12 if name in ("_", "␣") else 0.04  # both hang below the line
         lower.text(t * outputs + winner, probabilities[t, winner] + lift, name, ha="center")
     for axis in (upper, lower):
         for t in range(1, steps):

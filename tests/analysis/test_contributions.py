@@ -275,12 +275,12 @@ def test_norms_are_the_lengths_of_contributions(seed):
 @pytest.mark.parametrize(
     ("text", "starts", "names"),
     [
-        (" ab b", [0, 1, 4], ("h_0", "_ab", "_b")),
-        ("ba  ab ", [0, 1, 3, 4, 7], ("h_0", "ba", "_", "_ab", "_")),
-        ("  a", [0, 1, 2], ("h_0", "_", "_a")),
+        (" ab b", [0, 1, 4], ("h_0", "␣ab", "␣b")),
+        ("ba  ab ", [0, 1, 3, 4, 7], ("h_0", "ba", "␣", "␣ab", "␣")),
+        ("  a", [0, 1, 2], ("h_0", "␣", "␣a")),
         ("abba", [0, 1], ("h_0", "abba")),
-        ("a b", [0, 1, 2], ("h_0", "a", "_b")),
-        (" ", [0, 1], ("h_0", "_")),
+        ("a b", [0, 1, 2], ("h_0", "a", "␣b")),
+        (" ", [0, 1], ("h_0", "␣")),
     ],
 )
 @pytest.mark.parametrize("separator", [0, 2])
@@ -363,7 +363,7 @@ def test_the_top_sources_have_the_largest_terms_of_either_sign(seed):
 def test_symbols_have_their_names_and_a_space_shows():
     model, _, _ = network(5, 4, 6, seed=0)
     split = analysis.contributions(model, TEXT, alphabet=["x", " ", "yz", "$"])
-    assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "_", "yz", "$"]
+    assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "␣", "yz", "$"]
     # Outputs may be others than the symbols; those without a name have their number.
     assert [split.name(symbol).strip() for symbol in (4, 11, -1)] == ["4", "11", "-1"]
     assert [analysis.contributions(model, TEXT).name(symbol).strip() for symbol in (0, 3)] == ["0", "3"]
@@ -378,8 +378,8 @@ def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width,
     title, heading, *rows = split.shown(target, width).splitlines()
     first, second = split.winner(target)
     p = reading.softmax(split.logits[step - 1])
-    winner, runner = ("a_bc"[output] for output in (first, second))
-    read = "c_abb_ac_"[:step]
+    winner, runner = ("a␣bc"[output] for output in (first, second))
+    read = "c␣abb␣ac␣"[:step]
     assert title == f"after '{read}': '{winner}' {p[first]:.1%}, '{runner}' {p[second]:.1%}"
     assert heading.split() == f"source nats for '{winner}' over '{runner}'".split()
     kappa = oracle.contributions(*paper, TEXT)[: step + 1, step - 1]
@@ -397,7 +397,7 @@ def test_contributions_print_as_the_view_of_their_last_target():
     model, _, _ = network(5, 4, 6, seed=9)
     split = analysis.contributions(model, TEXT, targets=[5, 2], alphabet="a bc")
     assert str(split) == split.shown() == split.shown(1)
-    assert split.shown().startswith("after 'c_': ")
+    assert split.shown().startswith("after 'c␣': ")
     assert str(analysis.contributions(model, [])) == "Contributions of an empty text"
 
 
@@ -432,9 +432,9 @@ def test_the_view_for_a_notebook_shades_each_symbol_and_escapes_its_name(seed):
     page = Spans(split._repr_html_())
     assert not page.inside
     assert sorted(set(page.tags)) == ["b", "div", "p", "span"]
-    assert [span["text"] for span in page.spans] == ['"', "_", "<b>", "&amp;", "&amp;", "_", "<b>", '"']
+    assert [span["text"] for span in page.spans] == ['"', "␣", "<b>", "&amp;", "&amp;", "␣", "<b>", '"']
     first, second = split.winner()
-    assert page.bold == [["<b>", "_", "&amp;", '"'][output] for output in (first, second)]
+    assert page.bold == [["<b>", "␣", "&amp;", '"'][output] for output in (first, second)]
     kappa = oracle.contributions(*paper, TEXT)[:, 7]
     pulls = (kappa[:, first] - kappa[:, second])[1:9]
     assert [span["title"] for span in page.spans] == [f"{pull:+.4f} nats" for pull in pulls]
@@ -553,21 +553,21 @@ def split_text(text, **arguments):
 @pytest.mark.parametrize("arguments", [{}, {"alphabet": INVISIBLE}, {"alphabet": list(INVISIBLE)}])
 def test_white_space_and_control_characters_are_visible_wherever_a_text_is_shown(arguments):
     split = split_text("A\nA \t\x07A", **arguments)
-    assert "".join(map(split.name, split.symbols)) == r"A⏎A_⇥\x07A"
+    assert "".join(map(split.name, split.symbols)) == r"A⏎A␣⇥\x07A"
     lines = str(split).splitlines()
     assert len(lines) == 2 + 1 + 1 + 7
-    assert [line.split()[0] for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "_", "⇥", r"\x07", "A"]
+    assert [line.split()[0] for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
     page = split._repr_html_()
-    assert re.findall("<span[^>]*>([^<]*)</span>", page) == ["A", "⏎", "A", "_", "⇥", r"\x07", "A"]
+    assert re.findall("<span[^>]*>([^<]*)</span>", page) == ["A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
     assert not re.search(r"[\n\t\x07]", page)
 
 
 def test_words_begin_at_any_white_space_of_the_alphabet():
     split = split_text("A\nA A\t\nA")
-    assert split.by_word().names == ("h_0", "A", "⏎A", "_A", "⇥", "⏎A")
+    assert split.by_word().names == ("h_0", "A", "⏎A", "␣A", "⇥", "⏎A")
     assert split.by_word().starts.tolist() == [0, 1, 2, 4, 6, 7]
-    assert split.by_word(0).names == split.by_word([0]).names == ("h_0", "A", "⏎A_A⇥", "⏎A")
-    assert split.by_word([0, 2]).names == ("h_0", "A", "⏎A_A", "⇥", "⏎A")
+    assert split.by_word(0).names == split.by_word([0]).names == ("h_0", "A", "⏎A␣A⇥", "⏎A")
+    assert split.by_word([0, 2]).names == ("h_0", "A", "⏎A␣A", "⇥", "⏎A")
     np.testing.assert_allclose(split.by_word().values[2], split.values[2:4].sum(axis=0), rtol=1e-12)
 
 

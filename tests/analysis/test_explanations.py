@@ -125,8 +125,8 @@ def test_line_breaks_and_characters_that_print_nothing_are_visible_where_tokens_
         assert not re.search(r"[\n\t\x07]", shown)
     assert len(str(table).splitlines()) == 3
     for shown in (str(table), table._repr_html_()):
-        assert all(name in shown for name in ("a⏎b", "⏎", r"\x07", "_"))
-    assert re.findall("<span[^>]*>([^<]*)</span>", text._repr_html_()) == ["_", "⏎", "&lt;⇥&gt;", r"\x07", r"\x07"]
+        assert all(name in shown for name in ("a⏎b", "⏎", r"\x07", "␣"))
+    assert re.findall("<span[^>]*>([^<]*)</span>", text._repr_html_()) == ["␣", "⏎", "&lt;⇥&gt;", r"\x07", r"\x07"]
     assert [phrase for phrase, _, _ in analysis.phrases(network(), TEXTS, 2, words)[0]][0] == r"\x07 \x07"
 
 

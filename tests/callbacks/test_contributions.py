@@ -51,7 +51,7 @@ def test_symbols_that_print_nothing_are_visible(tmp_path):
     described = json.loads(
         events(tmp_path).SummaryMetadata("interp_rnn/contributions/text_0/step_0").plugin_data.content
     )
-    assert (described["symbols"], described["outputs"]) == ([r"\x07", "⏎", "_", "_", r"\x07"], ["⏎", "_", r"\x07"])
+    assert (described["symbols"], described["outputs"]) == ([r"\x07", "⏎", "␣", "␣", r"\x07"], ["⏎", "␣", r"\x07"])
 
 
 @pytest.mark.parametrize("text", [0, 1])

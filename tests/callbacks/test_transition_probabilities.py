@@ -75,7 +75,7 @@ def test_all_probabilities_of_the_fixed_sequences_at_every_epoch(tmp_path):
 def test_tokens_that_print_nothing_are_visible(tmp_path):
     names = ["", "\n", " ", "\t", "a\nb"]
     train(network(), TransitionProbabilities(tmp_path, X[:2], tokens=names), epochs=1)
-    shown = ["", "⏎", "_", "⇥", "a⏎b"]
+    shown = ["", "⏎", "␣", "⇥", "a⏎b"]
     assert content(tmp_path, "transition_probabilities")["tokens"] == [[shown[i] for i in row] for row in X[:2]]
     assert content(tmp_path, "transition_counts")["symbols"] == shown[: X[:2].max() + 1]
 

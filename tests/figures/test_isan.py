@@ -75,7 +75,7 @@ def test_the_prediction_stack_has_every_source_the_bias_and_their_sum(targets):
     np.testing.assert_array_equal(drawn[8], np.tile(split.bias, (steps, 1)))
     np.testing.assert_array_equal(drawn[9], split.logits)
     np.testing.assert_allclose(drawn[:9].sum(axis=0), drawn[9], atol=1e-12)
-    assert names_of(upper.get_yticklabels()) == ["$h_0$", "_", "a", "$", "_", "<", "_", "a", "bias", "logits"]
+    assert names_of(upper.get_yticklabels()) == ["$h_0$", "␣", "a", "$", "␣", "<", "_", "a", "bias", "logits"]
     limit = np.abs(drawn).max()
     assert (image.norm.vmin, image.norm.vmax) == (-limit, limit)
     for value, strongest in ((1.0, "blue"), (0.0, "red")):
@@ -86,13 +86,13 @@ def test_the_prediction_stack_has_every_source_the_bias_and_their_sum(targets):
     np.testing.assert_allclose([bar.get_height() for bar in lower.patches], p.ravel(), rtol=1e-12)
     np.testing.assert_allclose([bar.get_x() + 0.5 for bar in lower.patches], np.arange(steps * 5), atol=1e-12)
     winners = p.argmax(axis=1)
-    assert names_of(lower.texts) == ["_" if winner == 0 else ALPHABET[winner] for winner in winners]
+    assert names_of(lower.texts) == ["␣" if winner == 0 else ALPHABET[winner] for winner in winners]
     for text, t in zip(lower.texts, range(steps), strict=True):
         place, height = text.get_position()
         assert place == 5 * t + winners[t]
         assert 0 < height - p[t].max() < 0.2
     assert lower.get_xticks().tolist() == [5 * t + 2 for t in range(steps)]
-    read = ["_", "a", "$", "_", "<", "_", "a"]
+    read = ["␣", "a", "$", "␣", "<", "_", "a"]
     assert names_of(lower.get_xticklabels()) == [read[step - 1] for step in split.targets]
     borders = [5 * t - 0.5 for t in range(1, steps)]
     for axis in (upper, lower):
@@ -117,9 +117,9 @@ def test_the_column_shows_one_target_by_symbol_and_by_word(target, step):
     [image] = left.images
     np.testing.assert_array_equal(image.get_array(), split.values[: step + 1, target])
     assert image.norm.vmax == -image.norm.vmin == np.abs(split.values[: step + 1, target]).max()
-    sources = ["$h_0$", "_", "a", "$", "_", "<", "_", "a"][: step + 1]
+    sources = ["$h_0$", "␣", "a", "$", "␣", "<", "_", "a"][: step + 1]
     assert names_of(left.get_yticklabels()) == sources
-    assert names_of(left.get_xticklabels()) == ["_", "a", "$", "<", "_"]
+    assert names_of(left.get_xticklabels()) == ["␣", "a", "$", "<", "_"]
     assert names_of(middle.get_yticklabels()) == sources
     for axis in (middle, right):
         assert legend_of(axis) == [f"logit of {winner}", f"logit of {runner}"]
@@ -135,21 +135,21 @@ def test_the_column_shows_one_target_by_symbol_and_by_word(target, step):
         bars = [bar.get_width() for bar in bars_of(right, color)]
         np.testing.assert_allclose(bars, [*words, split.bias[output]], atol=1e-12)
         np.testing.assert_allclose(sum(bars), split.logits[target, output], atol=1e-12)
-    words = ["$h_0$", r"_a\$", "_<_a", "bias"] if step > 3 else ["$h_0$", r"_a\$", "bias"]
+    words = ["$h_0$", r"␣a\$", "␣<_a", "bias"] if step > 3 else ["$h_0$", r"␣a\$", "bias"]
     assert names_of(right.get_yticklabels()) == words
     assert (middle.get_title(), right.get_title(), colors.get_ylabel()) == ("by symbol", "by word", "nats")
 
 
 def test_the_column_splits_words_at_the_separator_it_is_given():
     [_, _, right, _] = figures.contribution_column(split_of(), separator=1).axes
-    assert names_of(right.get_yticklabels()) == ["$h_0$", "_", r"a\$_<_", "a", "bias"]
+    assert names_of(right.get_yticklabels()) == ["$h_0$", "␣", r"a\$␣<_", "a", "bias"]
 
 
 def test_words_with_two_dollars_are_no_formulas():
     split = split_of([0, 2, 1, 2, 0, 2, 4, 2])
     column, words = saved(figures.contribution_column(split)), saved(figures.word_contributions(split))
-    assert names_of(column.axes[2].get_yticklabels())[1:3] == [r"_\$a\$", r"_\$_\$"]
-    assert names_of(words.axes[0].get_yticklabels()) == [r"_\$a\$", r"_\$_\$"]
+    assert names_of(column.axes[2].get_yticklabels())[1:3] == [r"␣\$a\$", r"␣\$_\$"]
+    assert names_of(words.axes[0].get_yticklabels()) == [r"␣\$a\$", r"␣\$_\$"]
 
 
 def found_timescales(counts=(80, 49, 50, 3)):
@@ -214,8 +214,8 @@ def test_word_contributions_are_the_norms_of_words_and_what_is_left_without_the_
         [reading.length(words[w + 1, t]) if t + 1 >= starts[w] else np.nan for t in range(steps)] for w in range(4)
     ]
     np.testing.assert_allclose(upper.images[0].get_array().filled(np.nan), expected, rtol=1e-12)
-    assert names_of(upper.get_yticklabels()) == ["a<", r"_\$a", "__", "_aa<"]
-    read = ["a", "<", "_", "$", "a", "_", "_", "_", "a", "a", "<"]
+    assert names_of(upper.get_yticklabels()) == ["a<", r"␣\$a", "␣_", "␣aa<"]
+    read = ["a", "<", "␣", "$", "a", "␣", "_", "␣", "a", "a", "<"]
     assert names_of(lower.get_xticklabels()) == read[:steps]
     lines = lines_of(lower)
     assert list(lines) == ["all words", "the last 3", "the last 2", "this word alone"]
@@ -251,7 +251,7 @@ def test_a_text_of_one_or_two_words_can_be_drawn(text, labels):
 
 def test_words_begin_at_the_separator_that_is_given():
     [upper, *_] = figures.word_contributions(split_of(TEXT), separator=1).axes
-    assert names_of(upper.get_yticklabels()) == ["_", r"a\$_<_", "a"]
+    assert names_of(upper.get_yticklabels()) == ["␣", r"a\$␣<_", "a"]
 
 
 def parts_of(shape, seed=0):
@@ -266,7 +266,7 @@ def test_norms_of_biases_have_a_letter_at_its_frequency_and_length():
     norms, log_p = parts_of((5,)), -np.array([1.0, 3.0, 2.5, 0.5, 4.0])
     axes = saved(figures.bias_norms(norms, log_p.tolist(), ALPHABET)).axes
     for axis, norm, title in zip(axes, norms, TITLES, strict=True):
-        assert names_of(axis.texts) == ["_", "a", "$", "<", "_"]
+        assert names_of(axis.texts) == ["␣", "a", "$", "<", "_"]
         np.testing.assert_array_equal([text.get_position() for text in axis.texts], np.transpose([log_p, norm]))
         assert axis.get_title() == f"{title}: correlation {reading.correlation(log_p, norm):+.2f}"
         (low, high), (bottom, top) = axis.get_xlim(), axis.get_ylim()
@@ -287,7 +287,7 @@ def test_norms_of_biases_have_a_letter_at_its_frequency_and_length():
 def test_cosines_of_biases_stand_in_the_order_of_space_vowels_consonants(names, first, order, cut):
     cosines = parts_of((5, 5))
     *axes, colors = figures.bias_cosines(cosines, names, first).axes
-    shown = ["_" if names[i] == " " else names[i] for i in order]
+    shown = ["␣" if names[i] == " " else names[i] for i in order]
     for axis, cosine, title in zip(axes, cosines, TITLES, strict=True):
         [image] = axis.images
         expected = [[1 - cosine[i, j] for j in order] for i in order]
@@ -309,7 +309,7 @@ def test_cosines_of_symbols_with_odd_names_can_be_saved():
 
 def test_cosines_begin_with_the_space_and_the_vowels_by_default():
     axes = figures.bias_cosines(parts_of((5, 5)), "ua x_").axes
-    assert names_of(axes[0].get_xticklabels()) == ["_", "a", "u", "x", "_"]
+    assert names_of(axes[0].get_xticklabels()) == ["␣", "a", "u", "x", "_"]
 
 
 CHARACTERS = {
@@ -367,7 +367,7 @@ def agreement(unknown=(), size=5):
 def test_the_agreement_with_ngrams_has_bars_side_by_side_and_letters_by_correlation(symbol):
     found = agreement()
     left, middle, right = saved(figures.ngram_agreement(found, ALPHABET, symbol)).axes
-    names = ["_", "a", "$", "<", "_"]
+    names = ["␣", "a", "$", "<", "_"]
     for axis, ours, counted in (
         (left, found.unigram, found.counted_unigram),
         (middle, found.bigram[symbol], found.counted_bigram[symbol]),
@@ -394,7 +394,7 @@ def test_the_agreement_with_ngrams_has_bars_side_by_side_and_letters_by_correlat
 def test_symbols_that_nothing_follows_have_no_place_among_the_correlations():
     found = agreement(unknown=[1, 3])
     right = figures.ngram_agreement(found, list(ALPHABET), symbol=1).axes[2]
-    assert names_of(right.texts) == ["_", "$", "_"]
+    assert names_of(right.texts) == ["␣", "$", "_"]
     expected = np.transpose([found.unigram_baseline, found.bigram_correlations])[[0, 2, 4]]
     np.testing.assert_array_equal([text.get_position() for text in right.texts], expected)
     assert right.get_xlim()[0] < expected.min()

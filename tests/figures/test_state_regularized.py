@@ -65,7 +65,7 @@ def test_the_token_map_shades_every_token_by_its_weight():
 
 
 def test_tokens_that_print_nothing_are_visible():
-    tokens, shown = ["\n", "\t", " ", "\x07", "a\nb"], ["⏎", "⇥", "_", r"\x07", "a⏎b"]
+    tokens, shown = ["\n", "\t", " ", "\x07", "a\nb"], ["⏎", "⇥", "␣", r"\x07", "a⏎b"]
     alpha = np.random.default_rng(0).dirichlet(np.ones(3), size=len(tokens))
     drawn = [axis.get_title() for axis in figures.temperatures({1.0: alpha}, tokens).axes]
     assert drawn == [f"after {name}" for name in shown]

@@ -103,7 +103,7 @@ class TestSeries:
         found = get(real(), "/series", run="isan/contributions", tag="interp_rnn/contributions/text_0")
         assert len(found["steps"]) == 4
         assert found["steps"] == sorted(found["steps"])
-        assert "".join(found["symbols"]) == logs.TEXT.replace(" ", "_")
+        assert "".join(found["symbols"]) == logs.TEXT.replace(" ", "␣")
 
     def test_all_steps_in_one_tag_are_read_too(self, tmp_path):
         described = schema.metadata("contributions", symbols=["a"], outputs=["a", "b"])

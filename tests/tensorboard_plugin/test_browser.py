@@ -220,7 +220,7 @@ def test_a_token_with_markup_is_text(tab):
 def test_contributions(tab):
     tab.view("contributions")
     spans = tab.all("p.text span")
-    assert "".join(span.text for span in spans) == logs.TEXT.replace(" ", "_")
+    assert "".join(span.text for span in spans) == logs.TEXT.replace(" ", "␣")
     assert "After" in tab.text()
     assert "%" in tab.text()
     assert not tab.all(".now")
@@ -256,8 +256,27 @@ def test_switching_a_source_off_gives_what_the_backend_says(tab):
     probabilities = np.exp(without - without.max())
     probabilities /= probabilities.sum()
     winner = int(probabilities.argmax())
-    name = "_" if winner == 0 else logs.ALPHABET[winner]
+    name = "␣" if winner == 0 else logs.ALPHABET[winner]
     assert f"{name} {100 * probabilities[winner]:.1f} %" in tab.one(".now").text
+
+
+def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
+    import tensorflow as tf
+
+    from keras_interp_rnn._display import visible
+    from tensorboard_plugins.interp_rnn import schema
+
+    symbols = [visible(letter) for letter in "a_b _a"]
+    described = schema.metadata("contributions", symbols=symbols, outputs=["a", "b"])
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        values = tf.ones((schema.target_rows(6).stop + 1, 2))
+        tf.summary.write("interp_rnn/contributions", values, step=0, metadata=described)
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "contributions")) as opened:
+        [button] = [button for button in opened.all("button") if button.text == "By words"]
+        button.click()
+        rows = [text.text for text in opened.all("figure:last-of-type svg g text")]
+        assert rows == ["h₀", "a_b", "␣_a", "bias"]
+        assert not opened.troubles()
 
 
 def test_jacobians(tab):

@@ -151,21 +151,27 @@ def predictions(records: list[dict[str, Any]]) -> str:
     parts = []
     for record in records:
         result, prompt = record["result"], record["protocol"]["prompt"]
-        without = "; ".join(f"without `{row['word']}` `{row['says']}`" for row in result["without"])
+        without = "; ".join(f"without `{_spaced(row['word'])}` `{_spaced(row['says'])}`" for row in result["without"])
         decided = ", ".join(
-            f"`{text.strip()}` → `{said}` (else `{'_' if other == ' ' else other}`)"
+            f"`{text.strip()}` → `{_spaced(said)}` (else `{_spaced(other)}`)"
             for text, said, other in result["decided"][:8]
         )
+        winner, runner_up = _spaced(result["winner"]), _spaced(result["runner_up"])
         parts.append(
-            f"\nPredictions taken apart, `examples/isan_predictions.py`. After `{prompt}` comes `{result['winner']}` "
-            f"before `{result['runner_up']}`; {without}. *In the paper, 'annual' turns 'reverse' into 'revenue'.* The "
-            f"sum of all contributions misses the logits by {result['residual']:.0e}. Other beginnings in the "
-            f"validation text where the first word decides, found by search: {decided}.\n\n"
+            f"\nPredictions taken apart, `examples/isan_predictions.py`. After `{prompt}` comes `{winner}` before "
+            f"`{runner_up}`; {without}. *In the paper, 'annual' turns 'reverse' into 'revenue'.* The sum of all "
+            f"contributions misses the logits by {result['residual']:.0e}. Other beginnings in the validation text "
+            f"where the first word decides, found by search: {decided}.\n\n"
             "![the stack of contributions](figures/isan-2.png)\n![one prediction](figures/isan-3.png)\n"
             "![contributions of words](figures/isan-5.png)\n"
         )
         parts.append(ending([record], _read))
     return "".join(parts)
+
+
+def _spaced(name: str) -> str:
+    """A name out of a record, every space shown; older records have "_" for it, and their text no underscores."""
+    return name if name == "h_0" else name.replace("_", "␣").replace(" ", "␣")
 
 
 def timescales(records: list[dict[str, Any]]) -> str:

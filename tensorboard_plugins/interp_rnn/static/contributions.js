@@ -197,7 +197,7 @@ function bars(rows) {
 
 /** First symbol, from 1, of each word: a word begins at white space. */
 function wordStarts(symbols) {
-  const found = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => ['_', '⏎', '⇥'].includes(symbol)).map(([, s]) => s);
+  const found = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => ['␣', '⏎', '⇥'].includes(symbol)).map(([, s]) => s);
   return [...new Set([0, 1, ...found])].sort((a, b) => a - b);
 }
 
