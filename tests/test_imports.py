@@ -1,6 +1,7 @@
 """Who imports whom, as docs/architecture.md says, read off the syntax trees."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,32 @@ def test_a_module_imports_only_what_stands_below_it(path):
         allowed = MAY_IMPORT[rule]
     strays = {n for n in outside_names(path) if not any(n == a or n.startswith(f"{a}.") for a in allowed)}
     assert not strays, f"{place} imports {sorted(strays)}"
+
+
+def automata_imports(path):
+    """Names that a file of `automata` imports of its siblings, wherever in the file, and at its top alone."""
+    ours, package = PACKAGE / "automata", f"{OURS}.automata."
+
+    def siblings(nodes):
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(package):
+                rest = [f"{node.module}.{alias.name}.".removeprefix(package) for alias in node.names]
+                yield from {name.split(".")[0] for name in rest if (ours / f"{name.split('.')[0]}.py").exists()}
+
+    tree = ast.parse(path.read_text())
+    return set(siblings(ast.walk(tree))), set(siblings(tree.body))
+
+
+def test_automata_import_each_other_at_the_top_and_in_no_circle():
+    found = {path.stem: automata_imports(path) for path in sorted((PACKAGE / "automata").glob("*.py"))}
+    late = {name: anywhere - top for name, (anywhere, top) in found.items() if anywhere != top}
+    assert not late, f"imported within a function or for types alone: {late}"
+    graph = {name: top for name, (_, top) in found.items()}
+    assert graph["extraction"] >= {"dfa"}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
 @pytest.mark.parametrize("folder", ["examples", "benchmarks"])

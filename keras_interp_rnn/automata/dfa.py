@@ -15,6 +15,7 @@ from typing import Any
 
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn.automata import drawing, regex
 
 MISSING = -1
 """In place of a state: there is no transition."""
@@ -275,8 +276,6 @@ class DFA:
         Raises:
             ValueError: if the expression cannot be read, at the place where; if its automaton would have more states.
         """
-        from keras_interp_rnn.automata.regex import automaton
-
         symbols = _symbols(alphabet)
         if not isinstance(expression, str):
             raise ValueError(f"A regular expression is a string. Received: {expression!r}.")
@@ -285,7 +284,8 @@ class DFA:
             raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")
         if not _is_int(max_states) or max_states < 1:
             raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
-        return automaton(expression, characters, max_states).minimize()
+        table = regex.table(expression, characters, max_states)
+        return cls(table.transitions, table.accepting, 0, characters).minimize()
 
     def to_dot(self, name: str = "dfa") -> str:
         """The automaton for Graphviz, the symbols of one edge together."""
@@ -312,10 +312,16 @@ class DFA:
 
         Args:
             names: of the states; their numbers without.
-        """
-        from keras_interp_rnn.automata.drawing import svg
 
-        return svg(self, names)
+        Raises:
+            ValueError: if there is not one name for each state.
+        """
+        texts = [str(name) for name in (range(len(self)) if names is None else names)]
+        if len(texts) != len(self):
+            raise ValueError(
+                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
+            )
+        return drawing.svg(self.edges(), self.accepting, self.start, texts)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

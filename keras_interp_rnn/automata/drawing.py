@@ -9,34 +9,32 @@ from __future__ import annotations
 import html
 import math
 from collections import deque
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from keras_interp_rnn._display import visible
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata.dfa import DFA
 
 RADIUS, COLUMN, ROW, MARGIN = 17, 118, 84, 44
 SWEEPS = 12
 INK, GREY = "#1f2933", "#7b8794"
 
 Point = tuple[float, float]
+Edge = tuple[int, int]
+"""A state and the next one."""
 
 
-def layout(dfa: DFA) -> list[Point]:
-    """A place (x, y) for every state, in units of columns and rows; the start at x = 0, y around 0."""
-    neighbours: list[set[int]] = [set() for _ in range(len(dfa))]
-    for state, target in dfa.edges():
+def layout(edges: Collection[Edge], start: int, states: int) -> list[Point]:
+    """A place (x, y) for each of the states, in units of columns and rows; the start at x = 0, y around 0."""
+    neighbours: list[set[int]] = [set() for _ in range(states)]
+    for state, target in edges:
         if state != target:
             neighbours[state].add(target)
             neighbours[target].add(state)
-    layer = _layers(dfa)
+    layer = _layers(edges, start, states)
     columns: list[list[int]] = [[] for _ in range(max(layer) + 1)]
-    for state in sorted(range(len(dfa)), key=lambda s: (layer[s], s)):
+    for state in sorted(range(states), key=lambda s: (layer[s], s)):
         columns[layer[state]].append(state)
     # A column of many states is spread over several.
-    tallest = max(6, math.ceil(math.sqrt(len(dfa)) * 1.5))
+    tallest = max(6, math.ceil(math.sqrt(states) * 1.5))
     columns = [column[i : i + tallest] for column in columns for i in range(0, len(column), tallest)]
     height = {state: i - (len(column) - 1) / 2 for column in columns for i, state in enumerate(column)}
     for sweep in range(SWEEPS):
@@ -51,13 +49,15 @@ def layout(dfa: DFA) -> list[Point]:
     return [(float(x), height[s]) for s, x in sorted((s, x) for x, column in enumerate(columns) for s in column)]
 
 
-def svg(dfa: DFA, names: Sequence[str] | None = None) -> str:
-    """The drawing; states that accept have a double ring, the start an arrow."""
-    names = [str(name) for name in (range(len(dfa)) if names is None else names)]
-    if len(names) != len(dfa):
-        raise ValueError(f"There must be a name for each of {len(dfa)} states. Received: {len(names)}.")
-    places = [(x * COLUMN, y * ROW) for x, y in layout(dfa)]
-    edges = dfa.edges()
+def svg(edges: Mapping[Edge, Sequence[Hashable]], accepting: Collection[int], start: int, names: Sequence[str]) -> str:
+    """The drawing; states that accept have a double ring, the start an arrow.
+
+    Args:
+        edges: (state, next state) -> the symbols that lead from one to the other.
+        accepting, start: states.
+        names: one for each state.
+    """
+    places = [(x * COLUMN, y * ROW) for x, y in layout(edges, start, len(names))]
     shapes: list[str] = []
     labels: list[str] = []
     taken = [*places, *((x, y - RADIUS - 12) for s, (x, y) in enumerate(places) if (s, s) in edges)]
@@ -74,14 +74,14 @@ def svg(dfa: DFA, names: Sequence[str] | None = None) -> str:
         )
         half = 3.6 * len(text)
         corners += [*hull, (at[0] - half, at[1] - 8), (at[0] + half, at[1] + 8)]
-    x, y = places[dfa.start]
+    x, y = places[start]
     shapes.append(
         f'<path d="M {x - RADIUS - 26:.1f} {y:.1f} L {x - RADIUS:.1f} {y:.1f}" stroke="{INK}" '
         'marker-end="url(#arrow)"/>'
     )
     corners.append((x - RADIUS - 28, y))
     for state, (x, y) in enumerate(places):
-        accepts = state in dfa.accepting
+        accepts = state in accepting
         title = f"state {names[state]}, {'accepting' if accepts else 'rejecting'}"
         rings = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}" fill="white" stroke="{INK}"/>']
         if accepts:
@@ -97,25 +97,28 @@ def svg(dfa: DFA, names: Sequence[str] | None = None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" font-size="12" '
-        f'text-anchor="middle" dominant-baseline="central" role="img" aria-label="automaton of {len(dfa)} states">'
+        f'text-anchor="middle" dominant-baseline="central" role="img" aria-label="automaton of {len(names)} states">'
         f'{arrow}<rect x="{left:.1f}" y="{top:.1f}" width="100%" height="100%" fill="white"/>'
         f"{''.join(shapes)}{''.join(labels)}</svg>"
     )
 
 
-def _layers(dfa: DFA) -> list[int]:
+def _layers(edges: Collection[Edge], start: int, states: int) -> list[int]:
     """Steps from the start; states that it does not reach begin anew behind all others."""
-    layer = [-1] * len(dfa)
+    after: list[list[int]] = [[] for _ in range(states)]
+    for state, target in edges:
+        after[state].append(target)
+    layer = [-1] * states
     first = 0
-    for root in [dfa.start, *range(len(dfa))]:
+    for root in [start, *range(states)]:
         if layer[root] >= 0:
             continue
         layer[root] = first
         queue = deque([root])
         while queue:
             state = queue.popleft()
-            for target in dfa.transitions[state]:
-                if target >= 0 and layer[target] < 0:
+            for target in after[state]:
+                if layer[target] < 0:
                     layer[target] = layer[state] + 1
                     queue.append(target)
         first = max(layer) + 1

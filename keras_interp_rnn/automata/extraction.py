@@ -383,13 +383,12 @@ def _alive(dfa: DFA) -> set[int]:
 def short_words(alphabet: Sequence[Hashable], most: int) -> list[Word]:
     """The shortest words, all of a length or none: at most so many, and the empty one."""
     found: list[Word] = [()]
-    if not alphabet:
-        return found
-    for length in itertools.count(1):
-        if len(found) + len(alphabet) ** length > most:
-            return found
+    length = 1
+    # Without symbols there is no other word. With one or more, every round adds a word, so that the bound is reached.
+    while alphabet and len(found) + len(alphabet) ** length <= most:
         found += itertools.product(alphabet, repeat=length)
-    raise AssertionError("unreachable")
+        length += 1
+    return found
 
 
 def words_of(dfa: DFA, most: int, seed: int = 0) -> list[Word]:

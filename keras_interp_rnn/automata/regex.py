@@ -8,11 +8,17 @@ automaton. Of these there may be exponentially many, so both their number and th
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from keras_interp_rnn.automata.dfa import DFA
+from typing import NamedTuple
 
 LENGTH, WORK = 30, 500
 """Characters that an expression may have, and nodes that may be visited, for each state that an automaton may have."""
+
+
+class Table(NamedTuple):
+    """A deterministic automaton: for each state the next one of each symbol, or None; the start is state 0."""
+
+    transitions: list[list[int | None]]
+    accepting: list[int]
 
 
 class _Graph:
@@ -80,8 +86,12 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
     return graph, enter, leave
 
 
-def automaton(expression: str, alphabet: tuple[str, ...], max_states: int) -> DFA:
-    """A deterministic automaton of the expression, not minimal."""
+def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
+    """The transitions of a deterministic automaton of the expression, not minimal.
+
+    Raises:
+        ValueError: if the expression cannot be read; if it would take more than `max_states` states, or too much work.
+    """
 
     def too_large(what: str, most: int) -> ValueError:
         return ValueError(
@@ -123,7 +133,7 @@ def automaton(expression: str, alphabet: tuple[str, ...], max_states: int) -> DF
             raise too_large("states before it is minimized", max_states)
         if visits_left < 0:
             raise too_large("nodes to visit", WORK * max_states)
-    return DFA(rows, [i for nodes, i in order.items() if end in nodes], 0, alphabet)
+    return Table(rows, [i for nodes, i in order.items() if end in nodes])
 
 
 def _shown(expression: str) -> str:

@@ -264,7 +264,7 @@ class TestDrawing:
     def test_states_do_not_overlap_and_the_drawing_is_well_formed(self, dfa):
         from keras_interp_rnn.automata.drawing import layout
 
-        places = layout(dfa)
+        places = layout(dfa.edges(), dfa.start, len(dfa))
         assert len(set(places)) == len(dfa)
         for (x0, y0), (x1, y1) in itertools.combinations(places, 2):
             assert abs(x0 - x1) >= 1 or abs(y0 - y1) >= 1

@@ -168,6 +168,14 @@ def test_the_only_word_over_no_symbols():
     assert short_words("", 500) == [()]
 
 
+@pytest.mark.parametrize(
+    ("alphabet", "most", "longest"),
+    [("0", 1, 0), ("0", 4, 3), ("01", 0, 0), ("01", 6, 1), ("01", 7, 2), ("abc", 13, 2)],
+)
+def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
+    assert short_words(alphabet, most) == words(alphabet, longest)
+
+
 @pytest.mark.parametrize(("name", "value"), [("long", -1), ("longest", 0), ("searched", -2)])
 def test_numbers_of_words_that_there_are_not(name, value):
     found = automata.extract(network_of(tomita(4)))
