@@ -280,7 +280,7 @@ class TestDrawing:
     def test_symbols_of_one_edge_are_drawn_together(self):
         assert "a-e, x" in DFA([[0] * 6], {0}, 0, "abcdex").to_svg()
         assert "0, 1" in DFA([[0, 0]], {0}, 0, "01").to_svg()
-        assert r">_, ⏎, \x07<" in DFA([[0, 0, 0]], {0}, 0, " \n\x07").to_svg()
+        assert r">␣, ⏎, \x07<" in DFA([[0, 0, 0]], {0}, 0, " \n\x07").to_svg()
 
     def test_names_of_the_states(self):
         assert ">yes<" in tomita(1).to_svg(["yes", "no"])
