@@ -41,6 +41,7 @@ with command_line.quiet():
 
 ALPHABET = ["0", "1"]
 COLUMNS = ("network", "method", "states", "seconds", "read", "agreement", "true")
+GAVE_UP = "gave up: more than {read:,} symbols to read"
 LEARNERS = {"L*": run_Lstar, "KV": run_KV}
 ORACLES = {
     "W-method": lambda system: RandomWMethodEqOracle(ALPHABET, system, walks_per_state=10, walk_len=20),
@@ -85,10 +86,8 @@ def plain(recurrent: keras.layers.Layer, words: datasets.LabelledWords, batches:
     """A network without centroids, trained on short words before long ones."""
     embedding = automata.SymbolEmbedding(ALPHABET, 4)
     model = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1)])
-    loss = keras.losses.BinaryCrossentropy(from_logits=True)
-    # Compiling takes seconds, and pays where there is much to learn.
-    how = {"jit_compile": True, "steps_per_execution": 50} if batches > 50 else {"jit_compile": False}
-    model.compile(keras.optimizers.Adam(5e-3, global_clipnorm=1.0), loss, **how)
+    adam, loss = keras.optimizers.Adam(5e-3, global_clipnorm=1.0), keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(adam, loss, jit_compile=batches > 50, steps_per_execution=batches // 8)  # compiling takes seconds
     ids, labels, lengths = words.ids(start=True), words.labels, np.array([len(word) for word in words.words])
     rng = np.random.default_rng(0)
     for length in range(min(4, lengths.max()), lengths.max() + 1):
@@ -127,26 +126,24 @@ def main() -> None:
         args.language, args.longest, args.most = 1, 3, 500
         args.records = tempfile.mkdtemp(prefix="compare_extraction-")
     keras.utils.set_random_seed(args.seed)
-    truth = automata.tomita(args.language)
+    truth, kinds = automata.tomita(args.language), ("GRU", "LSTM")[: 1 if args.smoke else 2]
     texts = ["".join(word) for n in range(args.longest + 1) for word in itertools.product(ALPHABET, repeat=n)]
     words = datasets.LabelledWords(tuple(texts), np.array([truth.accepts(text) for text in texts]), "01")
-    kinds, batches = (("GRU",), 40) if args.smoke else (("GRU", "LSTM"), 400)
     networks = {
         "SR-GRU": automata.train_recognizer(texts, words.labels, ALPHABET, 24, seed=args.seed, verbose=0),
-        **{kind: plain(getattr(keras.layers, kind)(24), words, batches) for kind in kinds},
+        **{kind: plain(getattr(keras.layers, kind)(24), words, 40 if args.smoke else 400) for kind in kinds},
     }
     tests = [tuple(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]
     print(f"{'network':8}{'method':14}{'states':>7}{'seconds':>9}{'symbols':>9}{'agreement':>11}  true language")
     rows = []
-    for name, model in networks.items():
-        for row in compare(name, model, truth, tests, args.most):
-            rows.append(row)
-            found = "{states:7}{seconds:9.2f}{read:9,}{agreement:11.1%}  {true}" if row["states"] else "gave up"
-            print(f"{name:8}{row['method']:14}" + found.format_map(row), flush=True)
+    for row in itertools.chain(*(compare(name, model, truth, tests, args.most) for name, model in networks.items())):
+        rows.append(row)
+        found = "{states:7}{seconds:9.2f}{read:9,}{agreement:11.1%}  {true}" if row["states"] else GAVE_UP
+        print(f"{{network:8}}{{method:14}}{found}".format_map(row), flush=True)
     how = {name: getattr(args, name) for name in ("longest", "most", "seed")}
     record = {"data": {"name": f"Tomita {args.language}"}, "protocol": how, "result": {"rows": rows}}
-    path = Path(args.records) / f"compare_extraction-{args.language}-{args.seed}.json"
-    records.write(path, {"experiment": "compare_extraction", **record})
+    name = f"compare_extraction-{args.language}-{args.seed}.json"
+    records.write(Path(args.records) / name, {"experiment": "compare_extraction", **record})
 
 
 if __name__ == "__main__":
