@@ -49,7 +49,9 @@ MAY_IMPORT = {
         *("networkx", "automata.fa.dfa", "aalpy.automata"),
         *(f"{OURS}.{n}" for n in ("_extras", "_repr", "automata")),
     },
-    "automata/_network.py": {"keras", f"{OURS}.analysis"},
+    "automata/words.py": {f"{OURS}._repr"},
+    "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
+    "automata/_network.py": {"keras", f"{OURS}.analysis", f"{OURS}.automata"},
     "automata/_deployed.py": {"keras", f"{OURS}.automata", f"{OURS}.analysis", f"{OURS}.layers"},
     "automata/_bounds.py": {"keras", f"{OURS}.automata"},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
@@ -59,6 +61,7 @@ MAY_IMPORT = {
         *("keras", "tensorflow", "tensorboard", "tensorboard_plugins.interp_rnn.schema"),
         *(f"{OURS}.{n}" for n in ("_display", "_files", "callbacks", "analysis", "automata")),
     },
+    "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},
     "datasets/tomita": {"tensorflow_datasets", f"{OURS}.datasets", f"{OURS}.automata"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}._extras", f"{OURS}.datasets"},
     "datasets": {"keras", "tensorflow_datasets", *(f"{OURS}.{n}" for n in ("_extras", "_repr", "datasets"))},
@@ -72,7 +75,8 @@ MAY_IMPORT = {
     },
     "reproduce/context_free.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_progress", "datasets", "layers", "reproduce.records", "reproduce.training")),
+        *(f"{OURS}.{n}" for n in ("_progress", "automata", "datasets", "layers")),
+        *(f"{OURS}.reproduce.{n}" for n in ("records", "training")),
     },
     "reproduce/characters.py": {
         "keras",
@@ -171,6 +175,14 @@ def test_automata_import_each_other_at_the_top_and_in_no_circle():
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
         pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+def test_automata_take_private_names_of_analysis_through_the_bridges_alone():
+    private = {
+        path.name: {n for n in outside_names(path) if n.startswith(f"{OURS}.analysis") and "._" in n}
+        for path in sorted((PACKAGE / "automata").glob("*.py"))
+    }
+    assert {name for name, names in private.items() if names} == {"_network.py", "_deployed.py"}
 
 
 @pytest.mark.parametrize("folder", ["examples", "benchmarks"])

@@ -69,7 +69,7 @@ PUBLIC = {
     ],
     "keras_interp_rnn.automata": [
         *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "SymbolEmbedding"),
-        *("Verdict", "certify", "extract", "largest_temperature", "tomita", "train_recognizer"),
+        *("Verdict", "WordEncoding", "certify", "extract", "largest_temperature", "tomita", "train_recognizer"),
     ],
     "keras_interp_rnn.callbacks": [
         "Automaton",

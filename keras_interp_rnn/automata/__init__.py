@@ -4,7 +4,9 @@ from keras_interp_rnn.automata.certificate import Certificate, certify, largest_
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
-from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding, Verdict, train_recognizer
+from keras_interp_rnn.automata.recognizer import Recognizer, Verdict, train_recognizer
+from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
+from keras_interp_rnn.automata.words import WordEncoding
 
 __all__ = [
     "DFA",
@@ -15,6 +17,7 @@ __all__ = [
     "Recognizer",
     "SymbolEmbedding",
     "Verdict",
+    "WordEncoding",
     "certify",
     "extract",
     "largest_temperature",

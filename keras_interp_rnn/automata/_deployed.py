@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.analysis._reading import check_finite
-from keras_interp_rnn.automata._network import Network, memoryless
-from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding
+from keras_interp_rnn.automata._network import Acceptor, require_memoryless
+from keras_interp_rnn.automata.recognizer import Recognizer
+from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
+from keras_interp_rnn.automata.words import WordEncoding
 
 Array = NDArray[np.float64]
 
@@ -56,7 +58,7 @@ class Deployed:
         kernel, bias: (n,) and a number, of the head's logit.
     """
 
-    network: Network
+    network: Acceptor
     first: int
     dtype: str
     embeddings: Array
@@ -85,20 +87,20 @@ class Deployed:
         return bool(self.network.layer.cell.learn_temperature)
 
 
-def deployed(network: Network) -> Deployed:
+def deployed(network: Acceptor) -> Deployed:
     """The parts of a model, every one of them recognized.
 
     Raises:
         ValueError: for anything that is not on the list, or weights that are not finite.
     """
-    memoryless(network)
+    require_memoryless(network)
     first, model = network.first_id, network.model
     embedding, layer, head = _parts(_layers(model), model)
-    _check_layer(layer, ends=network.end is not None)
+    _check_layer(layer, ends=network.encoding.end is not None)
     cell, inner = layer.cell, layer.cell.cell
     dtype = _dtype([layer, cell, inner, embedding, head])
     check_finite(model)
-    _check_ids(model, network)
+    _check_ids(model, network.encoding)
     bias = as_float64(head.bias)[0] if head.use_bias else 0.0
     return Deployed(
         network,
@@ -261,10 +263,10 @@ def _dtype(parts: list[Any]) -> str:
     return found.pop()
 
 
-def _check_ids(model: Any, network: Network) -> None:
+def _check_ids(model: Any, encoding: WordEncoding) -> None:
     """Ids reach the Embedding as they are: the model's input may cast them."""
     dtype = keras.backend.standardize_dtype(model.inputs[0].dtype)
-    largest = max(token for token in (*network.ids.values(), network.start, network.end) if token is not None)
+    largest = encoding.size - 1
     if dtype not in ("int32", "int64", "float32", "float64") or (dtype == "float32" and largest >= EXACT_IN_FLOAT32):
         raise _refusal(f"{model.name} with inputs of {dtype}, which cannot hold the ids up to {largest}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,57 +14,43 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle, run_cell
+from keras_interp_rnn.analysis.traces import trace
+from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
+from keras_interp_rnn.automata.words import Word, WordEncoding
 
 Array = NDArray[np.float64]
-Word = tuple[Hashable, ...]
 
 CHUNK = 1 << 16
 """Steps, words times their length, that the model reads at a time: bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
-    """A model that accepts or rejects words, and how its alphabet is written in ids.
-
-    Attributes:
-        ids: symbol -> id. start, end: ids before and after every word, or None.
-    """
+class Acceptor:
+    """A model that accepts or rejects words, and how it reads them."""
 
     model: Any
-    ids: Mapping[Hashable, int]
-    start: int | None
-    end: int | None
+    encoding: WordEncoding
 
     @property
     def alphabet(self) -> tuple[Hashable, ...]:
-        return tuple(self.ids)
+        return self.encoding.alphabet
 
     @cached_property
     def layer(self) -> Any:
-        return layer_in(self.model, np.array([[next(iter(self.ids.values()))]]))[0]
+        return layer_in(self.model, np.array([self.encoding.codes[:1]]))[0]
 
     # What the whole network says
 
     def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
-        """Words as ids, padded by 0 to the longest."""
-        before, after = ([] if i is None else [i] for i in (self.start, self.end))
-        longest = max(map(len, words), default=0) + len(before) + len(after)
-        found = np.zeros((len(words), max(longest, 1)), np.int32)
-        for row, word in zip(found, words, strict=True):
-            try:
-                line = [*before, *(self.ids[symbol] for symbol in word), *after]
-            except KeyError as error:
-                raise ValueError(
-                    f"A word is made of the alphabet {self.alphabet!r}. Received: the symbol {error.args[0]!r}."
-                ) from None
-            row[: len(line)] = line
-        return found
+        """Words as ids, padded by 0 to the longest; to a step at least, as a model reads no rows of none."""
+        ids = self.encoding.ids(words)
+        return np.pad(ids, ((0, 0), (0, max(0, 1 - ids.shape[1]))))
 
     def accepts(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
         """The model's own verdict on every word."""
         given = [tuple(word) for word in words]
         order = sorted(range(len(given)), key=lambda i: len(given[i]))
-        verdicts = np.zeros(len(given), bool)
+        accepted = np.zeros(len(given), bool)
         first = 0
         while first < len(order):
             longest = len(given[order[first]]) + 2
@@ -80,15 +66,28 @@ class Network:
                 ids = _fitted(ids, self.model.input_shape[1])
             # Not `predict`, which would be compiled anew for every shape.
             outputs = ops.convert_to_numpy(self.model(ids, training=False))
-            verdicts[rows] = outputs[:, 0] > middle(self.model)
+            accepted[rows] = outputs[:, 0] > middle(self.model)
             first += len(rows)
-        return verdicts
+        return accepted
+
+    def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
+        """`analysis.trace` of the layer on rows of `encode`; of a word that has no id to read, a centroid of -1."""
+        ids = self.encode(words)
+        layer, reads, mask = layer_in(self.model, ids)
+        mask = ids != 0 if mask is None else np.asarray(mask)
+        empty = ~mask.any(axis=1)
+        if empty.any():
+            mask = mask.copy()
+            mask[empty, 0] = True
+        found = trace(layer, reads, mask)
+        found["centroid"][empty] = -1
+        return found
 
     # What its parts do
 
     def features(self) -> dict[int, NDArray[Any]]:
         """What the recurrent layer reads for the id of each symbol, and of start and end."""
-        ids = [*self.ids.values(), *(i for i in (self.start, self.end) if i is not None)]
+        ids = [*self.encoding.codes, *self.encoding.tokens]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
             column = _fitted(column, self.model.input_shape[1])
@@ -108,12 +107,12 @@ class Network:
     @property
     def first_id(self) -> int:
         """Id of the start token; raises ValueError without one."""
-        if self.start is None:
+        if self.encoding.start is None:
             raise ValueError(
                 "An automaton needs a first state, which the start token leads to. Received: a model without one. "
                 "Train with a token before every word, and pass its id as start."
             )
-        return self.start
+        return self.encoding.start
 
     def initial(self) -> Array:
         """Alpha (k,) after the start token; raises ValueError without one."""
@@ -121,11 +120,11 @@ class Network:
         state = ops.convert_to_numpy(self.layer.get_initial_state(batch_size=1)[0])
         return self.transitions(state, feature)[0]
 
-    def verdicts(self, states: NDArray[Any]) -> Array:
+    def decision_values(self, states: NDArray[Any]) -> Array:
         """What the head puts out, less its middle, for states h (rows, n): > 0 accepts. After the end token, if any."""
         layer = self.layer
-        if self.end is not None:
-            u, alpha = self._step(layer.cell, states, self.features()[self.end])
+        if self.encoding.end is not None:
+            u, alpha = self._step(layer.cell, states, self.features()[self.encoding.end])
             states = alpha @ self.centroids() if layer.regularize_last_step else u
         found = head(self.model, layer, np.asarray(states, layer.variable_dtype))
         if found.shape[-1] != 1:
@@ -144,59 +143,48 @@ class Network:
         return u, alpha
 
 
-def network(
-    model: Any, alphabet: Mapping[Hashable, int] | None = None, start: int | None = None, end: int | None = None
-) -> Network:
+def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     """A model opened for reading.
 
     Args:
-        alphabet: symbol -> id; None for a model of `train_recognizer`, which carries its own.
-        start, end: ids of the tokens around every word, where the model has them.
+        encoding: None for a model with a `SymbolEmbedding`, which carries its own.
 
     Raises:
-        ValueError: if there is no alphabet, or no state-regularized layer.
+        ValueError: if there is no encoding, or no state-regularized layer; if the model does not fit the encoding.
     """
     if not isinstance(model, keras.Model):
         raise ValueError(f"Automata are read off a keras.Model. Received: {model!r}.")
-    if alphabet is None:
-        carried = [part for part in model._flatten_layers() if hasattr(part, "symbol_ids")]
+    if encoding is None:
+        carried = [part for part in model._flatten_layers() if isinstance(part, SymbolEmbedding)]
         if not carried:
             raise ValueError(
                 f"The model must say which id stands for which symbol. Received: {model.name}, which carries no "
                 "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
             )
-        alphabet, start, end = carried[0].symbol_ids, carried[0].start_id, None
-    if not isinstance(alphabet, Mapping) or not alphabet:
-        raise ValueError(
-            f"An alphabet says which id stands for which symbol. Received: {alphabet!r}. Pass {{symbol: id, ...}}."
-        )
-    tokens = {token for token in (*alphabet.values(), start, end) if token is not None}
-    strays = [token for token in tokens if isinstance(token, bool) or not hasattr(token, "__index__")]
-    if strays:
-        raise ValueError(f"Ids of symbols and tokens are integers. Received: {strays}. Pass {{symbol: id, ...}}.")
+        encoding = carried[0].encoding
     sizes = [part.input_dim for part in model._flatten_layers() if isinstance(part, keras.layers.Embedding)]
-    if min(tokens) < 1 or max(tokens) >= min(sizes, default=math.inf):
+    if encoding.size > min(sizes, default=math.inf):
         raise ValueError(
             f"Ids of symbols and tokens lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
-            f"{sorted(tokens)}, and an Embedding of {min(sizes, default='no')} ids."
+            f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
         )
-    opened = Network(model, dict(alphabet), start, end)
-    if layer_in(model, np.array([[next(iter(alphabet.values()))]]))[2] is None:
+    acceptor = Acceptor(model, encoding)
+    if layer_in(model, np.array([encoding.codes[:1]]))[2] is None:
         raise ValueError(
             f"Words of different lengths are padded by id 0. Received: {model.name}, which would read the padding. "
             "Give its Embedding mask_zero=True."
         )
-    if not hasattr(getattr(opened.layer, "cell", None), "centroids"):
+    if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
-            f"Automata are read off a state-regularized layer. Received: {opened.layer.name}. Use layers.SRGRU or "
+            f"Automata are read off a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU or "
             "its like; for other networks, let AALpy learn the automaton by queries."
         )
-    return opened
+    return acceptor
 
 
-def memoryless(opened: Network) -> None:
+def require_memoryless(acceptor: Acceptor) -> None:
     """Raises ValueError for a network that keeps more than its centroid."""
-    layer = opened.layer
+    layer = acceptor.layer
     sizes = keras.tree.flatten(layer.cell.state_size)
     if len(sizes) > 1:
         raise ValueError(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn.automata import _bounds
 from keras_interp_rnn.automata._deployed import Deployed, deployed
-from keras_interp_rnn.automata._network import network
+from keras_interp_rnn.automata._network import open_acceptor
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Extraction, exact, short_words
+from keras_interp_rnn.automata.words import WordEncoding, encoding_of
 
 Array = NDArray[np.float64]
 
@@ -74,7 +75,13 @@ class Certificate:
             f"{self.margins.min():.2f} nats, of the verdict {self.verdict_margins.min():.2g}"
         )
 
-    def check(self, model: Any, alphabet: Any = None, start: int | None = None, end: int | None = None) -> bool:
+    def check(
+        self,
+        model: Any,
+        alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> bool:
         """Whether this certificate proves what it says of this model, as deployed now.
 
         Nothing in it is believed. Its path, centroids and epsilon are a proposal, with which the whole proof is done
@@ -86,7 +93,7 @@ class Certificate:
         Raises:
             ValueError: if the model is not of the kind that certificates hold for, as `certify`.
         """
-        parts = deployed(network(model, alphabet, start, end))
+        parts = deployed(open_acceptor(model, encoding_of(alphabet, start, end)))
         if not self.holds or self.failure or self.temperature != parts.temperature():
             return False
         if set(self.path.alphabet) != set(parts.network.alphabet) or self.path.counterexample(self.dfa) is not None:
@@ -127,7 +134,7 @@ def certify(
     model: Any,
     dfa: DFA,
     temperature: float | None = None,
-    alphabet: Any = None,
+    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
     start: int | None = None,
     end: int | None = None,
 ) -> Certificate:
@@ -149,7 +156,7 @@ def certify(
         within 2^-20 of their value). A proof that fails says nothing about the network. Beside the proof the model
         itself reads the shortest words, and is not certified if it contradicts the proof.
     """
-    parts = deployed(network(model, alphabet, start, end))
+    parts = deployed(open_acceptor(model, encoding_of(alphabet, start, end)))
     found = _proved(parts, dfa, _held(parts, temperature), exact(parts.network))
     if found.holds and found.temperature == parts.temperature():
         word = _misjudged(parts, dfa)
@@ -160,7 +167,11 @@ def certify(
 
 
 def largest_temperature(
-    model: Any, dfa: DFA, alphabet: Any = None, start: int | None = None, end: int | None = None
+    model: Any,
+    dfa: DFA,
+    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
+    start: int | None = None,
+    end: int | None = None,
 ) -> float:
     """The highest temperature at which the network is certified, by bisection to a thousandth; 0 if there is none.
 
@@ -172,7 +183,7 @@ def largest_temperature(
     Raises:
         ValueError: as `certify`.
     """
-    parts = deployed(network(model, alphabet, start, end))
+    parts = deployed(open_acceptor(model, encoding_of(alphabet, start, end)))
     read = exact(parts.network)
     low, high = 0.0, parts.temperature()
 
@@ -237,7 +248,7 @@ def _attempts(
     network = parts.network
     cell, verdict, scores = _bounds.of(parts, tau)
     origin = _bounds.Region.point(np.zeros(parts.centroids.shape[1]))
-    last = None if network.end is None else parts.embeddings[network.end]
+    last = None if network.encoding.end is None else parts.embeddings[network.encoding.end]
 
     def attempt(epsilon: float) -> _Attempt:
         needed = 0.0 if parts.hard else math.log1p(-epsilon) - math.log(epsilon)
@@ -249,7 +260,7 @@ def _attempts(
 
         start = margin(origin, parts.first, path.start)
         margins = [
-            [margin(region, network.ids[symbol], path.step(state, symbol)) for symbol in path.alphabet]
+            [margin(region, network.encoding.code(symbol), path.step(state, symbol)) for symbol in path.alphabet]
             for state, region in enumerate(regions)
         ]
         boxes = [region.box() if last is None else cell(region, last) for region in regions]

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis._reading import layer_in
-from keras_interp_rnn.analysis.traces import trace
-from keras_interp_rnn.automata._network import Network, Word, memoryless, network
+from keras_interp_rnn.automata._network import Acceptor, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, MISSING
+from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
 
 Array = NDArray[np.float64]
 
@@ -96,7 +95,7 @@ class Extraction:
     start_confidence: float
     margins: Array
     method: str
-    network: Network
+    network: Acceptor
 
     def fidelity(
         self, shortest: int = 2000, long: int = 200, longest: int = 1000, searched: int = 2000, seed: int = 0
@@ -175,8 +174,7 @@ class Extraction:
         while len(found) < budget:
             words = [_changed(rng.choice(corpus), alphabet, rng) for _ in range(min(256, budget - len(found)))]
             found += words
-            ids = self.network.encode(words)
-            layer_trace = _trace(self.network, ids)
+            layer_trace = self.network.trace(words)
             alpha, centroid = layer_trace["alpha"], layer_trace["centroid"]
             sure = np.nan_to_num(alpha.max(axis=-1))
             level = np.round(-2 * np.log10(np.maximum(1 - sure, 1e-7))).astype(int)
@@ -194,7 +192,7 @@ def extract(
     model: Any,
     data: Iterable[Iterable[Hashable]] | None = None,
     method: str = "exact",
-    alphabet: Mapping[Hashable, int] | None = None,
+    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
     start: int | None = None,
     end: int | None = None,
 ) -> Extraction:
@@ -206,7 +204,8 @@ def extract(
         method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, k times |alphabet| steps of
             the cell; for networks whose centroid is all they remember. "counts": the transition taken most often
             (algorithm 1). "mean_probability": the one with the highest mean probability (eqs. 21, 22).
-        alphabet: symbol -> id, for a model that does not carry it. start, end: ids of the tokens around every word.
+        alphabet: a `WordEncoding`, or symbol -> id, for a model that does not carry it.
+        start, end: ids of the tokens around every word, beside symbol -> id.
 
     Returns:
         The automaton with its support and what it agrees on.
@@ -219,27 +218,27 @@ def extract(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
-    opened = network(model, alphabet, start, end)
+    acceptor = open_acceptor(model, encoding_of(alphabet, start, end))
     if method == "exact":
-        memoryless(opened)
-        return exact(opened)
+        require_memoryless(acceptor)
+        return exact(acceptor)
     try:
         words = [tuple(word) for word in data] if data is not None else []
     except TypeError:
         raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
     if not words:
         raise ValueError(f"method={method!r} counts what a network does on words. Received: no data. Pass words.")
-    return _from_data(opened, words, method)
+    return _from_data(acceptor, words, method)
 
 
-def exact(opened: Network) -> Extraction:
+def exact(acceptor: Acceptor) -> Extraction:
     """What `extract` reads off a network without memory, from one step of the cell for each centroid and symbol."""
-    centroids, features = opened.centroids(), opened.features()
-    alphas = np.stack([opened.transitions(centroids, features[i]) for i in opened.ids.values()], axis=1)
-    first = opened.initial()
-    margins = opened.verdicts(centroids)
+    centroids, features = acceptor.centroids(), acceptor.features()
+    alphas = np.stack([acceptor.transitions(centroids, features[i]) for i in acceptor.encoding.codes], axis=1)
+    first = acceptor.initial()
+    margins = acceptor.decision_values(centroids)
     table = alphas.argmax(axis=-1)
-    whole = DFA(table.tolist(), np.flatnonzero(margins > 0).tolist(), int(first.argmax()), opened.alphabet)
+    whole = DFA(table.tolist(), np.flatnonzero(margins > 0).tolist(), int(first.argmax()), acceptor.alphabet)
     order = _met(whole)
     confidence = alphas.max(axis=-1)[order]
     return Extraction(
@@ -252,13 +251,13 @@ def exact(opened: Network) -> Extraction:
         float(first.max()),
         margins[order],
         "exact",
-        opened,
+        acceptor,
     )
 
 
-def _from_data(opened: Network, words: list[Word], method: str) -> Extraction:
-    k, symbols = len(opened.centroids()), opened.alphabet
-    column = {i: c for c, i in enumerate(opened.ids.values())}
+def _from_data(acceptor: Acceptor, words: list[Word], method: str) -> Extraction:
+    k, symbols = len(acceptor.centroids()), acceptor.alphabet
+    column = {symbol: c for c, symbol in enumerate(symbols)}
     taken = np.zeros((k, len(symbols), k))
     weight = np.zeros((k, len(symbols), k))
     ends = np.zeros((k, 2))
@@ -266,29 +265,28 @@ def _from_data(opened: Network, words: list[Word], method: str) -> Extraction:
     start_alpha = 0.0
     for first in range(0, len(words), 512):
         some = words[first : first + 512]
-        ids = opened.encode(some)
-        found = _trace(opened, ids)
+        found = acceptor.trace(some)
         centroid, sure = found["centroid"], np.nan_to_num(found["alpha"].max(axis=-1))
-        verdicts = opened.accepts(some)
-        skip = 0 if opened.start is None else 1
+        accepted = acceptor.accepts(some)
+        skip = 0 if acceptor.encoding.start is None else 1
         for row, word in enumerate(some):
             at = -1
             if skip:
                 at = int(centroid[row, 0])
                 starts[at] += 1
                 start_alpha = float(sure[row, 0])
-            for t in range(skip, skip + len(word)):
+            for t, symbol in enumerate(word, start=skip):
                 to = int(centroid[row, t])
                 if to < 0:
                     break
                 if at >= 0:
-                    taken[at, column[int(ids[row, t])], to] += 1
-                    weight[at, column[int(ids[row, t])], to] += sure[row, t]
+                    taken[at, column[symbol], to] += 1
+                    weight[at, column[symbol], to] += sure[row, t]
                 else:
                     starts[to] += 1
                 at = to
             else:
-                ends[at, int(verdicts[row])] += 1
+                ends[at, int(accepted[row])] += 1
     scores = taken if method == "counts" else np.divide(weight, taken, out=np.zeros_like(weight), where=taken > 0)
     seen = taken.sum(axis=-1)
     table = np.where(seen > 0, scores.argmax(axis=-1), MISSING)
@@ -313,7 +311,7 @@ def _from_data(opened: Network, words: list[Word], method: str) -> Extraction:
         start_alpha,
         margins[order],
         method,
-        opened,
+        acceptor,
     )
 
 
@@ -347,19 +345,6 @@ def interval(agreeing: int, words: int, level: float = 0.95) -> tuple[float, flo
     low = 0.0 if agreeing == 0 else root(True, lambda p: tail(p, agreeing, words))
     high = 1.0 if agreeing == words else root(False, lambda p: tail(p, 0, agreeing))
     return low, high
-
-
-def _trace(opened: Network, ids: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
-    """`trace` of what is read; words of no symbol and no token read nothing, and are given one step of padding."""
-    layer, reads, mask = layer_in(opened.model, ids)
-    mask = ids != 0 if mask is None else np.asarray(mask)
-    empty = ~mask.any(axis=1)
-    if empty.any():
-        mask = mask.copy()
-        mask[empty, 0] = True
-    found = trace(layer, reads, mask)
-    found["centroid"][empty] = -1
-    return found
 
 
 def _met(dfa: DFA) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._progress import say
-from keras_interp_rnn.automata._network import Network, Word
+from keras_interp_rnn.automata._network import Acceptor
 from keras_interp_rnn.automata.extraction import extract
-
-FIRST = 2
-"""Id of the first symbol; 0 is padding, 1 the start token."""
+from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
+from keras_interp_rnn.automata.words import Word
 
 STEPS = 50
 """Training steps in one execution."""
@@ -38,36 +37,6 @@ ADVICE = (
 
 HOPELESS = 0.2
 """Mean loss of the plain cell on all words above which an attempt ends: the centroids would not help it."""
-
-
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class SymbolEmbedding(keras.layers.Embedding):
-    """An embedding that knows which symbol each id stands for, and so carries a model's alphabet with it.
-
-    Args:
-        alphabet: the symbols, ints or strings; symbol i has id i + 2, after padding and the start token.
-        output_dim, **kwargs: as `keras.layers.Embedding`.
-
-    Raises:
-        ValueError: if the alphabet is empty, or holds a symbol twice or one that is neither int nor string.
-    """
-
-    def __init__(self, alphabet: Sequence[Any], output_dim: int, **kwargs: Any) -> None:
-        self.alphabet = _symbols(alphabet)
-        for name in ("input_dim", "mask_zero"):
-            kwargs.pop(name, None)
-        super().__init__(len(self.alphabet) + FIRST, output_dim, mask_zero=True, **kwargs)
-
-    @property
-    def symbol_ids(self) -> dict[Hashable, int]:
-        return {symbol: i + FIRST for i, symbol in enumerate(self.alphabet)}
-
-    @property
-    def start_id(self) -> int:
-        return 1
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "alphabet": list(self.alphabet)}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -94,8 +63,7 @@ class Recognizer(keras.Sequential):
 
     def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
         """Whether the network accepts each word."""
-        embedding = self.layers[0]
-        return Network(self, embedding.symbol_ids, embedding.start_id, None).accepts(words)
+        return Acceptor(self, self.layers[0].encoding).accepts(words)
 
 
 @dataclass(frozen=True)
@@ -178,7 +146,7 @@ def train_recognizer(
     if attempts < 1:
         raise ValueError(f"A network is learned in at least one attempt. Received: attempts={attempts}.")
     started = time.monotonic()
-    symbols = _symbols(alphabet)
+    symbols = checked_symbols(alphabet)
     given, wanted = _checked(words, labels, symbols)
     best: Recognizer | None = None
     for attempt in range(attempts):
@@ -215,7 +183,6 @@ def _attempt(
 ) -> Recognizer:
     started = time.monotonic()
     keras.utils.set_random_seed(seed)
-    longest = max(map(len, words)) + 1
     recurrent = layers.SRGRU(
         units, centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
     )
@@ -227,9 +194,7 @@ def _attempt(
         jit_compile=True,  # the steps are tiny: XLA takes a tenth of the time
         steps_per_execution=STEPS,
     )
-    network = Network(model, embedding.symbol_ids, embedding.start_id, None)
-    ids = network.encode(words)
-    ids = np.pad(ids, ((0, 0), (0, longest - ids.shape[1])))
+    ids = embedding.encoding.ids(words)
     rng = np.random.default_rng(seed)
     lengths = np.array([len(word) for word in words])
     # Long words alone: in the short ones the language shows, and every one of them counts.
@@ -352,13 +317,6 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[i
     if not steps or steps[-1] != int(lengths.max()):
         steps.append(int(lengths.max()))
     return steps
-
-
-def _symbols(alphabet: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    symbols = tuple(alphabet) if isinstance(alphabet, Iterable) else ()
-    if not symbols or not all(isinstance(s, (int, str)) for s in symbols) or len(set(symbols)) != len(symbols):
-        raise ValueError(f"An alphabet holds different ints or strings. Received: alphabet={alphabet!r}.")
-    return symbols
 
 
 def _checked(

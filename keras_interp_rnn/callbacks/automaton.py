@@ -17,6 +17,7 @@ from keras_interp_rnn import automata
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis._reading import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, short_words, words_of
+from keras_interp_rnn.automata.words import encoding_of
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
 
@@ -77,7 +78,8 @@ class Automaton(Probe):
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if a number is not positive, or the reference no DFA; when training begins, as `automata.extract`.
+        ValueError: if a number is not positive, the reference no DFA, or the alphabet none; when training begins, as
+            `automata.extract`.
 
     Weights that are not finite any more are warned of once, and nothing is written; training goes on.
 
@@ -96,7 +98,7 @@ class Automaton(Probe):
         reference: automata.DFA | None = None,
         data: Iterable[Iterable[Hashable]] | None = None,
         method: str = "exact",
-        alphabet: Mapping[Hashable, int] | None = None,
+        alphabet: automata.WordEncoding | Mapping[Hashable, int] | None = None,
         start: int | None = None,
         end: int | None = None,
         words: int = 500,
@@ -112,8 +114,8 @@ class Automaton(Probe):
             self.data = None if data is None else [tuple(word) for word in data]
         except TypeError:
             raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
-        self.method, self.alphabet, self.start, self.end = method, alphabet, start, end
-        self.words = words
+        self.method, self.words = method, words
+        self.encoding = encoding_of(alphabet, start, end)
         labels = () if reference is None else (reference, reference.complement())
         self._of_reference = [words_of(label, max(1, words // 2)) for label in labels]
 
@@ -122,7 +124,7 @@ class Automaton(Probe):
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
         check_finite(self.model)
-        found = automata.extract(self.model, self.data, self.method, self.alphabet, self.start, self.end)
+        found = automata.extract(self.model, self.data, self.method, self.encoding)
         words = short_words(found.dfa.alphabet, self.words)
         judged = list(dict.fromkeys(itertools.chain(words, *self._of_reference)))
         agreement = found.agreement(judged).share

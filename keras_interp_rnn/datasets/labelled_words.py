@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn.automata.words import WordEncoding
 from keras_interp_rnn.datasets import _tfds
 
 __all__ = ["LabelledWords"]
@@ -47,11 +48,19 @@ class LabelledWords:
 
     @property
     def start_id(self) -> int:
-        return 1
+        return self.encoding(start=True).tokens[0]
 
     @property
     def end_id(self) -> int:
-        return len(self.alphabet) + 2
+        return self.encoding(end=True).tokens[0]
+
+    def encoding(self, start: bool = False, end: bool = False) -> WordEncoding:
+        """How `ids` writes the words: what `automata.extract` and its like take as the alphabet of a model.
+
+        Args:
+            start, end: whether a token stands before and after every word.
+        """
+        return WordEncoding.with_tokens(self.alphabet, start, end)
 
     def ids(self, start: bool = False, end: bool = False, length: int | None = None) -> NDArray[np.int32]:
         """The words as rows of ids: padding 0, start token 1, symbol i of the alphabet i + 2, then the end token.
@@ -68,23 +77,7 @@ class LabelledWords:
         Raises:
             ValueError: if a word is longer than `length` leaves room for, or has a symbol outside the alphabet.
         """
-        code = {symbol: i + 2 for i, symbol in enumerate(self.alphabet)}
-        for word in self.words:
-            strays = [symbol for symbol in word if symbol not in code]
-            if strays:
-                raise ValueError(
-                    f"A word is made of the alphabet {self.alphabet!r}. Received: {word!r}, with {strays[0]!r}."
-                )
-        longest = max(map(len, self.words), default=0) + start + end
-        if length is not None and longest > length:
-            raise ValueError(
-                f"A row holds its word and the tokens. Received: length={length}, and a word that needs {longest}."
-            )
-        rows = np.zeros((len(self), longest if length is None else length), np.int32)
-        for row, word in zip(rows, self.words, strict=True):
-            line = [*[self.start_id] * start, *(code[symbol] for symbol in word), *[self.end_id] * end]
-            row[: len(line)] = line
-        return rows
+        return self.encoding(start, end).ids(self.words, length)
 
 
 def built(name: str, config: str, seed: int, data_dir: PathLike | None) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._progress import say
+from keras_interp_rnn.automata import WordEncoding
 from keras_interp_rnn.datasets import LabelledWords
 from keras_interp_rnn.reproduce import records, training
 
@@ -47,7 +48,7 @@ SYMBOLS = 1 << 15
 
 
 def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> keras.Model:
-    """One of `NETWORKS` over ids below `symbols` + 3 (padding, start, end), to one logit.
+    """One of `NETWORKS` over the ids of words of so many symbols, with a start and an end token, to one logit.
 
     Centroids are drawn from U(-0.5, 0.5), and the end token's step goes without them (section 4.4).
     """
@@ -60,10 +61,11 @@ def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> k
         recurrent = made(units, centroids, regularize_last_step=False, name="recurrent")
     else:
         recurrent = (layers.PeepholeLSTM if peephole else keras.layers.LSTM)(units, name="recurrent")
+    ids = WordEncoding.with_tokens(range(symbols), start=True, end=True).size
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
-            keras.layers.Embedding(symbols + 3, units, mask_zero=True),
+            keras.layers.Embedding(ids, units, mask_zero=True),
             recurrent,
             keras.layers.Dense(1, kernel_regularizer=keras.regularizers.L2(5e-4)),
         ]

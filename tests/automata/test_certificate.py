@@ -10,9 +10,9 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, _bounds, tomita
+from keras_interp_rnn.automata import DFA, WordEncoding, _bounds, tomita
 from keras_interp_rnn.automata._deployed import Deployed, deployed
-from keras_interp_rnn.automata._network import network
+from keras_interp_rnn.automata._network import open_acceptor
 from tests.automata.networks import drawn, network_of
 from tests.automata.test_extraction import other_model
 
@@ -36,7 +36,7 @@ def random_model(name: str, seed: int) -> keras.Model:
 
 
 def opened(model: keras.Model) -> Deployed:
-    return deployed(network(model, IDS, start=1))
+    return deployed(open_acceptor(model, WordEncoding(IDS, start=1)))
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 0.3])

@@ -153,7 +153,9 @@ def test_what_cannot_be_extracted():
         automata.extract(other_model(layers.SRGRU(4, 3, strength=0.5)), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'. Pass {symbol: id"):
         automata.extract(other_model(layers.SRGRU(4, 3)), alphabet="ab", start=1)
-    for wrong, begin in (({"a": 0, "b": 3}, 1), ({"a": 2, "b": 99}, 1), (ids, 99)):
+    with pytest.raises(ValueError, match=r"from 1 to 2147483647, as 0 is padding\. Received: 0 for the symbol 'a'"):
+        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={"a": 0, "b": 3}, start=1)
+    for wrong, begin in (({"a": 2, "b": 99}, 1), (ids, 99)):
         with pytest.raises(
             ValueError, match="as 0 is padding, to the last one of the Embedding. Received: .* of 5 ids"
         ):

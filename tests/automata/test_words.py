@@ -1,0 +1,281 @@
+"""How words are written as ids: against a row written by hand, back again, and what is no row or no alphabet."""
+
+import copy
+import dataclasses
+import json
+import pickle
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_interp_rnn import automata, callbacks, layers
+from keras_interp_rnn.automata import SymbolEmbedding, WordEncoding, tomita
+from keras_interp_rnn.automata.words import encoding_of
+from keras_interp_rnn.datasets import LabelledWords
+from tests.automata.networks import network_of
+from tests.automata.test_extraction import other_model, words
+
+some_symbols = st.lists(
+    st.one_of(st.text(max_size=2), st.integers(-9, 9), st.tuples(st.integers(0, 2))),
+    min_size=1,
+    max_size=5,
+    unique=True,
+)
+some_ids = st.integers(1, 12)
+some_tokens = st.none() | some_ids
+
+
+@st.composite
+def encodings(draw):
+    symbols = draw(some_symbols)
+    codes = draw(st.lists(some_ids, min_size=len(symbols), max_size=len(symbols), unique=True))
+    return WordEncoding(dict(zip(symbols, codes, strict=True)), draw(some_tokens), draw(some_tokens))
+
+
+@st.composite
+def encoded_words(draw):
+    encoding = draw(encodings())
+    word = st.lists(st.sampled_from(encoding.alphabet), max_size=6).map(tuple)
+    return encoding, draw(st.lists(word, max_size=5))
+
+
+@given(encoded_words())
+def test_words_are_written_symbol_by_symbol_and_read_back(pair):
+    encoding, some = pair
+    rows = encoding.ids(some)
+    before, after = ([token] if token is not None else [] for token in (encoding.start, encoding.end))
+    longest = max(map(len, some), default=0) + len(before) + len(after)
+    assert rows.dtype == np.int32
+    assert rows.shape == (len(some), longest)
+    for row, word in zip(rows.tolist(), some, strict=True):
+        line = before + [encoding.codes[encoding.alphabet.index(symbol)] for symbol in word] + after
+        assert row == line + [0] * (longest - len(line))
+    assert encoding.decode(rows) == some
+    assert encoding.decode(encoding.ids(some, longest + 3)) == some
+    assert rows.max(initial=0) < encoding.size
+
+
+@settings(max_examples=300)
+@given(encodings(), st.lists(st.integers(0, 6), min_size=4, max_size=4))
+def test_rows_are_read_if_and_only_if_they_could_be_written(encoding, row):
+    before, after = ([] if token is None else [token] for token in (encoding.start, encoding.end))
+    used = len(np.trim_zeros(row, "b"))
+    inside = row[len(before) : used - len(after)]
+    written = used >= len(before) + len(after) and set(inside) <= set(encoding.codes)
+    if written and row[:used] == before + inside + after:
+        assert encoding.ids(encoding.decode([row]), 4).tolist() == [row]
+    else:
+        with pytest.raises(ValueError, match=r"and padding 0, in this order\. Received: "):
+            encoding.decode([row])
+
+
+@given(encodings())
+def test_an_encoding_survives_its_configuration_and_pickling(encoding):
+    for again in (pickle.loads(pickle.dumps(encoding)), copy.deepcopy(encoding)):
+        assert again == encoding
+        assert hash(again) == hash(encoding)
+        assert again.symbol_ids == encoding.symbol_ids
+    if any(isinstance(symbol, tuple) for symbol in encoding.alphabet):
+        with pytest.raises(ValueError, match=r"are ints or strings\. Received: \([0-2],\)\. Name the symbols"):
+            encoding.get_config()
+        return
+    config = encoding.get_config()
+    assert WordEncoding.from_config(json.loads(json.dumps(config))) == encoding
+    assert keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(encoding)) == encoding
+
+
+def test_the_default_ids():
+    encoding = WordEncoding("abc")
+    assert encoding.alphabet == ("a", "b", "c")
+    assert encoding.codes == (2, 3, 4)
+    assert (encoding.start, encoding.end, encoding.tokens, encoding.size) == (None, None, (), 5)
+    assert encoding == WordEncoding({"a": 2, "b": 3, "c": 4}) == WordEncoding.with_tokens(["a", "b", "c"])
+    assert WordEncoding.with_tokens("abc", start=True, end=True) == WordEncoding("abc", start=1, end=5)
+    assert WordEncoding.with_tokens("abc", start=True).tokens == (1,)
+    assert WordEncoding.with_tokens("abc", end=True).size == 6
+    assert encoding.symbol_ids == {"a": 2, "b": 3, "c": 4}
+    assert encoding.code("c") == 4
+
+
+def test_the_order_of_the_alphabet_counts_and_nothing_changes():
+    encoding = WordEncoding({"a": 2, "b": 3}, start=np.int64(1))
+    assert encoding != WordEncoding({"b": 3, "a": 2}, start=1)
+    assert encoding != WordEncoding({"a": 2, "b": 3})
+    assert encoding == WordEncoding({"a": 2, "b": 3}, start=1)
+    assert type(encoding.start) is int
+    encoding.symbol_ids["c"] = 4  # of a copy
+    assert encoding.alphabet == ("a", "b")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        encoding.start = 2
+    assert str(encoding) == "WordEncoding(alphabet=('a', 'b'), codes=(2, 3), start=1, end=None)"
+
+
+def test_empty_words_and_no_words():
+    bare, both = WordEncoding("ab"), WordEncoding("ab", start=1, end=1)
+    assert bare.ids([""]).shape == (1, 0)
+    assert bare.decode(bare.ids(["", ()])) == [(), ()]
+    assert both.ids([""]).tolist() == [[1, 1]]
+    assert both.ids([]).shape == (0, 2)
+    assert both.decode(both.ids([])) == []
+
+
+@pytest.mark.parametrize(
+    ("some", "says"),
+    [
+        (["ab", "axb"], r"made of the alphabet \('a', 'b'\)\. Received: the symbol 'x' in 'axb'\. Leave it out"),
+        ([["a", []]], r"Received: the symbol \[\] in \('a', \[\]\)"),
+        (["a" * 99 + "x"], r"Received: the symbol 'x' in 'a{56}\.\.\."),
+        ("ab", r"Words are sequences of symbols, and .* Received: 'ab'\. Give \[word\] for one"),
+        ([3], r"Words are sequences of symbols, and .* Received: \[3\]"),
+        (None, r"Words are sequences of symbols, and .* Received: None"),
+    ],
+)
+def test_words_that_cannot_be_written(some, says):
+    with pytest.raises(ValueError, match=says):
+        WordEncoding("ab").ids(some)
+
+
+def test_a_row_has_room_for_its_word():
+    encoding = WordEncoding("ab", start=1, end=4)
+    assert encoding.ids(["ab"], length=4).tolist() == [[1, 2, 3, 4]]
+    with pytest.raises(ValueError, match=r"the tokens\. Received: length=3, and a word that needs 4\. Give a larger"):
+        encoding.ids(["ab"], length=3)
+    with pytest.raises(ValueError, match=r"Received: the symbol 'c'\. Leave it out"):
+        encoding.code("c")
+
+
+@pytest.mark.parametrize(
+    "row", [[2, 3, 4], [1, 2, 3], [1, 0, 4], [1, 2, 9], [0, 0, 0], [4, 0, 0], [1, 1, 4], [1, -2, 4]]
+)
+def test_rows_that_are_no_words(row):
+    with pytest.raises(ValueError, match=r"token 1, symbols of the ids \(2, 3\), the end token 4 .*Received: \["):
+        WordEncoding("ab", start=1, end=4).decode([row])
+
+
+@pytest.mark.parametrize(
+    ("ids", "received"),
+    [([2, 3], r"int64 \(2,\)"), ([[2.0]], r"float64 \(1, 1\)"), ([[2], [2, 3]], r"object \(2,\)"), (3, r"int64 \(\)")],
+)
+def test_ids_that_are_no_rows(ids, received):
+    with pytest.raises(ValueError, match=rf"Ids are integers \(words, length\)\. Received: {received}\. Give a row"):
+        WordEncoding("ab").decode(ids)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("",), "at least one symbol, each once. Received: ''"),
+        (({},), "at least one symbol, each once. Received: {}"),
+        (("aba",), "at least one symbol, each once. Received: 'aba'"),
+        (([["a"]],), r"row of hashable symbols, or {symbol: id, \.\.\.}\. Received: \[\['a'\]\]"),
+        ((3,), "row of hashable symbols, .* Received: 3"),
+        (({"a": 0},), r"ints from 1 to 2147483647, as 0 is padding\. Received: 0 for the symbol 'a'"),
+        (({"a": 2**31},), "Received: 2147483648 for the symbol 'a'"),
+        (({"a": True},), "Received: True for the symbol 'a'"),
+        (({"a": "2"},), "Received: '2' for the symbol 'a'"),
+        (({"a": 2.0},), "Received: 2.0 for the symbol 'a'"),
+        (("a", 0), "Received: 0 for the start token"),
+        (("a", None, -1), "Received: -1 for the end token"),
+        (({"a": 2, "b": 3, "c": 2},), "an id of its own. Received: id 2 for 'a' and for 'c'. Leave one of them out"),
+    ],
+)
+def test_what_is_no_encoding(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        WordEncoding(*arguments)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda config: config.pop("end"),
+        lambda config: config.update(other=1),
+        lambda config: config["codes"].pop(),
+        lambda config: config.update(alphabet=3),
+    ],
+)
+def test_a_configuration_that_is_none(change):
+    config = WordEncoding("ab", start=1).get_config()
+    change(config)
+    with pytest.raises(ValueError, match=r"holds an alphabet, an id for each .* Give what get_config returned"):
+        WordEncoding.from_config(config)
+    with pytest.raises(ValueError, match="each once"):
+        WordEncoding.from_config({"alphabet": ["a", "a"], "codes": [2, 3], "start": 1, "end": None})
+
+
+def test_the_three_arguments_of_public_functions():
+    encoding = WordEncoding("ab", start=1)
+    assert encoding_of(None) is None
+    assert encoding_of(encoding) is encoding
+    assert encoding_of({"a": 2, "b": 3}, 1, None) == encoding
+    with pytest.raises(ValueError, match=r"says which tokens .* start=1, end=None beside one\. Leave them out"):
+        encoding_of(encoding, 1)
+    with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'"):
+        encoding_of("ab", 1)
+
+
+def test_an_encoding_stands_for_alphabet_start_and_end(tmp_path):
+    truth = tomita(4)
+    model, encoding = network_of(truth), WordEncoding("01", start=1)
+    found = automata.extract(model, alphabet=encoding)
+    assert found.dfa == automata.extract(model, alphabet={"0": 2, "1": 3}, start=1).dfa
+    assert found.network.encoding == encoding
+    certificate = automata.certify(model, truth, alphabet=encoding)
+    assert certificate.holds
+    assert certificate.check(model, encoding)
+    assert automata.largest_temperature(model, truth, encoding) == automata.largest_temperature(model, truth)
+    assert callbacks.Automaton(tmp_path, alphabet=encoding).encoding is encoding
+    assert callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1).encoding == encoding
+    with pytest.raises(ValueError, match="an id of its own. Received: id 2 for '0' and for '1'"):
+        callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 2})
+
+
+def test_an_encoding_beyond_the_embedding():
+    model = other_model(layers.SRGRU(4, 3))
+    with pytest.raises(
+        ValueError, match=r"last one of the Embedding\. Received: \[1, 2, 5\], and an Embedding of 5 ids"
+    ):
+        automata.extract(model, alphabet=WordEncoding({"a": 2, "b": 5}, start=1))
+    assert WordEncoding("ab", start=1, end=4).size == 5  # the last that fits
+    automata.extract(model, words("ab", 3), "counts", WordEncoding("ab", start=1, end=4))
+
+
+def test_labelled_words_say_how_they_are_written():
+    labelled = LabelledWords(("ab", "", "bb"), np.array([True, False, True]), "ab")
+    for start in (False, True):
+        for end in (False, True):
+            encoding = labelled.encoding(start, end)
+            assert encoding.start == (labelled.start_id if start else None)
+            assert encoding.end == (labelled.end_id if end else None)
+            assert encoding.decode(labelled.ids(start, end, length=6)) == [("a", "b"), (), ("b", "b")]
+
+
+def test_an_embedding_carries_its_encoding():
+    layer = SymbolEmbedding("abc", 4)
+    assert layer.encoding == WordEncoding.with_tokens("abc", start=True)
+    assert layer.input_dim == layer.encoding.size
+    assert layer.encoding.symbol_ids == layer.symbol_ids
+
+
+def test_an_embedding_saved_by_version_0_1_loads():
+    config = {
+        "module": "keras_interp_rnn.automata.recognizer",
+        "class_name": "SymbolEmbedding",
+        "registered_name": "keras_interp_rnn>SymbolEmbedding",
+        "config": {
+            "name": "symbols",
+            "trainable": True,
+            "dtype": "float32",
+            "input_dim": 4,
+            "output_dim": 5,
+            "embeddings_initializer": "uniform",
+            "mask_zero": True,
+            "alphabet": ["0", "1"],
+        },
+    }
+    layer = keras.saving.deserialize_keras_object(config)
+    assert type(layer) is SymbolEmbedding
+    assert layer.encoding == WordEncoding("01", start=1)
+    assert (layer.input_dim, layer.output_dim, layer.mask_zero) == (4, 5, True)
