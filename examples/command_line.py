@@ -60,6 +60,7 @@ def quiet() -> Iterator[None]:
     """Nothing reaches standard error inside: TensorFlow 2.21 writes notes there while it is imported, at any log level.
 
     An exception passes through, and is printed outside.
+    The command of the package does the same by itself: to import that from here would import TensorFlow.
     """
     saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)

@@ -8,12 +8,15 @@ import os
 import sys
 from collections.abc import Iterator
 
-from keras_interp_rnn.reproduce import arguments
+from keras_interp_rnn.reproduce import arguments, tables
 
 
 def main(given: list[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     args = arguments.parse(given)
+    if (args.command, args.what) == ("reproduce", "list"):
+        print(tables.listed())
+        return 0
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
     with _no_notes():
         from keras_interp_rnn.reproduce import cli

@@ -76,14 +76,12 @@ MAY_IMPORT = {
     "reproduce/context_free.py": {
         "keras",
         *(f"{OURS}.{n}" for n in ("_progress", "automata", "datasets", "layers")),
-        *(f"{OURS}.reproduce.{n}" for n in ("records", "training")),
+        *(f"{OURS}.reproduce.{n}" for n in ("networks", "records", "training")),
     },
     "reproduce/characters.py": {
         "keras",
-        *(
-            f"{OURS}.{n}"
-            for n in ("analysis", "datasets", "layers", "losses", "reproduce.records", "reproduce.training")
-        ),
+        *(f"{OURS}.{n}" for n in ("analysis", "datasets", "layers", "losses")),
+        *(f"{OURS}.reproduce.{n}" for n in ("networks", "records", "training")),
     },
     "reproduce/classification.py": {
         "keras",
@@ -95,7 +93,7 @@ MAY_IMPORT = {
         f"{OURS}.{n}" for n in ("datasets", "reproduce.records", "reproduce.characters", "reproduce.classification")
     },
     "reproduce/experiments.py": {"keras", f"{OURS}.datasets", f"{OURS}.reproduce"},
-    "reproduce/tables.py": {f"{OURS}.datasets", f"{OURS}.reproduce"},
+    "reproduce/tables.py": {f"{OURS}.reproduce.{n}" for n in ("networks", "papers")},
     "reproduce/cli.py": {f"{OURS}.datasets", f"{OURS}.reproduce", f"{OURS}.tuning"},
     "tuning.py": {
         *("keras", "keras_tuner", "sklearn"),
@@ -104,7 +102,7 @@ MAY_IMPORT = {
     "reproduce/report.py": {f"{OURS}.reproduce.{n}" for n in ("pictures", "records", "sections")},
     # matplotlib for types alone, figures when something is drawn: reports are read without them.
     "reproduce/pictures.py": {"matplotlib", f"{OURS}.figures"},
-    "__main__.py": {f"{OURS}.reproduce.cli", f"{OURS}.reproduce.arguments"},
+    "__main__.py": {f"{OURS}.reproduce.{n}" for n in ("cli", "arguments", "tables")},
     # Read before Keras is imported.
     "reproduce/arguments.py": {OURS, f"{OURS}.reproduce.papers"},
     "reproduce/isan_text.py": {
@@ -113,6 +111,7 @@ MAY_IMPORT = {
     },
     "reproduce/sections": {f"{OURS}.reproduce.{n}" for n in ("papers", "pictures", "sections")},
     "reproduce/papers.py": set(),
+    "reproduce/networks.py": set(),
     "reproduce/records.py": {f"{OURS}._backend", f"{OURS}._files"},
     "reproduce": set(),
 }

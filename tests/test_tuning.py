@@ -14,7 +14,7 @@ pytest.importorskip("sklearn")
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: E402
 
 from keras_interp_rnn import tuning  # noqa: E402
-from keras_interp_rnn.reproduce import characters, classification, cli, sources  # noqa: E402
+from keras_interp_rnn.reproduce import characters, classification, cli, networks, sources  # noqa: E402
 from keras_interp_rnn.reproduce.tables import TABLES  # noqa: E402
 
 
@@ -30,7 +30,7 @@ def text(network="ISAN"):
 
 
 class TestHypermodels:
-    @pytest.mark.parametrize("network", characters.NETWORKS)
+    @pytest.mark.parametrize("network", networks.CHARACTERS)
     def test_of_characters(self, network):
         model, hp = text(network), keras_tuner.HyperParameters()
         built = model.build(hp)

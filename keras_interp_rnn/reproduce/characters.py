@@ -18,15 +18,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import analysis, layers, losses
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.reproduce import records, training
-
-NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
-
-ABLATIONS = ("ISAN without biases", "linear", "linear, nonlinear readout")
-"""An ISAN whose biases stay zero; a linear network without switching, under a linear readout or under one with a
-rectified layer of four times as many units."""
-
-COUNTED = ("unigrams", "bigrams", "naive Bayes")
-"""Models that are counted, not trained."""
+from keras_interp_rnn.reproduce.networks import COUNTED
 
 RATES = {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35} | {
     "ISAN without biases": 0.35,
@@ -170,7 +162,8 @@ def run(
     """Trains one network, or goes on with it.
 
     Args:
-        name: what is said of it on the screen. network: one of `NETWORKS`. size: largest number of weights.
+        name: what is said of it on the screen. network: one of `networks.CHARACTERS` or `networks.ABLATIONS`.
+        size: largest number of weights.
         text, protocol: what it reads and how. folder: of this run: checkpoints, TensorBoard's logs, the plan.
         minutes: of training, without validation: the steps of an epoch are counted out before the first, after a
             dozen have been timed, and written into the folder. None for `protocol.steps`.

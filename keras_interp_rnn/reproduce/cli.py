@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn.reproduce import arguments, characters, papers, records, report
-from keras_interp_rnn.reproduce.experiments import Asked, Characters, Classes
-from keras_interp_rnn.reproduce.tables import TABLES, Table
+from keras_interp_rnn.reproduce import arguments, networks, papers, records, report
+from keras_interp_rnn.reproduce.experiments import EXPERIMENTS, Asked, Characters, Classes
+from keras_interp_rnn.reproduce.tables import TABLES, Table, listed
 
 
 def main(given: list[str] | None = None) -> int:
@@ -78,19 +78,19 @@ def search(args: argparse.Namespace) -> None:
     if args.what == "all":
         raise ValueError("One row is tuned at a time. Received: all. Name its table.")
     [name] = _tables(args.what)
-    table = TABLES[name]
+    experiment = EXPERIMENTS[name]
     settings = _settings(name, args.row)
-    if not isinstance(table.experiment, Characters | Classes) or settings["network"] in characters.COUNTED:
+    if not isinstance(experiment, Characters | Classes) or settings["network"] in networks.COUNTED:
         raise ValueError(f"Networks on texts and classes are tuned. Received: {name}, {args.row}. Choose another.")
     from keras_interp_rnn import tuning
 
     asked = Asked(args.data, None, args.seed, args.runs, args.smoke, args.verbose)
-    if isinstance(table.experiment, Characters):
-        network, size, text, protocol = table.experiment.setting(settings, asked)
+    if isinstance(experiment, Characters):
+        network, size, text, protocol = experiment.setting(settings, asked)
         protocol = dataclasses.replace(protocol, steps=args.steps, epochs=args.epochs)
         model: tuning.Characters | tuning.Classes = tuning.Characters(network, size, text, protocol, args.seed)
     else:
-        of_classes, data = table.experiment.setting(settings, asked)
+        of_classes, data = experiment.setting(settings, asked)
         of_classes = dataclasses.replace(of_classes, steps=args.steps, epochs=args.epochs)
         model = tuning.Classes(of_classes, data, args.seed)
     slug = _slug(f"{name}-{args.row}")
@@ -128,22 +128,6 @@ def scratch_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="keras_interp_rnn-"))
 
 
-def listed() -> str:
-    """What can be repeated."""
-    parts = []
-    for name, table in TABLES.items():
-        time_each = (
-            f"{table.minutes} minutes of training a row" if table.minutes else "as many passes as the protocol says"
-        )
-        entry = papers.ENTRIES[name]
-        parts.append(f"{name}: {entry.title}, {entry.place}; {entry.measure}; {time_each}\n  data: {table.data}")
-        parts += [
-            f"  - {row}" + (f" (paper: {entry.figures[row]})" if row in entry.figures else "") for row in table.rows
-        ]
-    parts.append("\nTo run a table: python -m keras_interp_rnn reproduce TABLE. With --smoke it takes seconds.")
-    return "\n".join(parts)
-
-
 def _reproduce_all(args: argparse.Namespace) -> None:
     """Every table whose data are to be had."""
     if args.data is not None or args.rows is not None:
@@ -161,20 +145,18 @@ def _reproduce_all(args: argparse.Namespace) -> None:
 
 def reproduce(name: str, args: argparse.Namespace) -> None:
     """Every row of a table, for every seed, that has no record yet."""
-    table = TABLES[name]
+    table, experiment = TABLES[name], EXPERIMENTS[name]
     rows = args.rows or list(table.rows)
     for row in rows:
         _settings(name, row)
-    minutes = [row for row in rows if table.experiment.takes_minutes(table.rows[row])]
+    minutes = [row for row in rows if experiment.takes_minutes(table.rows[row])]
     if args.budget is not None and not minutes and args.what != "all" and not args.smoke:
         raise ValueError(
             f"Minutes are for rows that are trained for some time; {', '.join(rows[:3])} of {name} say themselves how "
             f"much is read. Received: --budget {args.budget:g}. Leave it out."
         )
     wanted = [
-        (row, seed)
-        for row in rows
-        for seed in range(1 if table.experiment.nothing_drawn(table.rows[row]) else args.seeds)
+        (row, seed) for row in rows for seed in range(1 if experiment.nothing_drawn(table.rows[row]) else args.seeds)
     ]
     started, trained = time.monotonic(), 0
     for i, (row, seed) in enumerate(wanted):
@@ -192,17 +174,18 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
 
 def _record(name: str, table: Table, row: str, seed: int, args: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     """Trains a row and writes its record, if there is none; the record, and whether it is new."""
+    experiment = EXPERIMENTS[name]
     path = _path(name, row, seed, args)
     budget = args.budget if args.budget is not None else table.minutes
-    if args.smoke or not table.experiment.takes_minutes(table.rows[row]):
+    if args.smoke or not experiment.takes_minutes(table.rows[row]):
         budget = None
     asked = Asked(args.data, budget, seed, args.runs / path.stem, args.smoke, args.verbose)
     own = {} if args.smoke else table.rows[row]
     before = records.made_before(path, table={"row": row}, protocol={**own, "minutes": budget})
     if before is not None:
-        records.made_before(path, data=table.experiment.data(table.rows[row], asked))
+        records.made_before(path, data=experiment.data(table.rows[row], asked))
         return before, False
-    record = table.experiment.run(row, table.rows[row], asked)
+    record = experiment.run(row, table.rows[row], asked)
     record["protocol"]["minutes"] = budget
     of_table = {"table": name, "row": row, "order": list(table.rows).index(row)}
     return records.write(path, {"experiment": table.records or name, "table": of_table, **record}), True

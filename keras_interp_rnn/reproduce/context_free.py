@@ -23,8 +23,7 @@ from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata import WordEncoding
 from keras_interp_rnn.datasets import LabelledWords
 from keras_interp_rnn.reproduce import records, training
-
-NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+from keras_interp_rnn.reproduce.networks import LANGUAGES, usual_passes
 
 PARENTHESES = (
     "test_d1_10_l100",
@@ -37,9 +36,6 @@ PARENTHESES = (
 PALINDROMES = ("test_l100", "test_l200", "test_l500")
 """Test sets, in the order of the paper's tables 1 and 3."""
 
-PASSES = {"balanced_parentheses": 2, "palindromes": 10}
-"""Over the words of each length, by language; over its small data ten times as many."""
-
 STEPS = 16
 """Training steps in one execution."""
 
@@ -48,13 +44,13 @@ SYMBOLS = 1 << 15
 
 
 def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> keras.Model:
-    """One of `NETWORKS` over the ids of words of so many symbols, with a start and an end token, to one logit.
+    """One of `networks.LANGUAGES` over ids of words of so many symbols, with a start and an end token, to a logit.
 
     Centroids are drawn from U(-0.5, 0.5), and the end token's step goes without them (section 4.4).
     """
     keras.utils.set_random_seed(seed)
-    if kind not in NETWORKS:
-        raise ValueError(f"The networks are {NETWORKS}. Received: {kind!r}.")
+    if kind not in LANGUAGES:
+        raise ValueError(f"The networks are {LANGUAGES}. Received: {kind!r}.")
     peephole = kind.endswith("-P")
     if kind.startswith("SR"):
         made = layers.SRPeepholeLSTM if peephole else layers.SRLSTM
@@ -70,11 +66,6 @@ def network(kind: str, symbols: int, units: int, centroids: int, seed: int) -> k
             keras.layers.Dense(1, kernel_regularizer=keras.regularizers.L2(5e-4)),
         ]
     )
-
-
-def usual_passes(language: str, config: str) -> int:
-    """Over the words of each length of `config`, as the records have it."""
-    return PASSES[language] * (10 if config.startswith("small") else 1)
 
 
 def nearly_one_length(words: LabelledWords) -> LabelledWords:

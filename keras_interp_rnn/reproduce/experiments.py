@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import datasets
-from keras_interp_rnn.reproduce import characters, classification, context_free, reading, records
+from keras_interp_rnn.reproduce import characters, classification, context_free, networks, reading, records, sources
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Characters(Experiment):
         return not self.nothing_drawn(settings)
 
     def nothing_drawn(self, settings: Mapping[str, Any]) -> bool:
-        return settings["network"] in characters.COUNTED
+        return settings["network"] in networks.COUNTED
 
     def setting(
         self, settings: Mapping[str, Any], asked: Asked
@@ -106,7 +106,7 @@ class Characters(Experiment):
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row, or counts; its record."""
-        if settings["network"] in characters.COUNTED:
+        if settings["network"] in networks.COUNTED:
             return characters.count(settings["network"], _loaded(self.source, asked))
         setting = self.setting(settings, asked)
         record, _ = characters.run(row, *setting, asked.folder, asked.budget, asked.seed, asked.verbose)
@@ -245,3 +245,21 @@ class Start(Experiment):
         if asked.smoke:
             protocol = {**protocol, "units": 6, "length": 12, "batch": 2, "draws": 1, "lags": [0, 5]}
         return recommendation.start_record(protocol, recommendation.at_start(protocol))
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "isan-text8": Characters(sources.text8),
+    "isan-ablations": Characters(sources.text8),
+    "isan-pairs": Characters(sources.pairs),
+    "isan-lm1b": Characters(sources.lm1b),
+    "isan-lm1b-full": Characters(sources.lm1b),
+    "minimal-rnn-recommendation": Recommendation(),
+    "minimal-rnn-start": Start(),
+    "sr-parentheses": Language(datasets.balanced_parentheses.load, context_free.PARENTHESES),
+    "sr-palindromes": Language(datasets.palindromes.load, context_free.PALINDROMES),
+    "sr-imdb": Classes(sources.imdb),
+    "sr-mnist": Classes(sources.mnist),
+    "sr-mnist-quarter": Classes(sources.mnist),
+    "sr-newsgroups": Classes(sources.newsgroups),
+}
+"""Table of `tables.TABLES` -> how its rows are run."""

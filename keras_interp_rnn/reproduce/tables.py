@@ -1,6 +1,7 @@
 """The papers' tables as data: which networks are trained on what, by which protocol.
 
-Every row is a run for each seed; what a table does not say, its protocol's defaults do. `cli.py` runs them.
+Every row is a run for each seed; what a table does not say, its protocol's defaults do. `experiments.py` says how the
+rows of each are run, `cli.py` runs them. Without Keras, so that the list of what there is comes at once.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_interp_rnn import datasets
-from keras_interp_rnn.reproduce import characters, context_free, sources
-from keras_interp_rnn.reproduce.experiments import Characters, Classes, Experiment, Language, Recommendation, Start
+from keras_interp_rnn.reproduce import networks, papers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,13 +20,12 @@ class Table:
     Attributes:
         data: what `--data` is given, and what is downloaded without it.
         rows: name -> settings of the protocol.
-        experiment: how its rows are run. minutes: of training that a row is given by default; None for the protocol's
-            epochs. records: the experiment its records name, where that is not the table.
+        minutes: of training that a row is given by default; None for the protocol's epochs.
+        records: the experiment its records name, where that is not the table.
     """
 
     data: str
     rows: Mapping[str, Mapping[str, Any]]
-    experiment: Experiment
     minutes: float | None = None
     records: str | None = None
 
@@ -52,7 +50,7 @@ _TEXT8 = {
     | ({"validation": 16} if network == "ISAN" else BASELINE)
     | SEARCHED.get(network, {})
     for size in ("8e4", "3.2e5", "1.28e6")
-    for network in characters.NETWORKS
+    for network in networks.CHARACTERS
 }
 
 
@@ -145,7 +143,6 @@ def _mnist(side: int) -> Table:
     return Table(
         "MNIST: a folder with the four idx files; else TFDS's mnist",
         _alike(_PIXELS, side=side, **of_pixels),
-        Classes(sources.mnist),
         20,
     )
 
@@ -159,7 +156,6 @@ def _lm1b(isan: str, lstm: str, minutes: float) -> Table:
     return Table(
         "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else TFDS's lm1b",
         _alike(rows, optimizer="adagrad"),
-        Characters(sources.lm1b),
         minutes,
     )
 
@@ -167,10 +163,10 @@ def _lm1b(isan: str, lstm: str, minutes: float) -> Table:
 def _language(language: str, configs: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Every network on every set of words."""
     return {
-        f"{config}-{kind}": {"config": config, "passes": context_free.usual_passes(language, config), "network": kind}
+        f"{config}-{kind}": {"config": config, "passes": networks.usual_passes(language, config), "network": kind}
         | ({"centroids": 5} if kind.startswith("SR") else {})
         for config in configs
-        for kind in context_free.NETWORKS
+        for kind in networks.LANGUAGES
     }
 
 
@@ -180,16 +176,15 @@ TABLES: dict[str, Table] = {
     "isan-text8": Table(
         _TEXT,
         _TEXT8,
-        Characters(sources.text8),
         30,
         "isan_text8",
     ),
     "isan-ablations": Table(
         _TEXT,
         {
-            **{name: {"network": name} for name in characters.COUNTED},
+            **{name: {"network": name} for name in networks.COUNTED},
             **_alike(
-                {name: {"network": name} for name in (*characters.ABLATIONS, "ISAN")},
+                {name: {"network": name} for name in (*networks.ABLATIONS, "ISAN")},
                 size="4.5e5",
                 batch=64,
                 length=50,
@@ -198,7 +193,6 @@ TABLES: dict[str, Table] = {
                 validation=64,
             ),
         },
-        Characters(sources.text8),
     ),
     "isan-pairs": Table(
         _TEXT,
@@ -211,7 +205,6 @@ TABLES: dict[str, Table] = {
             size="1.28e6",
             length=50,
         ),
-        Characters(sources.pairs),
         30,
     ),
     "isan-lm1b": _lm1b("1e6", "1e6", 30),
@@ -219,13 +212,11 @@ TABLES: dict[str, Table] = {
     "minimal-rnn-recommendation": Table(
         "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`",
         {network: {"network": network} for network in ("vanilla", "GRU", "CFN", "MinimalRNN")},
-        Recommendation(),
         records="recommend",
     ),
     "minimal-rnn-start": Table(
         "none",
         {f"inputs of standard deviation {scale:g}": {"scale": scale} for scale in (1.0, 0.3)},
-        Start(),
         records="jacobians_at_start",
     ),
     "sr-parentheses": Table(
@@ -238,13 +229,11 @@ TABLES: dict[str, Table] = {
                 for k in (2, 10, 50)
             },
         },
-        Language(datasets.balanced_parentheses.load, context_free.PARENTHESES),
         records="balanced_parentheses",
     ),
     "sr-palindromes": Table(
         "made by the package; --data says in which folder",
         _language("palindromes", ("large", "small")),
-        Language(datasets.palindromes.load, context_free.PALINDROMES),
         records="palindromes",
     ),
     "sr-imdb": Table(
@@ -264,7 +253,6 @@ TABLES: dict[str, Table] = {
             segment=300,
             epochs=4,
         ),
-        Classes(sources.imdb),
     ),
     "sr-mnist": _mnist(28),
     "sr-mnist-quarter": _mnist(14),
@@ -283,7 +271,22 @@ TABLES: dict[str, Table] = {
             batch=32,
             epochs=8,
         ),
-        Classes(sources.newsgroups),
     ),
 }
 """Name -> table."""
+
+
+def listed() -> str:
+    """What can be repeated."""
+    parts = []
+    for name, table in TABLES.items():
+        time_each = (
+            f"{table.minutes} minutes of training a row" if table.minutes else "as many passes as the protocol says"
+        )
+        entry = papers.ENTRIES[name]
+        parts.append(f"{name}: {entry.title}, {entry.place}; {entry.measure}; {time_each}\n  data: {table.data}")
+        parts += [
+            f"  - {row}" + (f" (paper: {entry.figures[row]})" if row in entry.figures else "") for row in table.rows
+        ]
+    parts.append("\nTo run a table: python -m keras_interp_rnn reproduce TABLE. With --smoke it takes seconds.")
+    return "\n".join(parts)

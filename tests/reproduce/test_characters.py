@@ -6,12 +6,12 @@ import pytest
 
 from keras_interp_rnn import analysis
 from keras_interp_rnn.datasets import Windows
-from keras_interp_rnn.reproduce import characters, sources
+from keras_interp_rnn.reproduce import characters, networks, sources
 
 TINY = characters.Protocol(batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
 
 
-ALL = (*characters.NETWORKS, *characters.ABLATIONS)
+ALL = (*networks.CHARACTERS, *networks.ABLATIONS)
 
 
 @pytest.mark.parametrize("network", ALL)
@@ -84,7 +84,7 @@ def test_bits_of_pairs_are_those_of_each_character(tmp_path):
     assert record["result"]["characters"] == 2 * 2 * 3 * 8 * 20
 
 
-@pytest.mark.parametrize("model", characters.COUNTED)
+@pytest.mark.parametrize("model", networks.COUNTED)
 def test_counted_models_are_those_of_the_analysis(model):
     text = sources.text8(None, made_up=True)
     result = characters.count(model, text)["result"]

@@ -18,6 +18,7 @@ from keras_interp_rnn.datasets import interactions
 from keras_interp_rnn.datasets.imdb import ARCHIVE
 from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import arguments, cli, records, report
+from keras_interp_rnn.reproduce.experiments import EXPERIMENTS
 from keras_interp_rnn.reproduce.papers import ENTRIES
 from keras_interp_rnn.reproduce.recommendation import identity
 from keras_interp_rnn.reproduce.tables import TABLES
@@ -60,7 +61,7 @@ def test_the_list_names_every_table_row_and_source(capsys):
 
 
 def test_the_papers_figures_belong_to_rows():
-    assert set(ENTRIES) == set(TABLES)
+    assert set(ENTRIES) == set(TABLES) == set(EXPERIMENTS)
     for name, entry in ENTRIES.items():
         assert set(entry.figures) <= set(TABLES[name].rows)
 
@@ -126,7 +127,7 @@ def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
         runs.append((asked.budget, asked.seed))
         return {"data": {}, "protocol": {}, "result": {"test_error": 0.5}}
 
-    monkeypatch.setattr(type(TABLES[table].experiment), "run", run)
+    monkeypatch.setattr(type(EXPERIMENTS[table]), "run", run)
     arguments = [table, "--rows", row, "--seeds", "2", "--records", str(tmp_path)]
     if minutes is None:  # refused, and nothing is trained
         assert cli.main([*arguments, "--budget", "5"]) == 2
@@ -304,6 +305,7 @@ def command(*given, blocked=False, folder=None):
         ([], 2, "usage: python -m keras_interp_rnn [-h] [--version] {reproduce,tune}"),
         (["--help"], 0, "search for hyperparameters"),
         (["--version"], 0, f"keras_interp_rnn {keras_interp_rnn.__version__}"),
+        (["reproduce", "list"], 0, "sr-palindromes: "),
         (["reproduce", "--help"], 0, "--seeds N             runs of each row, with seeds 0 to N - 1 (default: 1)"),
         (["reproduce", "sr-imdb", "--help"], 0, "tables: isan-text8, "),
         (["tune", "--help"], 0, "--trials TRIALS       trials in total (default: 20)"),

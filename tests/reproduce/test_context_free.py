@@ -13,7 +13,7 @@ from keras import ops
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import LabelledWords
-from keras_interp_rnn.reproduce import context_free, records
+from keras_interp_rnn.reproduce import context_free, networks, records
 
 CENTROIDS = 5
 LAYERS = {
@@ -103,7 +103,7 @@ class TestNetwork:
     @every_kind
     def test_every_kind_is_an_embedding_its_layer_and_a_logit(self, kind):
         embedding, recurrent, head = context_free.network(kind, 3, 4, CENTROIDS, seed=0).layers
-        assert set(LAYERS) == set(context_free.NETWORKS)
+        assert set(LAYERS) == set(networks.LANGUAGES)
         assert type(recurrent) is LAYERS[kind]
         assert recurrent.name == "recurrent"
         assert tuple(embedding.embeddings.shape) == (6, 4)
@@ -445,11 +445,11 @@ def test_a_record_of_other_settings_is_not_taken_for_this_run(tmp_path):
 
 def test_the_committed_records_have_the_usual_passes():
     folder = Path(__file__).parents[2] / "docs" / "records"
-    for language in context_free.PASSES:
+    for language in networks.PASSES:
         found = [json.loads(path.read_text()) for path in folder.glob(f"{language}-*.json")]
         assert found
         for record in found:
-            assert record["protocol"]["passes"] == context_free.usual_passes(language, record["data"]["config"])
+            assert record["protocol"]["passes"] == networks.usual_passes(language, record["data"]["config"])
 
 
 def test_words_of_one_label_teach_nothing():
