@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis._reading import alphabet_of
@@ -99,22 +99,22 @@ class Stability(Probe):
     def measure(self) -> Bounds:
         weights = isan_weights(self.model)
         text = checked_symbols(self.text, len(weights.kernel))
-        radii = np.abs(np.linalg.eigvals(weights.kernel)).max(axis=1)
+        radius, symbol = _largest_radius(weights.kernel)
         norms, state = np.empty(len(text)), weights.initial_state
         with np.errstate(over="ignore", invalid="ignore"):  # a state that overflows is what this is about
             for t, x in enumerate(text):
                 state = state @ weights.kernel[x] + weights.bias[x]
                 norms[t] = np.linalg.norm(state)
-        worst, symbol = int(np.nan_to_num(norms, nan=np.inf).argmax()), int(radii.argmax())
+        worst = int(np.nan_to_num(norms, nan=np.inf).argmax())
         if not norms[worst] <= FAR * np.median(norms) and not self._states_seen:
             self._states_seen = True
             read = "".join(self._name(x) for x in text[max(0, worst - 19) : worst + 1])
             warnings.warn(
                 f"The state of {self.model.name} has a norm of {norms[worst]:.3g} after reading {read!r}, where "
-                f"{np.median(norms):.3g} is usual. {self._advice(radii[symbol], symbol)}",
+                f"{np.median(norms):.3g} is usual. {self._advice(radius, symbol)}",
                 stacklevel=2,
             )
-        return Bounds(float(radii[symbol]), symbol, float(norms[worst]))
+        return Bounds(radius, symbol, float(norms[worst]))
 
     def write(self, found: Bounds, step: int) -> None:
         tf.summary.scalar("interp_rnn/spectral_radius", found.radius, step=step)
@@ -125,8 +125,7 @@ class Stability(Probe):
             return
         self._losses_seen = True
         try:
-            bounds = self.measure()
-            advice = self._advice(bounds.radius, bounds.symbol)
+            advice = self._advice(*_largest_radius(isan_weights(self.model).kernel))
         except ValueError as error:
             advice = str(error)
         warnings.warn(
@@ -156,3 +155,10 @@ class Stability(Probe):
     def _name(self, symbol: int) -> str:
         alphabet = self.alphabet if self.alphabet is not None else alphabet_of(self.model)
         return f"[{symbol}]" if alphabet is None else visible(alphabet[symbol])
+
+
+def _largest_radius(kernel: NDArray[np.float64]) -> tuple[float, int]:
+    """The largest spectral radius of any symbol's matrix, and the symbol."""
+    radii = np.abs(np.linalg.eigvals(kernel)).max(axis=1)
+    symbol = int(radii.argmax())
+    return float(radii[symbol]), symbol

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from keras_interp_rnn import layers, losses
-from keras_interp_rnn.callbacks import Stability
+from keras_interp_rnn.callbacks import Stability, stability
 from tests.oracles import isan as oracle
 
 K = 3
@@ -68,6 +68,18 @@ def test_the_first_batch_worse_than_guessing_is_warned_of_once(tmp_path, loss):
     cost = (40 + np.log(2)) * uniform / np.log(K)
     [message] = warned(model, Stability(tmp_path, [0, 1]), symbols, epochs=2)
     assert message.startswith(f"A batch cost {cost:.3g} at step 2, where a uniform guess costs {uniform:.3g}. The larg")
+
+
+def test_a_costly_batch_is_warned_of_without_reading_the_text_again(tmp_path, monkeypatch):
+    read, original = [], stability.checked_symbols
+    monkeypatch.setattr(stability, "checked_symbols", lambda *given: read.append(given) or original(*given))
+    model = network()
+    matrix, bias = model.layers[1].get_weights()
+    model.layers[1].set_weights([0 * matrix, np.array([0.0, 0.0, -40.0])])
+    [message] = warned(model, Stability(tmp_path, [0, 1]), np.full((6, 8), 2))
+    radius = max(abs(np.linalg.eigvals(of_symbol)).max() for of_symbol in model.layers[0].get_weights()[0])
+    assert f"The largest spectral radius is {radius:.3g}, of '[" in message
+    assert len(read) == 2, "before the first step and at the end of the epoch"
 
 
 def test_a_model_that_predicts_is_not_warned_of(tmp_path):
