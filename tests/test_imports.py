@@ -55,6 +55,7 @@ MAY_IMPORT = {
     "automata/_deployed.py": {"keras", f"{OURS}.automata", f"{OURS}.analysis", f"{OURS}.layers"},
     "automata/_bounds.py": {"keras", f"{OURS}.automata"},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
+    "automata/extraction.py": {f"{OURS}._progress", f"{OURS}.automata"},
     "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},
     "figures": {"matplotlib", *(f"{OURS}.{n}" for n in ("_display", "_extras", "figures", "analysis"))},
     "callbacks": {

@@ -208,7 +208,15 @@ def explain(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 3 and table 9.
     """
-    ids = _checked_ids(sequence if isinstance(sequence, str) else np.asarray(sequence)[None])
+    text = as_array("Tokens", sequence)
+    if text.ndim != 1 or not np.issubdtype(text.dtype, np.integer) or not len(text):
+        remedy = (
+            "Pass its one row, ids[0]." if text.ndim == 2 and len(text) == 1 else "Pass one text, ids[i] of a batch."
+        )
+        raise ValueError(
+            f"The tokens of one text are integers (time,). Received: {text.dtype} of shape {text.shape}. {remedy}"
+        )
+    ids = text[None]
     [(_, alpha, read, layer)] = _read(model, ids)
     output = np.asarray(model.predict_on_batch(ids), np.float64)[0]
     output = output[-1] if output.ndim == 2 else output

@@ -42,9 +42,17 @@ class Acceptor:
     # What the whole network says
 
     def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
-        """Words as ids, padded by 0 to the longest; to a step at least, as a model reads no rows of none."""
+        """Words as ids, padded by 0 to the longest, to a step at least, and to the length of the model's input."""
         ids = self.encoding.ids(words)
+        if self.model.input_shape[1] is not None:
+            return _fitted(ids, self.model.input_shape[1])
         return np.pad(ids, ((0, 0), (0, max(0, 1 - ids.shape[1]))))
+
+    @property
+    def longest_word(self) -> int | None:
+        """Symbols of the longest word that the model reads, None for any."""
+        length = self.model.input_shape[1]
+        return None if length is None else length - len(self.encoding.tokens)
 
     def accepts(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
         """The model's own verdict on every word."""
@@ -63,7 +71,7 @@ class Acceptor:
             ids = self.encode([given[i] for i in rows])
             ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
             if self.model.input_shape[1] is not None:
-                ids = _fitted(ids, self.model.input_shape[1])
+                ids = ids[:, : self.model.input_shape[1]]
             # Not `predict`, which would be compiled anew for every shape.
             outputs = ops.convert_to_numpy(self.model(ids, training=False))
             accepted[rows] = outputs[:, 0] > middle(self.model)

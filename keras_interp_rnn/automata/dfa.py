@@ -278,7 +278,7 @@ class DFA:
         """
         symbols = _symbols(alphabet)
         if not isinstance(expression, str):
-            raise ValueError(f"A regular expression is a string. Received: {expression!r}.")
+            raise ValueError(f"A regular expression is a string. Received: expression={expression!r}.")
         characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
         if characters != symbols:
             raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")

@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn.automata._network import Acceptor, open_acceptor, require_memoryless
+from keras_interp_rnn._progress import say
+from keras_interp_rnn.automata._network import CHUNK, Acceptor, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, MISSING
 from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
 
@@ -31,8 +32,10 @@ class Agreement:
 
     Attributes:
         words: how many there were. agreeing: on how many both say the same.
-        low, high: the exact 95 % interval (Clopper and Pearson) of the share, as if the words had been drawn.
+        low, high: the exact 95 % interval (Clopper and Pearson) of the share, as if the words had been drawn. Where
+            they are all there are, both are the share.
         disagreement: the shortest word on which they differ, or None.
+        up_to: the length up to which they are all the words there are; None where words were drawn or given.
     """
 
     words: int
@@ -40,6 +43,7 @@ class Agreement:
     low: float
     high: float
     disagreement: Word | None
+    up_to: int | None = None
 
     @property
     def share(self) -> float:
@@ -47,7 +51,10 @@ class Agreement:
         return self.agreeing / self.words if self.words else math.nan
 
     def __repr__(self) -> str:
-        text = f"{self.agreeing:,} of {self.words:,} words ({self.low:.4%} to {self.high:.4%})"
+        if self.up_to is None:
+            text = f"{self.agreeing:,} of {self.words:,} words ({self.low:.4%} to {self.high:.4%})"
+        else:
+            text = f"{self.agreeing:,} of all {self.words:,} words up to length {self.up_to}"
         return text if self.disagreement is None else f"{text}, not on {_shown(self.disagreement)}"
 
 
@@ -64,7 +71,7 @@ class Fidelity:
         return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
 
     def __repr__(self) -> str:
-        return f"all short words: {self.short}\nrandom long words: {self.long}\nsearched words: {self.searched}"
+        return f"short words: {self.short}\nrandom long words: {self.long}\nsearched words: {self.searched}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +107,7 @@ class Extraction:
     def fidelity(
         self, shortest: int = 2000, long: int = 200, longest: int = 1000, searched: int = 2000, seed: int = 0
     ) -> Fidelity:
-        """How far the automaton and the network agree.
+        """How far the automaton and the network agree; in a terminal, with a line of progress.
 
         Args:
             shortest: at most so many words, the shortest ones, all of a length.
@@ -109,19 +116,31 @@ class Extraction:
             seed: of the random words and of the search.
 
         Raises:
-            ValueError: if a number of words is below 0, or `longest` below 1.
+            ValueError: if a number of words is below 0, or `longest` below 1 or above what the model reads.
         """
         for name, value, least in (("long", long, 0), ("longest", longest, 1), ("searched", searched, 0)):
             if value < least:
                 raise ValueError(f"`{name}` must be at least {least}. Received: {name}={value}.")
+        room = self.network.longest_word
+        if room is not None and longest > room:
+            raise ValueError(
+                f"The model reads words of at most {room} symbols. Received: longest={longest}. Pass longest={room} or "
+                "less, or give the model Input((None,))."
+            )
         rng = random.Random(seed)
         alphabet = self.network.alphabet
-        whole = short_words(alphabet, shortest)
+        whole = short_words(alphabet, shortest, room)
         many = [tuple(rng.choices(alphabet, k=rng.randint(1, longest))) for _ in range(long)]
         # Random words of most languages are rejected early on: half of them from the automaton's own.
         accepted = [self._some_accepted(rng, longest) for _ in range(long // 2)]
         many[: len(accepted)] = [word if word is not None else many[i] for i, word in enumerate(accepted)]
-        return Fidelity(self.agreement(whole), self.agreement(many), self.agreement(self._search(searched, rng)))
+        try:
+            short = self._agreement(whole, "short words")
+            short = replace(short, low=short.share, high=short.share, up_to=len(whole[-1]))
+            drawn = self._agreement(many, "random long words")
+            return Fidelity(short, drawn, self._agreement(self._search(searched, rng, room), "searched words"))
+        finally:
+            say("")
 
     def __repr__(self) -> str:
         seen = self.confidence[~np.isnan(self.confidence)]
@@ -137,9 +156,18 @@ class Extraction:
 
     def agreement(self, words: Sequence[Word]) -> Agreement:
         """On how many of these words the network and the automaton say the same."""
-        network_says = self.network.accepts(words)
-        automaton_says = np.array([self.dfa.accepts(word) for word in words])
-        apart = [word for word, same in zip(words, network_says == automaton_says, strict=True) if not same]
+        return self._agreement(words)
+
+    def _agreement(self, words: Sequence[Word], progress: str = "") -> Agreement:
+        """With what the words are, a line of progress."""
+        apart: list[Word] = []
+        for first, last in _slices([len(word) for word in words]):
+            if progress:
+                say(f"fidelity: {progress}, {first:,} of {len(words):,}")
+            some = words[first:last]
+            automaton_says = np.array([self.dfa.accepts(word) for word in some])
+            same = self.network.accepts(some) == automaton_says
+            apart += [word for word, alike in zip(some, same, strict=True) if not alike]
         low, high = interval(len(words) - len(apart), len(words))
         return Agreement(len(words), len(words) - len(apart), low, high, min(apart, key=len, default=None))
 
@@ -155,24 +183,25 @@ class Extraction:
                 for s, t in zip(self.dfa.alphabet, self.dfa.transitions[state], strict=True)
                 if t != MISSING and t in alive
             ]
-            if len(word) >= length and state in self.dfa.accepting or not options or len(word) > longest:
+            if len(word) >= length and state in self.dfa.accepting or not options or len(word) >= longest:
                 break
             symbol, state = rng.choice(options)
             word.append(symbol)
         return tuple(word) if state in self.dfa.accepting else None
 
-    def _search(self, budget: int, rng: random.Random) -> list[Word]:
+    def _search(self, budget: int, rng: random.Random, room: int | None) -> list[Word]:
         """Words found by changing words that led the network somewhere new.
 
         New is a pair of a centroid and how sure the network was of it, or of two centroids after one another; so words
-        that make the network hesitate breed.
+        that make the network hesitate breed. `room` is the length of the longest word that the model reads.
         """
         alphabet = self.network.alphabet
         corpus: list[Word] = [(), *((symbol,) for symbol in alphabet)]
         known: set[Any] = set()
         found: list[Word] = []
         while len(found) < budget:
-            words = [_changed(rng.choice(corpus), alphabet, rng) for _ in range(min(256, budget - len(found)))]
+            say(f"fidelity: looking for words, {len(found):,} of {budget:,}")
+            words = [_changed(rng.choice(corpus), alphabet, rng)[:room] for _ in range(min(256, budget - len(found)))]
             found += words
             layer_trace = self.network.trace(words)
             alpha, centroid = layer_trace["alpha"], layer_trace["centroid"]
@@ -365,12 +394,12 @@ def _alive(dfa: DFA) -> set[int]:
         alive |= more
 
 
-def short_words(alphabet: Sequence[Hashable], most: int) -> list[Word]:
-    """The shortest words, all of a length or none: at most so many, and the empty one."""
+def short_words(alphabet: Sequence[Hashable], most: int, longest: int | None = None) -> list[Word]:
+    """The shortest words, all of a length or none: at most so many, and the empty one, up to a length if given."""
     found: list[Word] = [()]
     length = 1
     # Without symbols there is no other word. With one or more, every round adds a word, so that the bound is reached.
-    while alphabet and len(found) + len(alphabet) ** length <= most:
+    while alphabet and len(found) + len(alphabet) ** length <= most and (longest is None or length <= longest):
         found += itertools.product(alphabet, repeat=length)
         length += 1
     return found
@@ -395,6 +424,18 @@ def words_of(dfa: DFA, most: int, seed: int = 0) -> list[Word]:
             found += drawn
         length += 1
     return found
+
+
+def _slices(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Words from one to before the other, of at most `CHUNK` symbols together, or one word."""
+    first = symbols = 0
+    for last, length in enumerate(lengths):
+        if symbols + length > CHUNK and last > first:
+            yield first, last
+            first, symbols = last, 0
+        symbols += length
+    if len(lengths) > first:
+        yield first, len(lengths)
 
 
 def _changed(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> Word:

@@ -78,6 +78,7 @@ class Verdict:
         confidence: least alpha of a transition.
         states: of the minimal automaton.
         attempts, seconds: of the whole training; the rest is of its best attempt.
+        reason: why that one has not learned; "" if it has.
     """
 
     learned: bool
@@ -88,9 +89,10 @@ class Verdict:
     states: int
     attempts: int
     seconds: float
+    reason: str = ""
 
     def __repr__(self) -> str:
-        head = "learned" if self.learned else "NOT learned"
+        head = "learned" if self.learned else f"NOT learned{f', {self.reason}' if self.reason else ''}"
         states = f"{self.states} state{'' if self.states == 1 else 's'}"
         attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
         held_out = "no words" if math.isnan(self.held_out_accuracy) else f"{self.held_out_accuracy:.2%}"
@@ -226,12 +228,15 @@ def _attempt(
         loss = phase(f"plain cell, words to length {longest_now}", longest_now, rounds=25)
     if not loss < HOPELESS:
         cell.set_strength(1.0)
-        model.verdict = _judged(model, words, labels, kept, confidence)
+        why = f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {HOPELESS:g}"
+        model.verdict = _because(why, _judged(model, words, labels, kept, confidence))
         return model
     everything = int(lengths.max())
+    lost = ""
 
     def slide(name: str, set_value: Callable[[float], None], first: float) -> bool:
         """Takes a value from 0 to 1, in steps small enough for the network to follow; False if there are none."""
+        nonlocal lost
         reached, step = 0.0, first
         while reached < 1:
             value = min(1.0, reached + step)
@@ -244,12 +249,13 @@ def _attempt(
             set_value(reached)
             step /= 2
             if step < first / 100:
+                lost = f"as the network loses what it knew where the {name} of its centroids exceeds {reached:.3f}"
                 return False
         return True
 
     followed = slide("strength", cell.set_strength, 0.09) and slide("noise", cell.set_noise, 0.25)
     cell.set_strength(1.0)
-    model.verdict = _judged(model, words, labels, kept, confidence)
+    model.verdict = _because(lost, _judged(model, words, labels, kept, confidence))
     for _ in range(14 if followed else 0):
         if model.verdict.learned:
             break
@@ -272,6 +278,11 @@ def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
         variable.assign(value)
 
 
+def _because(reason: str, verdict: Verdict) -> Verdict:
+    """The verdict with the reason, if there is one, and the training has not succeeded."""
+    return replace(verdict, reason=reason) if reason and not verdict.learned else verdict
+
+
 def _judged(
     model: Recognizer, words: list[Word], labels: NDArray[np.bool_], kept: NDArray[np.bool_], confidence: float
 ) -> Verdict:
@@ -280,6 +291,10 @@ def _judged(
     automaton = np.array([found.dfa.accepts(word) for word in words])
     right = bool((says == labels).all() and (automaton == labels).all())
     least = min(float(found.confidence.min()), found.start_confidence)
+    wrong = int(((says != labels) | (automaton != labels)).sum())
+    reason = f"as {wrong:,} of {len(words):,} words are misjudged"
+    if right:
+        reason = f"as a transition has a probability of {least:.4f}, below {confidence:g}"
     return Verdict(
         right and least >= confidence,
         _balanced(says, labels),
@@ -289,6 +304,7 @@ def _judged(
         len(found.dfa.minimize()),
         1,
         0.0,
+        "" if right and least >= confidence else reason,
     )
 
 

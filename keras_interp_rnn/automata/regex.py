@@ -46,7 +46,7 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
     def wrong(what: str, place: int) -> ValueError:
         return ValueError(
             f"A regular expression holds the symbols {''.join(alphabet)!r}, |, *, +, ? and pairs of parentheses. "
-            f"Received: {_shown(expression)}, {what} at place {place}."
+            f"Received: expression={_shown(expression)}, {what} at place {place}."
         )
 
     graph, known = _Graph(), set(alphabet)
@@ -96,7 +96,7 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
     def too_large(what: str, most: int) -> ValueError:
         return ValueError(
             f"With max_states={max_states:,} an expression has at most {most:,} {what}. Received: "
-            f"{_shown(expression)}, which has more. Give a smaller expression or a larger max_states."
+            f"expression={_shown(expression)}, which has more. Give a smaller expression or a larger max_states."
         )
 
     if len(expression) > LENGTH * max_states:

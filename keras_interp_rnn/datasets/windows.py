@@ -94,6 +94,13 @@ class Windows(keras.utils.PyDataset):
         """Symbols predicted in one pass, in all lanes together."""
         return self.windows_per_pass * self.batch_size * self.length
 
+    def __repr__(self) -> str:
+        start = f", start={self.start}" if self.start else ""
+        return (
+            f"Windows(batch_size={self.batch_size}, length={self.length}{start}): {len(self):,} items of "
+            f"{self.batch_size * self.length:,} symbols, {self.windows_per_pass:,} a pass"
+        )
+
     def __len__(self) -> int:
         """Items: `count`, or the whole windows in a pass."""
         return self._count

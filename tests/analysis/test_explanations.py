@@ -238,3 +238,18 @@ def test_a_text_that_is_not_encoded_is_refused():
     for ask in (analysis.explain, analysis.prototypes):
         with pytest.raises(ValueError, match="Tokens are numbers. Received: a string. Encode it first"):
             ask(network(), "the good")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "received", "remedy"),
+    [
+        (TEXTS[:1], r"int64 of shape \(1, 5\)", r"Pass its one row, ids\[0\]\."),
+        (TEXTS, r"int64 of shape \(3, 5\)", r"Pass one text, ids\[i\] of a batch\."),
+        (3, r"int64 of shape \(\)", "Pass one text"),
+        ([], r"float64 of shape \(0,\)", "Pass one text"),
+    ],
+)
+def test_one_text_is_explained(sequence, received, remedy):
+    sentence = rf"The tokens of one text are integers \(time,\)\. Received: {received}\. {remedy}"
+    with pytest.raises(ValueError, match=sentence):
+        analysis.explain(network(), sequence, WORDS)

@@ -185,7 +185,7 @@ class TestExpressions:
 
     @pytest.mark.parametrize(("expression", "place"), [("(0", 2), ("0)", 1), ("*0", 0), ("02", 1), ("0(|1", 4)])
     def test_what_is_none(self, expression, place):
-        with pytest.raises(ValueError, match=f"A regular expression holds.*at place {place}"):
+        with pytest.raises(ValueError, match=f"A regular expression holds.*Received: expression='.*at place {place}"):
             DFA.from_regex(expression)
 
     @pytest.mark.parametrize("depth", [1, 300, 20_000])
@@ -196,12 +196,12 @@ class TestExpressions:
         expression = "(0|1)*1" + "(0|1)" * 6
         assert len(DFA.from_regex(expression, max_states=128)) == 128
         sentence = (
-            r"With max_states=127 an expression has at most 127 states before it is minimized\. Received: '\(0\|1.*', "
-            r"which has more\. Give a smaller expression or a larger max_states\."
+            r"With max_states=127 an expression has at most 127 states before it is minimized\. Received: "
+            r"expression='\(0\|1.*', which has more\. Give a smaller expression or a larger max_states\."
         )
         with pytest.raises(ValueError, match=sentence):
             DFA.from_regex(expression, max_states=127)
-        with pytest.raises(ValueError, match=r"at most 10,000 states.*Received: '.{57}\.\.\.', which"):
+        with pytest.raises(ValueError, match=r"at most 10,000 states.*Received: expression='.{57}\.\.\.', which"):
             DFA.from_regex("(0|1)*1" + "(0|1)" * 40)
 
     def test_the_work_on_an_expression_is_bounded(self, monkeypatch):
@@ -215,9 +215,11 @@ class TestExpressions:
             DFA.from_regex(expression, max_states=10)
 
     def test_arguments_of_another_kind(self):
-        with pytest.raises(ValueError, match=r"A regular expression is a string\. Received: b'01'"):
+        with pytest.raises(ValueError, match=r"A regular expression is a string\. Received: expression=b'01'"):
             DFA.from_regex(b"01")
-        with pytest.raises(ValueError, match=r"symbols of an expression are single characters\. Received: .*'ab'"):
+        with pytest.raises(
+            ValueError, match=r"symbols of an expression are single characters\. Received: alphabet=.*'ab'"
+        ):
             DFA.from_regex("ab", ["ab", "c"])
         with pytest.raises(ValueError, match=r"a row of hashable symbols\. Received: alphabet=None"):
             DFA.from_regex("0", None)

@@ -1,13 +1,14 @@
 """Extraction from networks that are known automata, and what is said of those that are not."""
 
 import itertools
+import sys
 
 import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata import DFA, extraction, tomita
 from keras_interp_rnn.automata.extraction import interval, short_words, words_of
 from tests.automata.networks import drawn, network_of
 
@@ -72,9 +73,73 @@ def test_agreement_with_a_faithful_network_is_perfect():
     fidelity = found.fidelity(shortest=300, long=20, longest=300, searched=300)
     assert fidelity.perfect
     assert fidelity.short.words == 255
-    assert fidelity.short.high == 1
-    assert 0.98 < fidelity.short.low < 0.99
-    assert "255 of 255 words" in str(fidelity)
+    assert (fidelity.short.low, fidelity.short.high, fidelity.short.up_to) == (1, 1, 7)
+    assert 0.8 < fidelity.long.low < 0.9
+    short, long, searched = str(fidelity).splitlines()
+    assert short == "short words: 255 of all 255 words up to length 7"
+    assert long.startswith("random long words: 20 of 20 words (83.1")
+    assert searched.startswith("searched words: 300 of 300 words (98.7")
+    wrong = lying_about_tomita(5).fidelity(shortest=300, long=0, searched=0).short
+    assert wrong.low == wrong.high == wrong.share < 1
+
+
+def lying_about_tomita(number):
+    """An extraction whose automaton accepts everything."""
+    found = automata.extract(network_of(tomita(number)))
+    everything = DFA(found.dfa.transitions, range(len(found.dfa)), found.dfa.start, "01")
+    return automata.Extraction(**{**vars(found), "dfa": everything})
+
+
+def fixed_length_model(length):
+    """A network of Tomita's language 4 that reads rows of this length."""
+    free = network_of(tomita(4))
+    made = [type(layer).from_config(layer.get_config()) for layer in free.layers]
+    model = keras.Sequential([keras.Input((length,), dtype="int32"), *made])
+    model.set_weights(free.get_weights())
+    return free, model
+
+
+def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
+    free, model = fixed_length_model(12)
+    found, expected = automata.extract(model), automata.extract(free)
+    assert found.dfa == expected.dfa
+    sentence = r"The model reads words of at most 11 symbols\. Received: longest=1000\. Pass longest=11 or less"
+    with pytest.raises(ValueError, match=sentence):
+        found.fidelity()
+    fidelity = found.fidelity(shortest=10**4, long=50, longest=11, searched=300)
+    assert fidelity.perfect
+    assert (fidelity.short.words, fidelity.short.up_to) == (2**12 - 1, 11)
+    assert (fidelity.long.words, fidelity.searched.words) == (50, 300)
+    assert expected.fidelity(long=50).perfect
+
+
+def test_random_long_words_are_no_longer_than_asked(monkeypatch):
+    found, given = automata.extract(network_of(tomita(4))), []
+    original = type(found)._agreement
+    monkeypatch.setattr(
+        type(found), "_agreement", lambda self, words, what: given.append(words) or original(self, words, what)
+    )
+    found.fidelity(shortest=10, long=400, longest=3, searched=10)
+    assert max(len(word) for word in given[1]) == 3
+
+
+def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(extraction, "CHUNK", 1000)
+    found = automata.extract(network_of(tomita(4)))
+    assert found.fidelity(shortest=300, long=4, longest=300, searched=300).short.words == 255
+    printed = capsys.readouterr().out
+    shown = [line.removeprefix("fidelity: ") for line in printed.split("\r\x1b[K") if line]
+    assert shown[:2] == ["short words, 0 of 255", "short words, 178 of 255"]
+    assert shown[2] == "random long words, 0 of 4"
+    assert [line for line in shown if line.startswith("looking")] == [
+        "looking for words, 0 of 300",
+        "looking for words, 256 of 300",
+    ]
+    assert "searched words, 0 of 300" in shown
+    assert printed.endswith("\r\x1b[K")
+    found.agreement(words("01", 9))  # of a callback, while another progress is shown
+    assert capsys.readouterr().out == ""
 
 
 def test_disagreement_is_found_and_the_shortest_is_shown():

@@ -10,7 +10,7 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import recognizer, tomita
-from keras_interp_rnn.automata.recognizer import SymbolEmbedding, Verdict, _balanced, _curriculum
+from keras_interp_rnn.automata.recognizer import SymbolEmbedding, Verdict, _balanced, _because, _curriculum, _judged
 from tests.automata.networks import network_of
 
 
@@ -49,7 +49,9 @@ def test_what_cannot_be_learned_is_said(capsys):
     assert model.verdict.automaton_accuracy < 1
     assert np.isnan(model.verdict.held_out_accuracy)
     printed = capsys.readouterr().out
-    assert "NOT learned" in printed
+    assert re.search(
+        r"NOT learned, as the plain cell keeps a mean loss of 0\.\d+ nats, above 0\.2: automaton of", printed
+    )
     assert "plain cell, words to length 5: loss " in printed  # no terminal: a line after each phase
     assert "To try next: more units" in printed.splitlines()[-1]
     assert len(automata.extract(model).dfa) <= 2
@@ -106,6 +108,21 @@ def test_a_verdict_counts_in_plain_english():
     assert "automaton of 1 state, " in str(VERDICT)
     assert str(VERDICT).endswith("; 2 attempts, 4 s")
     assert str(dataclasses.replace(VERDICT, states=2, attempts=1)).endswith("; 1 attempt, 4 s")
+
+
+@pytest.mark.parametrize(("confidence", "flipped"), [(0.99, 0), (0.99, 3), (1.1, 0)])
+def test_a_verdict_says_why_nothing_was_learned(confidence, flipped):
+    given = words(5)
+    labels = np.array([tomita(4).accepts(word) for word in given])
+    labels[:flipped] ^= True
+    verdict = _judged(network_of(tomita(4)), given, labels, np.zeros(len(given), bool), confidence)
+    reasons = {(0.99, 0): "", (0.99, 3): "as 3 of 63 words are misjudged"}
+    expected = reasons.get(
+        (confidence, flipped), f"as a transition has a probability of {verdict.confidence:.4f}, below 1.1"
+    )
+    assert verdict.reason == expected
+    assert str(verdict).startswith(f"NOT learned, {expected}: automaton" if expected else "learned: automaton")
+    assert str(_because("as it is", verdict)).startswith("NOT learned, as it is:" if expected else "learned:")
 
 
 def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):

@@ -148,3 +148,10 @@ def test_more_items_than_a_pass_holds_go_round() -> None:
 def test_a_count_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="`count` is at least 1. Received: count=0. Give a larger one."):
         Windows(np.arange(31) % 7, 2, 5, count=0)
+
+
+def test_windows_show_as_one_line():
+    symbols = np.arange(100) % 7
+    assert repr(Windows(symbols, 4, 5)) == "Windows(batch_size=4, length=5): 4 items of 20 symbols, 4 a pass"
+    shown = "Windows(batch_size=4, length=5, start=3): 1,200 items of 20 symbols, 4 a pass"
+    assert repr(Windows(symbols, 4, 5, start=3, count=1200)) == shown
