@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "keras_interp_rnn"
 BACKENDS = {"tensorflow", "jax", "torch"}
 OURS = "keras_interp_rnn"
+QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
@@ -17,7 +18,10 @@ MAY_IMPORT = {
     "_repr.py": set(),
     "affine.py": {f"{OURS}._repr"},
     "equations": set(),
-    "_backend.py": {"keras", *BACKENDS},
+    "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
+    "_backend/jax.py": {"jax", f"{OURS}._backend"},
+    "_backend/torch.py": {"torch", f"{OURS}._backend"},
+    "_backend": {"keras", f"{OURS}._backend"},
     "_kernels/tensorflow.py": {"tensorflow"},
     "_recurrence.py": {"keras", f"{OURS}._backend", f"{OURS}._kernels"},
     "losses.py": {"keras"},
@@ -34,10 +38,10 @@ MAY_IMPORT = {
         f"{OURS}._backend",
         f"{OURS}._recurrence",
     },
-    "analysis/_graph.py": {"keras"},
+    "analysis/_graph.py": {"keras", QUIRKS},
     "analysis/_weights.py": {"keras", f"{OURS}.affine", f"{OURS}.analysis"},
-    "analysis/_reading.py": {"keras"},
-    "analysis/_step_by_step.py": {"keras", f"{OURS}.analysis._reading"},
+    "analysis/_reading.py": {"keras", QUIRKS},
+    "analysis/_step_by_step.py": {"keras", QUIRKS, f"{OURS}.analysis._reading"},
     "analysis/_quantities.py": {"keras", f"{OURS}.analysis._reading"},
     "analysis/_steps.py": {"keras", f"{OURS}._backend", f"{OURS}.equations", f"{OURS}.analysis"},
     "analysis": {
@@ -59,12 +63,13 @@ MAY_IMPORT = {
     "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},
     "figures": {"matplotlib", *(f"{OURS}.{n}" for n in ("_display", "_extras", "figures", "analysis"))},
     "callbacks": {
-        *("keras", "tensorflow", "tensorboard", "tensorboard_plugins.interp_rnn.schema"),
+        *("keras", "tensorflow", "tensorboard", "tensorboard_plugins.interp_rnn.schema", QUIRKS),
         *(f"{OURS}.{n}" for n in ("_display", "_files", "callbacks", "analysis", "automata")),
     },
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},
     "datasets/tomita": {"tensorflow_datasets", f"{OURS}.datasets", f"{OURS}.automata"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}._extras", f"{OURS}.datasets"},
+    "datasets/interactions.py": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_repr", "datasets"))},
     "datasets": {"keras", "tensorflow_datasets", *(f"{OURS}.{n}" for n in ("_extras", "_repr", "datasets"))},
     "reproduce/recommendation.py": {
         "keras",
@@ -183,6 +188,36 @@ def test_automata_take_private_names_of_analysis_through_the_bridges_alone():
         for path in sorted((PACKAGE / "automata").glob("*.py"))
     }
     assert {name for name, names in private.items() if names} == {"_network.py", "_deployed.py"}
+
+
+# Those that ask which backend it is, until they ask the seam what it can do.
+MAY_COMPARE = {"_recurrence.py", "_sequence", "layers"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nobody_but_the_seam_compares_names_of_backends(path):
+    place = path.relative_to(PACKAGE)
+    if place.parts[0] in MAY_COMPARE:
+        return
+    compared = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(part, ast.Constant) and part.value in BACKENDS for part in ast.walk(node))
+    ]
+    assert not compared, f"{place} compares {compared}: give _backend.base.Backend a method that answers"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nobody_but_the_seam_reads_private_attributes_of_keras(path):
+    place = path.relative_to(PACKAGE)
+    if place.parts[0] == "_backend":
+        return
+    private = {"_flatten_layers", "_keras_history", "_keras_mask", "_inbound_nodes", "_outbound_nodes"}
+    read = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)} & private
+    if place == Path("automata/_network.py"):
+        read -= {"_flatten_layers"}  # until it walks by `keras_quirks.walk_layers`
+    assert not read, f"{place} reads {sorted(read)}: _backend/keras_quirks.py has, or gets, a function"
 
 
 @pytest.mark.parametrize("folder", ["examples", "benchmarks"])

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import tree
 
+from keras_interp_rnn._backend.keras_quirks import made_by, operation_name
+
 _NOISE = (
     *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.AlphaDropout),
     *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
@@ -96,8 +98,7 @@ def _outputs(model: keras.Model, given: Sequence[Value], isans: list[tuple[Any, 
     waiting = list(outputs)
     while waiting:
         tensor = waiting[-1]
-        operation, node_index, _ = tensor._keras_history
-        node = operation._inbound_nodes[node_index]
+        operation, node = made_by(tensor)
         missing = [x for x in node.input_tensors if id(x) not in known]
         if id(tensor) not in known and not missing:
             read = [known[id(x)] for x in node.input_tensors]
@@ -165,9 +166,7 @@ def _keeps_symbols(operation: Any) -> bool:
     """Whether it writes ids (batch, time) in another way: with one more axis, in another integer type, one-hot."""
     if type(operation) is keras.layers.Reshape:
         return len(operation.target_shape) == 2 and operation.target_shape[-1] == 1
-    module, name = type(operation).__module__.split(".")[0], type(operation).__name__
-    if module != "keras":  # Keras does not export the classes of its operations
-        return False
+    name = operation_name(operation)
     return (
         (name == "ExpandDims" and operation.axis in (-1, 2))
         or (name == "Cast" and keras.backend.standardize_dtype(operation.dtype) in ("int32", "int64"))

@@ -10,6 +10,8 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._backend import keras_quirks
+
 
 def recurrent_part(layer: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
     """The recurrent layer, the sequences it reads, in reading order, and which of their steps it reads.
@@ -101,11 +103,7 @@ def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]
     def step(inputs: Any) -> Any:
         return cell(inputs, list(states), **arguments)
 
-    if not getattr(cell, "autocast", True):
-        # Inside a layer Keras (3.15) leaves the weights of such a cell as they are; by itself it casts them, and not
-        # what it reads.
-        step = keras.layers.Lambda(step, autocast=False, dtype=cell.dtype_policy)
-    output, new = step(inputs)
+    output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
     return output, list(new) if isinstance(new, (list, tuple)) else [new]
 
 
@@ -138,9 +136,9 @@ def layer_in(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[
     [layer] = found
     # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
     called_on = tree.flatten(layer.input)
-    if len(called_on) == 1 and getattr(called_on[0], "_keras_mask", None) is not None:
-        # Keras (3.15) leaves the mask of a call with `training` out of the graph, and passes it on when the model runs.
-        called_on.append(called_on[0]._keras_mask)
+    if len(called_on) == 1:
+        mask = keras_quirks.mask_of(called_on[0])
+        called_on += [] if mask is None else [mask]
     read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
     reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
     masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
@@ -208,7 +206,7 @@ def head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> N
         try:
             after = keras.Model([layer.output, *masks], model.outputs[0])
             given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
-        except (ValueError, KeyError):  # Keras 3.12 makes the model, and its call raises a KeyError
+        except keras_quirks.CUT_GRAPH:
             obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
     if obstacle:
         raise ValueError(

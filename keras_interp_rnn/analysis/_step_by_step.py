@@ -15,6 +15,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._backend.keras_quirks import made_by
 from keras_interp_rnn.analysis._reading import check_finite, step_cell
 
 Tensor = Any
@@ -146,8 +147,7 @@ def _outputs(model: keras.Model, given: list[Tensor], walk: _Walk) -> list[Tenso
     outputs = tree.flatten(model.outputs)
     waiting = list(outputs)
     while waiting:
-        operation, index, _ = waiting[-1]._keras_history
-        node = operation._inbound_nodes[index]
+        operation, node = made_by(waiting[-1])
         missing = [x for x in node.input_tensors if id(x) not in known]
         if id(waiting[-1]) not in known and missing:
             waiting += missing
@@ -214,6 +214,6 @@ def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) 
 def _ends_in_softmax(model: keras.Model) -> bool:
     operation = model
     while isinstance(operation, keras.Model):
-        operation = tree.flatten(operation.outputs)[0]._keras_history[0]
+        operation, _ = made_by(tree.flatten(operation.outputs)[0])
     activation = getattr(operation, "activation", None)
     return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax

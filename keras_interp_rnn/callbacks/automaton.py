@@ -14,6 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_interp_rnn import automata
+from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis._reading import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, short_words, words_of
@@ -120,7 +121,7 @@ class Automaton(Probe):
         self._of_reference = [words_of(label, max(1, words // 2)) for label in labels]
 
     def measure(self) -> Found | None:
-        cells = [part for part in self.model._flatten_layers() if hasattr(part, "set_strength")]
+        cells = [part for part in keras_quirks.walk_layers(self.model) if hasattr(part, "set_strength")]
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
         check_finite(self.model)

@@ -9,6 +9,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_interp_rnn._backend import keras_quirks
+
 
 class CarriedState(keras.callbacks.Callback):
     """Resets the carried states before each epoch and each validation; training continues from its own states.
@@ -81,6 +83,5 @@ def _states(layer: keras.layers.RNN) -> list[keras.Variable]:
 
 
 def _stateful_layers(model: keras.Model) -> list[keras.layers.RNN]:
-    # Keras has no public walk through wrappers (Bidirectional) and layers inside layers.
-    layers = model._flatten_layers()
+    layers = keras_quirks.walk_layers(model)
     return [layer for layer in layers if isinstance(layer, keras.layers.RNN) and layer.stateful and layer.states]

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import keras
 import numpy as np
 
+from keras_interp_rnn._backend.keras_quirks import random_states
 from keras_interp_rnn._files import atomic_write
 from keras_interp_rnn.callbacks import carried_state
 
@@ -95,7 +96,7 @@ class Resumable(keras.callbacks.Callback):
         with np.load(self._carried(self.epoch)) as states:
             seeds = [states[name] for name in states.files if name.startswith("seed")]
             carried_state.write(model, [states[name] for name in states.files if not name.startswith("seed")])
-        for variable, value in zip(_seeds(model), seeds, strict=False):
+        for variable, value in zip(random_states(model), seeds, strict=False):
             variable.assign(value)
         return model
 
@@ -120,7 +121,7 @@ class Resumable(keras.callbacks.Callback):
             self._save(self.best)
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))
-        seeds = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in enumerate(_seeds(self.model))}
+        seeds = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in enumerate(random_states(self.model))}
         with atomic_write(self._carried(len(history))) as partial:
             np.savez(partial, *carried_state.read(self.model), **seeds)
         with atomic_write(self._progress) as partial:
@@ -212,8 +213,3 @@ def _check_whole(path: Path) -> None:
         f"A run goes on from the files of its last epoch. Received: {path}, {trouble}. Take the directory away or give "
         "another; its model.keras is the best model so far."
     )
-
-
-def _seeds(model: keras.Model) -> list[keras.Variable]:
-    """Where the model's dropout layers are in their random numbers; Keras does not save that (3.15)."""
-    return [variable for variable in model.variables if "seed_generator_state" in variable.path]

@@ -8,6 +8,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_interp_rnn._backend import keras_quirks
+
 Schedule = Callable[[int], float]
 
 
@@ -97,5 +99,4 @@ class TemperatureSchedule(keras.callbacks.Callback):
 
     def _cells(self) -> list[keras.layers.Layer]:
         model = self.model if self.layer is None else self.model.get_layer(self.layer)
-        # Keras has no public walk through wrappers and layers inside layers.
-        return [part for part in model._flatten_layers() if hasattr(part, "set_temperature")]
+        return [part for part in keras_quirks.walk_layers(model) if hasattr(part, "set_temperature")]

@@ -16,6 +16,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._backend.keras_quirks import with_unequal_first_two
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import TextError, existing_file, unpacked
 
@@ -133,13 +134,10 @@ class TrainingBatches(keras.utils.PyDataset):
         return {name: values[:, :-1] for name, values in found.items()}, found["items"][:, 1:]
 
     def on_epoch_end(self) -> None:
-        self._batches = list(self.histories.batches(self.batch_size, seed=self.seed + 1000 * self.epoch))
+        batches = list(self.histories.batches(self.batch_size, seed=self.seed + 1000 * self.epoch))
         self.epoch += 1
-        # Keras (3.15) takes a length for fixed that is the same in the first two batches.
-        steps = np.minimum([self.histories.lengths[rows].max() for rows in self._batches], self.histories.longest)
-        other = next((i for i, length in enumerate(steps) if length != steps[0]), None)
-        if other is not None:
-            self._batches[1], self._batches[other] = self._batches[other], self._batches[1]
+        steps = np.minimum([self.histories.lengths[rows].max() for rows in batches], self.histories.longest)
+        self._batches = with_unequal_first_two(batches, steps)
 
 
 def read(path: str | os.PathLike[str]) -> Interactions:

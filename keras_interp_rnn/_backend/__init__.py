@@ -1,0 +1,101 @@
+"""The seam between this package and the backend of Keras: what no operation of `keras.ops` does.
+
+`base.Backend` says what a backend has to offer. `tensorflow`, `jax` and `torch` hold one class each, and the one that
+Keras runs on is imported at the first question. No other file of the package compares names of backends.
+`keras_quirks` holds what Keras does otherwise than its documentation says.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn._backend.base import Backend
+
+CLASSES = {"tensorflow": "TensorFlow", "jax": "Jax", "torch": "Torch"}
+"""The class in the file of each backend."""
+
+
+def name() -> str:
+    """`"tensorflow"`, `"jax"` or `"torch"`."""
+    return keras.backend.backend()
+
+
+@functools.cache
+def current() -> Backend:
+    """The backend that Keras runs on.
+
+    Raises:
+        RuntimeError: if it is none of the three.
+    """
+    if name() not in CLASSES:
+        raise RuntimeError(
+            f"keras_interp_rnn runs on TensorFlow, JAX and torch. Received: the backend {name()!r}. Set KERAS_BACKEND "
+            "in the environment to tensorflow, jax or torch, before Keras is imported."
+        )
+    return getattr(importlib.import_module(f"{__name__}.{name()}"), CLASSES[name()])()
+
+
+def accelerator() -> str:
+    """The first that the backend computes on; "" where that is a CPU."""
+    return current().accelerator()
+
+
+def known_values(x: Any) -> np.ndarray | None:
+    """The values of `x` where they are known now; None for symbolic, traced and accelerator-resident tensors.
+
+    A copy from an accelerator would stall its queue, so values there count as unknown.
+    """
+    if isinstance(x, np.ndarray):
+        return x
+    return None if isinstance(x, keras.KerasTensor) else current().known_values(x)
+
+
+def layout(x: Any) -> str:
+    """`"dense"`, `"sparse"` or `"ragged"`, of a tensor of the backend or of Keras."""
+    return keras_quirks.symbolic_layout(x) if isinstance(x, keras.KerasTensor) else current().layout(x)
+
+
+def of_one_batch(sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """All of them with the same static batch size; see `Backend.of_one_batch`.
+
+    Args:
+        sequences: (batch, time, ...). mask: (batch, time) or None. states: each (batch, n).
+    """
+    return current().of_one_batch(sequences, mask, states)
+
+
+def gradient(function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
+    """Of the scalar `function(tensor)` at x, by the backend's reverse mode; zeros if it does not depend on it."""
+    return current().gradient(function, x)
+
+
+def tensorflow_obstacle() -> str | None:
+    """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
+    return current().tensorflow_obstacle()
+
+
+def summed(gradient: Any) -> Any:
+    """A gradient in which no row occurs twice."""
+    return current().summed(gradient)
+
+
+def update_rows(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
+    """Assigns `updated(gradient, *variables)` to the variables, in the rows whose gradient is not zero.
+
+    Args:
+        gradient: as `summed` gives it. variables: all of its shape, of two axes or more: Keras's, or the backend's own,
+            as an optimizer on TensorFlow is given them. updated: from rows to rows.
+    """
+    current().update_rows(gradient, variables, updated)
+
+
+def guard_range(ids: Any, size: int) -> Any:
+    """`ids`, and where the backend can a check at run time that they lie in [0, size)."""
+    return ids if isinstance(ids, keras.KerasTensor) else current().guard_range(ids, size)

@@ -1,0 +1,79 @@
+"""What a backend has to offer. A class is abstract, or the final one of a backend."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+
+class Backend(abc.ABC):
+    """A backend of Keras. Tensors are its own, never symbolic ones of Keras."""
+
+    @abc.abstractmethod
+    def accelerator(self) -> str:
+        """The first device that it computes on; "" where that is a CPU."""
+
+    @abc.abstractmethod
+    def known_values(self, x: Any) -> np.ndarray | None:
+        """The values of a tensor in the memory of the CPU; None of a traced one, or one elsewhere."""
+
+    @abc.abstractmethod
+    def layout(self, x: Any) -> str:
+        """`"dense"`, `"sparse"` or `"ragged"`."""
+
+    @abc.abstractmethod
+    def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
+        """Of the scalar `function(tensor)` at x; zeros if it does not depend on it."""
+
+    @abc.abstractmethod
+    def tensorflow_obstacle(self) -> str | None:
+        """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
+
+    @abc.abstractmethod
+    def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+        """Sequences (batch, time, ...), mask (batch, time) or None, states (batch, n), of one static batch size."""
+
+    @abc.abstractmethod
+    def summed(self, gradient: Any) -> Any:
+        """A gradient in which no row occurs twice."""
+
+    @abc.abstractmethod
+    def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
+        """Assigns `updated(gradient, *variables)` in the rows whose gradient is not zero."""
+
+    @abc.abstractmethod
+    def guard_range(self, ids: Any, size: int) -> Any:
+        """`ids`, and where it can a check at run time that they lie in [0, size)."""
+
+
+class StaticBackend(Backend):
+    """A backend that knows all sizes when it traces, and whose gradients are dense: JAX and torch."""
+
+    name: str
+
+    def tensorflow_obstacle(self) -> str | None:
+        return f"the grouped kernel is TensorFlow's, the backend is {self.name}"
+
+    def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+        return sequences, mask, states
+
+    def summed(self, gradient: Any) -> Any:
+        return gradient
+
+    def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
+        update_densely(gradient, variables, updated)
+
+    def guard_range(self, ids: Any, size: int) -> Any:
+        return ids
+
+
+def update_densely(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
+    """`Backend.update_rows` on all rows, of which those without a gradient get their old values."""
+    there = keras.ops.any(keras.ops.not_equal(gradient, 0), axis=tuple(range(1, len(gradient.shape))), keepdims=True)
+    now = [keras.ops.convert_to_tensor(variable) for variable in variables]
+    for variable, old, new in zip(variables, now, updated(gradient, *now), strict=True):
+        variable.assign(keras.ops.where(there, new, old))

@@ -1,0 +1,34 @@
+"""JAX: functions are compiled for sizes that are known, and check nothing when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import jax
+import numpy as np
+from jax.experimental.sparse import JAXSparse
+
+from keras_interp_rnn._backend.base import StaticBackend
+
+
+@final
+class Jax(StaticBackend):
+    """Keras on JAX."""
+
+    name = "jax"
+
+    def accelerator(self) -> str:
+        device = jax.devices()[0]
+        return "" if device.platform == "cpu" else device.device_kind
+
+    def known_values(self, x: Any) -> np.ndarray | None:
+        if isinstance(x, jax.core.Tracer) or any(device.platform != "cpu" for device in x.devices()):
+            return None
+        return np.asarray(x)
+
+    def layout(self, x: Any) -> str:
+        return "sparse" if isinstance(x, JAXSparse) else "dense"
+
+    def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
+        return np.asarray(jax.grad(function)(jax.numpy.asarray(x)))

@@ -1,0 +1,127 @@
+"""What Keras does otherwise than it says, or does not offer: one function each, and no other file knows of it.
+
+Each docstring ends in the versions of Keras of which it is true, and in the test that fails without the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import ArrayLike
+
+CUT_GRAPH = (ValueError, KeyError)
+"""What a model raises whose outputs do not follow from its inputs: when it is made, or, in Keras 3.12, when called."""
+
+
+def walk_layers(model: keras.layers.Layer) -> list[keras.layers.Layer]:
+    """A model or layer and all layers in it, those inside wrappers, cells and other layers too.
+
+    `model.layers` ends at the first level, and Keras has no public walk.
+
+    Holds: Keras 3.12 and later.
+    Guarded by: tests/test_keras_quirks.py::test_a_walk_meets_layers_in_wrappers_cells_and_models.
+    """
+    return model._flatten_layers()
+
+
+def pass_masks_on(layer: keras.layers.RNN) -> None:
+    """Has a recurrent layer hand its mask to the next one.
+
+    `keras.layers.RNN` stopped that in Keras 3.16, which sets `supports_masking` to False when a layer is made.
+
+    Holds: Keras 3.16.
+    Guarded by: tests/layers/test_masks_on.py::test_the_second_of_two_layers_skips_what_the_first_skipped.
+    """
+    layer.supports_masking = True
+
+
+def random_states(model: keras.Model) -> list[keras.Variable]:
+    """Where the model's random layers, dropout for one, are in their random numbers.
+
+    A saved model leaves them out, so that a loaded one draws the first numbers again.
+
+    Holds: Keras 3.12 to 3.15.
+    Guarded by: tests/test_keras_quirks.py::test_random_states_are_what_a_saved_model_leaves_out.
+    """
+    return [variable for variable in model.variables if "seed_generator_state" in variable.path]
+
+
+def with_unequal_first_two(batches: list[Any], lengths: ArrayLike) -> list[Any]:
+    """Batches of which the first two differ in length, if any two do.
+
+    `fit` takes a length for fixed that is the same in the first two batches of a dataset, and stops at another one.
+
+    Args:
+        batches: in any order. lengths: of each, (batches,).
+
+    Holds: Keras 3.12 to 3.15, TensorFlow.
+    Guarded by: tests/datasets/test_interactions.py::test_keras_reads_batches_of_all_lengths.
+    """
+    lengths, found = np.asarray(lengths), list(batches)
+    others = np.flatnonzero(lengths != lengths[0])
+    if len(others):
+        found[1], found[others[0]] = found[others[0]], found[1]
+    return found
+
+
+def symbolic_layout(x: keras.KerasTensor) -> str:
+    """`"dense"`, `"sparse"` or `"ragged"`, of a symbolic tensor.
+
+    Neither flag is documented, and Keras 3.12 knows no ragged ones.
+
+    Holds: Keras 3.12 and later.
+    Guarded by: tests/layers/test_whole_sequence_errors.py::test_sequences_that_are_not_dense.
+    """
+    return "sparse" if getattr(x, "sparse", False) else "ragged" if getattr(x, "ragged", False) else "dense"
+
+
+def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
+    """The mask that a symbolic tensor carries, None for none.
+
+    The mask of a layer that is called with `training` is left out of the graph, and passed on when the model runs.
+
+    Holds: Keras 3.12 to 3.15.
+    Guarded by: tests/analysis/test_traces.py::test_the_mask_of_an_embedding_reaches_a_layer_called_with_training.
+    """
+    return getattr(x, "_keras_mask", None)
+
+
+def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:
+    """The layer or operation that put a tensor of a model's graph out, and the node of that call.
+
+    The graph of a model can be drawn, but has no public walk.
+
+    Holds: Keras 3.12 and later.
+    Guarded by: tests/test_keras_quirks.py::test_a_tensor_knows_the_call_that_made_it.
+    """
+    operation, index, _ = x._keras_history
+    return operation, operation._inbound_nodes[index]
+
+
+def operation_name(operation: Any) -> str:
+    """The name of the class of one of Keras's own operations, such as "ExpandDims"; "" for anything else.
+
+    Keras exports its operations as functions, and not their classes.
+
+    Holds: Keras 3.12 and later.
+    Guarded by: tests/analysis/test_recognised_models.py::test_a_model_that_is_read_has_the_logits_it_outputs.
+    """
+    kind = type(operation)
+    return kind.__name__ if kind.__module__.split(".")[0] == "keras" else ""
+
+
+def as_in_a_layer(cell: keras.layers.Layer, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`step`, a call of the cell, computed as a layer that holds the cell computes it.
+
+    The weights of a cell with `autocast=False` stay as they are inside a layer. Called by itself, the cell casts them,
+    and not what it reads.
+
+    Holds: Keras 3.12 to 3.15.
+    Guarded by: tests/analysis/test_traces.py::test_peepholes_are_traced_in_mixed_precision.
+    """
+    if getattr(cell, "autocast", True):
+        return step
+    return keras.layers.Lambda(step, autocast=False, dtype=cell.dtype_policy)

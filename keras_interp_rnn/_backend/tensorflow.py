@@ -1,0 +1,114 @@
+"""TensorFlow: graphs whose sizes are not known when they are traced, gradients of single rows, checks at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_interp_rnn._backend.base import Backend, update_densely
+
+ONE_EACH = "initial_state must hold one state for each sequence. Received batches of sequences and of states:"
+
+
+@final
+class TensorFlow(Backend):
+    """Keras on TensorFlow."""
+
+    def accelerator(self) -> str:
+        found = tf.config.list_physical_devices("GPU")
+        return tf.config.experimental.get_device_details(found[0]).get("device_name", "GPU") if found else ""
+
+    def known_values(self, x: Any) -> np.ndarray | None:
+        return x.numpy() if hasattr(x, "numpy") and "CPU" in x.device else None
+
+    def layout(self, x: Any) -> str:
+        return "sparse" if isinstance(x, tf.SparseTensor) else "ragged" if isinstance(x, tf.RaggedTensor) else "dense"
+
+    def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
+        tensor = tf.convert_to_tensor(x)
+        with tf.GradientTape() as tape:
+            tape.watch(tensor)
+            value = function(tensor)
+        return tape.gradient(value, tensor, unconnected_gradients="zero").numpy()
+
+    def tensorflow_obstacle(self) -> str | None:
+        """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may.
+
+        TensorFlow has no public question "is this being compiled by XLA?". While it traces a function with
+        `jit_compile=True` it enters a control-flow context that says so on the graph outside, and this walks there
+        (TensorFlow 2.21; without it XLA stops with "must be a compile-time constant";
+        tests/layers/test_isan_paths.py::test_xla_takes_the_static_path).
+        """
+        if tf.config.list_logical_devices("GPU"):
+            return "a GPU is visible, and many small products would starve it"
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        while graph is not None:
+            context = graph._get_control_flow_context()
+            while context is not None:
+                if context.IsXLAContext():
+                    return "the graph is compiled by XLA, which needs sizes that do not depend on the data"
+                context = context.outer_context
+            graph = getattr(graph, "outer_graph", None)
+        return None
+
+    def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+        """As `Backend.of_one_batch`, and in a graph on a CPU a check at run time.
+
+        TensorFlow's loops demand that shapes stay what they were, and (None, n) with (1, n) makes (None, n); without
+        the check it broadcasts a state of one sequence to all (TensorFlow 2.21;
+        tests/layers/test_whole_sequence_errors.py).
+        """
+        parts = [sequences, *states] if mask is None else [sequences, *states, mask]
+        sizes = [part.shape[0] for part in parts]
+        if None not in sizes:
+            return sequences, mask, states
+        if self.tensorflow_obstacle() is None:
+            found = tf.stack([tf.shape(part)[0] for part in parts[: 1 + len(states)]])
+            with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(found == found[0]), [ONE_EACH, found])]):
+                parts[0] = tf.identity(sequences)
+        known = next((size for size in sizes if size is not None), None)
+        parts = [tf.ensure_shape(part, [known, *part.shape[1:]]) for part in parts]
+        return parts[0], None if mask is None else parts[-1], parts[1 : 1 + len(states)]
+
+    def summed(self, gradient: Any) -> Any:
+        """`IndexedSlices` with repeated rows become some with their sums; under an obstacle a dense tensor."""
+        if not isinstance(gradient, tf.IndexedSlices):
+            return gradient
+        if self.tensorflow_obstacle():
+            return tf.convert_to_tensor(gradient)
+        rows, places = tf.unique(gradient.indices)
+        values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+        return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
+    def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
+        """Without an obstacle, only those rows are read and written."""
+        if self.tensorflow_obstacle():
+            update_densely(gradient, variables, updated)
+            return
+        if isinstance(gradient, tf.IndexedSlices):
+            rows, found = gradient.indices, gradient.values
+        else:
+            there = tf.reduce_any(tf.not_equal(gradient, 0), axis=list(range(1, len(gradient.shape))))
+            rows = tf.where(there)[:, 0]
+            found = tf.gather(gradient, rows)
+        held = [variable.value if isinstance(variable, keras.Variable) else variable for variable in variables]
+        parts = [tf.gather(variable, rows) for variable in held]
+        for variable, values in zip(held, updated(found, *parts), strict=True):
+            variable.scatter_update(tf.IndexedSlices(values, rows))
+
+    def guard_range(self, ids: Any, size: int) -> Any:
+        """In a graph on a CPU a check at run time.
+
+        Without it Keras reads id -1 as the last symbol, and TensorFlow's own message names an operation, not the layer.
+        XLA and accelerators have no such checks.
+        """
+        if self.tensorflow_obstacle() is not None:
+            return ids
+        low, high = tf.reduce_min(ids), tf.reduce_max(ids)
+        sentence = f"ids must lie in [0, {size}). Received the lowest and the highest id:"
+        with tf.control_dependencies([tf.debugging.Assert((low >= 0) & (high < size), [sentence, low, high])]):
+            return tf.identity(ids)

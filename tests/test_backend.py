@@ -1,0 +1,119 @@
+"""What the seam promises, on whichever backend runs."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._backend.base import Backend, StaticBackend
+
+BACKEND = keras.backend.backend()
+
+
+def test_one_backend_is_imported_and_it_is_final():
+    backend = _backend.current()
+    assert isinstance(backend, Backend)
+    assert backend is _backend.current()
+    assert type(backend).__name__ == _backend.CLASSES[_backend.name()]
+    assert type(backend).__final__
+    loaded = {name.rsplit(".", 1)[-1] for name in sys.modules if name.startswith("keras_interp_rnn._backend.")}
+    assert loaded & set(_backend.CLASSES) == {BACKEND}
+
+
+@pytest.mark.parametrize("kind", [Backend, StaticBackend])
+def test_the_others_are_abstract(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
+
+
+def test_an_unknown_backend_is_refused(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "numpy")
+    _backend.current.cache_clear()
+    try:
+        with pytest.raises(
+            RuntimeError, match="runs on TensorFlow, JAX and torch. Received: .* 'numpy'. Set KERAS_BACKEND"
+        ):
+            _backend.accelerator()
+    finally:
+        _backend.current.cache_clear()
+
+
+def test_values_are_known_of_arrays_and_eager_tensors_alone():
+    x = np.arange(3)
+    assert _backend.known_values(x) is x
+    assert _backend.known_values(keras.Input((3,))) is None
+    if not _backend.accelerator():
+        np.testing.assert_array_equal(_backend.known_values(ops.convert_to_tensor(x)), x)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")  # torch 2.13; models are still traced by it
+def test_values_are_not_known_where_a_function_is_traced():
+    seen = []
+
+    def traced(x):
+        seen.append(_backend.known_values(x))
+        return x
+
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        tf.function(traced)(tf.ones(3))
+    elif BACKEND == "jax":
+        import jax
+
+        jax.jit(traced)(jax.numpy.ones(3))
+    else:
+        import torch
+
+        torch.jit.trace(traced, torch.ones(3), check_trace=False)
+    assert seen
+    assert all(values is None for values in seen)
+
+
+def test_layouts():
+    assert _backend.layout(ops.ones((2, 3))) == "dense"
+    assert _backend.layout(keras.Input((3,))) == "dense"
+    assert _backend.layout(keras.KerasTensor((2, 3), sparse=True)) == "sparse"
+
+
+def test_a_gradient_is_that_of_a_known_function():
+    x = np.array([1.0, -2.0, 3.0], "float32")
+    found = _backend.gradient(lambda x: ops.sum(x * x * x), x)
+    np.testing.assert_allclose(found, 3 * x**2, rtol=1e-6)
+    assert isinstance(found, np.ndarray)
+
+
+def test_the_gradient_of_what_does_not_depend_on_x_is_zero():
+    one = ops.ones(())
+    if BACKEND == "torch":
+        one.requires_grad_()
+    np.testing.assert_array_equal(_backend.gradient(lambda x: one * 2, np.ones(3, "float32")), np.zeros(3))
+
+
+def test_rows_without_a_gradient_stay():
+    gradient = ops.convert_to_tensor(np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 3.0]], "float32"))
+    variables = [keras.Variable(np.ones((3, 2), "float32")), keras.Variable(np.full((3, 2), 5.0, "float32"))]
+    _backend.update_rows(_backend.summed(gradient), variables, lambda g, a, b: (a + g, b * 2))
+    np.testing.assert_array_equal(ops.convert_to_numpy(variables[0]), [[2, 3], [1, 1], [1, 4]])
+    np.testing.assert_array_equal(ops.convert_to_numpy(variables[1]), [[10, 10], [5, 5], [10, 10]])
+
+
+def test_other_backends_than_tensorflow_have_an_obstacle_that_names_them():
+    found = _backend.tensorflow_obstacle()
+    assert (found is None or "GPU" in found) if BACKEND == "tensorflow" else BACKEND in found
+
+
+def test_ids_in_range_pass():
+    ids = ops.convert_to_tensor(np.array([0, 2, 1], "int32"))
+    np.testing.assert_array_equal(ops.convert_to_numpy(_backend.guard_range(ids, 3)), [0, 2, 1])
+    symbolic = keras.Input((3,), dtype="int32")
+    assert _backend.guard_range(symbolic, 3) is symbolic
+
+
+def test_known_sizes_stay_as_they_are():
+    sequences, states = ops.ones((2, 5, 3)), [ops.ones((2, 4))]
+    found, mask, held = _backend.of_one_batch(sequences, None, states)
+    assert (found is sequences, mask, held) == (True, None, states)

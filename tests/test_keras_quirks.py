@@ -1,0 +1,112 @@
+"""What Keras does otherwise than it says: each function of `_backend.keras_quirks` does what is missed in Keras."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import layers
+from keras_interp_rnn._backend import keras_quirks
+
+ROOT = Path(__file__).parents[1]
+FUNCTIONS = {
+    name: function
+    for name, function in vars(keras_quirks).items()
+    if inspect.isfunction(function) and function.__module__ == keras_quirks.__name__
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_quirk_names_its_versions_and_its_test(name):
+    written = inspect.getdoc(FUNCTIONS[name])
+    assert re.search(r"^Holds: Keras 3\.\d+", written, re.M)
+    [(path, test)] = re.findall(r"^Guarded by: (tests/\S+\.py)::(test_\w+)\.$", written, re.M)
+    functions = {node.name for node in ast.walk(ast.parse((ROOT / path).read_text())) if hasattr(node, "name")}
+    assert test in functions
+
+
+def test_a_walk_meets_layers_in_wrappers_cells_and_models():
+    inner = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2, name="inside a model")])
+    cell = layers.StateRegularizedCell(keras.layers.GRUCell(3, name="inside a cell"), 2, name="inside a layer")
+    ways = keras.layers.Bidirectional(layers.StateRegularizedRNN(cell, name="inside a wrapper"))
+    model = keras.Sequential([keras.Input((None, 4)), ways, inner])
+    met = {layer.name for layer in keras_quirks.walk_layers(model)}
+    assert {
+        "inside a model",
+        "forward_inside a wrapper",
+        "backward_inside a wrapper",
+        "inside a layer",
+        "inside a cell",
+    } <= met
+    assert model.name in met
+
+
+def test_a_layer_that_passes_masks_on():
+    layer = keras.layers.SimpleRNN(3, return_sequences=True)
+    layer.supports_masking = False
+    keras_quirks.pass_masks_on(layer)
+    embedded = keras.layers.Embedding(5, 2, mask_zero=True)(np.array([[1, 2, 0]]))
+    assert ops.convert_to_numpy(layer(embedded)._keras_mask).tolist() == [[True, True, False]]
+
+
+def test_random_states_are_what_a_saved_model_leaves_out(tmp_path):
+    model = keras.Sequential([keras.Input((50,)), keras.layers.Dropout(0.5, seed=1)])
+    ones = np.ones((1, 50), "float32")
+    model(ones, training=True)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    states = keras_quirks.random_states(model)
+    assert len(states) == 1
+    for new, old in zip(keras_quirks.random_states(loaded), states, strict=True):
+        new.assign(old)
+    second = ops.convert_to_numpy(model(ones, training=True))
+    np.testing.assert_array_equal(ops.convert_to_numpy(loaded(ones, training=True)), second)
+    # What the loaded model drew was not the first numbers again.
+    first = keras.Sequential([keras.Input((50,)), keras.layers.Dropout(0.5, seed=1)])(ones, training=True)
+    assert (ops.convert_to_numpy(first) != second).any()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [([3, 3, 5, 4], [0, 2, 1, 3]), ([3, 5, 3], [0, 1, 2]), ([4, 4], [0, 1]), ([4], [0]), ([2, 2, 2, 1], [0, 3, 2, 1])],
+)
+def test_the_first_two_batches_differ_where_any_two_do(lengths, expected):
+    given = list(range(len(lengths)))
+    assert keras_quirks.with_unequal_first_two(given, lengths) == expected
+    assert given == list(range(len(lengths)))
+
+
+def test_a_tensor_knows_the_call_that_made_it():
+    dense = keras.layers.Dense(3)
+    first, second = keras.Input((4,)), keras.Input((4,))
+    outputs = [dense(first), dense(second)]
+    for given, output in zip([first, second], outputs, strict=True):
+        operation, node = keras_quirks.made_by(output)
+        assert operation is dense
+        assert node.input_tensors == [given]
+        assert node.output_tensors == [output]
+    assert isinstance(keras_quirks.made_by(first)[0], keras.layers.InputLayer)
+
+
+def test_operations_of_keras_alone_have_a_name():
+    given = keras.Input((4,), dtype="int32")
+    operation, _ = keras_quirks.made_by(ops.expand_dims(given, -1))
+    assert keras_quirks.operation_name(operation) == "ExpandDims"
+
+    class ExpandDims(keras.layers.Layer):
+        def call(self, x):
+            return x
+
+    assert keras_quirks.operation_name(ExpandDims()) == ""
+
+
+def test_a_cell_with_autocast_steps_by_itself():
+    def step(x):
+        return x
+
+    assert keras_quirks.as_in_a_layer(keras.layers.GRUCell(2), step) is step
