@@ -135,6 +135,14 @@ def test_the_largest_temperature_is_certified_and_no_much_larger_one():
     assert automata.largest_temperature(model, tomita(4)) == 0
 
 
+def test_a_network_that_is_certified_when_colder_alone_has_a_largest_temperature_below_its_own():
+    model = network_of(tomita(3), scale=0.4)
+    largest = automata.largest_temperature(model, tomita(3))
+    assert 0.1 < largest < 0.9
+    assert automata.certify(model, tomita(3), temperature=largest).holds
+    assert not automata.certify(model, tomita(3), temperature=1.002 * largest).holds
+
+
 @functools.cache
 def certified():
     model = network_of(tomita(3))

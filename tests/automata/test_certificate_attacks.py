@@ -368,6 +368,17 @@ def test_arithmetic_that_may_overflow_is_not_certified(gain):
     assert not automata.certify(model, D, alphabet=IDS, start=START).holds
 
 
+@pytest.mark.parametrize(("gain", "holds"), [(1e30, True), (4e37, False)])
+def test_a_head_whose_sums_may_overflow_is_not_certified(gain, holds):
+    """Its terms cancel, on the way through infinity."""
+    model = network_of(D)
+    kernel, bias = model.layers[2].get_weights()
+    model.layers[2].set_weights([gain * kernel / np.abs(kernel).max(), bias])
+    found = automata.certify(model, D)
+    assert found.holds == holds
+    assert holds or "overflow" in found.failure or "the head's verdict" in found.failure
+
+
 @pytest.mark.parametrize("scale", [1e-2, 1e-3, 1e-4])
 def test_hard_transitions_are_certified_where_the_probabilities_differ_not_where_the_scores_do(scale):
     """The network takes the largest of the probabilities it computed, which are equal long before the scores are."""

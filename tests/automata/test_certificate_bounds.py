@@ -1,0 +1,293 @@
+"""The figures of certificates of random networks, against the note's bounds by literal loops.
+
+In float64 rounding is next to nothing, and the figures are those of exact arithmetic. In float32 they must count each
+rounding at least once by the textbook's bound, and not many times over.
+"""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import automata, layers
+from tests.oracles import certificate as oracle
+
+IDS = {"a": 4, "b": 2, "c": 5}
+START, END = 1, 6
+
+CELLS = {
+    "SimpleRNN": (layers.SRSimpleRNN, {}),
+    "SimpleRNN, no bias": (layers.SRSimpleRNN, {"use_bias": False}),
+    "GRU": (layers.SRGRU, {}),
+    "GRU, reset before": (layers.SRGRU, {"reset_after": False}),
+    "GRU, no bias": (layers.SRGRU, {"use_bias": False}),
+}
+COMPONENTS = {
+    "mixture": {},
+    "soft_argmax": {"transition": "soft_argmax"},
+    "gumbel": {"transition": "gumbel"},
+    "learned temperature": {"learn_temperature": True},
+    "learned temperature, hard": {"learn_temperature": True, "transition": "soft_argmax"},
+    "end token": {"regularize_last_step": False},
+}
+
+
+def array(weight):
+    return np.asarray(ops.convert_to_numpy(weight), np.float64)
+
+
+def network(name, seed, dtype, units=5, centroids=4, features=3, **arguments):
+    """A network of random asymmetric weights, of which no two sizes are alike."""
+    kind, of_cell = CELLS[name]
+    rng = np.random.default_rng(seed)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(7, features, mask_zero=True, dtype=dtype),
+            kind(units, centroids, dtype=dtype, **{"temperature": 0.5, **of_cell, **arguments}),
+            keras.layers.Dense(1, dtype=dtype),
+        ]
+    )
+    embedding, layer, head = model.layers
+    inner = layer.cell.cell
+    for weight in (*inner.trainable_weights, *head.trainable_weights):
+        weight.assign(0.4 * rng.normal(size=weight.shape))
+    embedding.embeddings.assign(1.2 * rng.normal(size=(7, features)))
+    layer.cell.centroids.assign(2 * rng.normal(size=(centroids, units)))
+    return model
+
+
+def certified(model):
+    """The certificate that is asked for of the network's own automaton."""
+    end = None if model.layers[1].regularize_last_step else END
+    tokens = {"alphabet": IDS, "start": START, "end": end}
+    return automata.certify(model, automata.extract(model, **tokens).dfa, **tokens)
+
+
+def by_the_note(model, found, arithmetic, epsilon=None):
+    """The oracle's bounds for what a certificate proposes."""
+    embedding, layer, head = model.layers
+    inner = layer.cell.cell
+    kernel, recurrent = array(inner.kernel), array(inner.recurrent_kernel)
+    gru = isinstance(inner, keras.layers.GRUCell)
+    bias = array(inner.bias) if inner.use_bias else np.zeros((2, 3 * len(recurrent)) if gru else len(recurrent))
+    cell = (oracle.GRU if gru else oracle.SimpleRNN)(kernel, recurrent, bias)
+    spread = 2.0**-19 if layer.cell.learn_temperature else 0.0
+    temperatures = found.temperature * (1 - spread), found.temperature * (1 + spread)
+    component = oracle.Component(array(layer.cell.centroids), *temperatures, hard=found.epsilon == 0)
+    table = array(embedding.embeddings)
+    return oracle.bounds(
+        cell,
+        component,
+        oracle.Head(array(head.kernel)[:, 0], float(array(head.bias)[0])),
+        (found.path.transitions, found.path.accepting, found.path.start),
+        found.centroids,
+        found.epsilon if epsilon is None else epsilon,
+        [table[IDS[symbol]] for symbol in found.path.alphabet],
+        table[START],
+        None if layer.regularize_last_step else table[END],
+        arithmetic,
+    )
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_margins_are_those_of_the_note(name, component, seed):
+    model = network(name, seed, "float64", **COMPONENTS[component])
+    found = certified(model)
+    expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
+    assert (found.epsilon == 0) == ("hard" in component or component == "soft_argmax")
+    for figures, bounds in ((found.margins, expected.margins), (found.verdict_margins, expected.verdicts)):
+        np.testing.assert_allclose(figures, bounds, rtol=0, atol=2e-9)
+        assert (figures <= bounds).all()  # never above: what they leave for their own rounding
+    assert found.holds == (expected.least > 0)
+
+
+@pytest.mark.parametrize("component", ["mixture", "soft_argmax"])
+@pytest.mark.parametrize("name", ["SimpleRNN", "GRU"])
+@pytest.mark.parametrize(("units", "centroids", "features"), [(3, 2, 5), (1, 3, 2), (4, 7, 1)])
+def test_margins_of_other_sizes(name, units, centroids, features, component):
+    sizes = {"units": units, "centroids": centroids, "features": features}
+    model = network(name, 2, "float64", **sizes, **COMPONENTS[component])
+    found = certified(model)
+    expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
+    np.testing.assert_allclose(found.margins, expected.margins, rtol=0, atol=2e-9)
+    np.testing.assert_allclose(found.verdict_margins, expected.verdicts, rtol=0, atol=2e-9)
+
+
+@pytest.mark.parametrize("transition", ["mixture", "soft_argmax"])
+def test_a_network_of_one_centroid_cannot_leave_it(transition):
+    model = network("GRU", 0, "float32", centroids=1, transition=transition)
+    found = certified(model)
+    assert found.holds, found
+    assert found.margins.min() > 1e300
+    assert found.check(model, IDS, START)
+    model.layers[2].bias.assign([-array(model.layers[2].kernel)[:, 0] @ array(model.layers[1].cell.centroids)[0]])
+    again = certified(model)
+    assert not again.holds
+    assert "the head's verdict on centroid 0 is not sure" in again.failure
+
+
+@pytest.mark.parametrize(("rho", "bounded"), [(0.6, True), (0.95, True), (1.03, False), (1.7, False)])
+def test_a_state_that_may_be_off_by_the_largest_centroid_has_no_region(rho, bounded):
+    """Temperatures at which the rounding of the scores makes the note's rho this large."""
+    model = network("GRU", 1, "float32")
+    once = oracle.Arithmetic(unit=2.0**-24, tiny=2.0**-126)
+    low, high = 1e-6, 1.0
+    for _ in range(60):
+        tau = (low * high) ** 0.5
+        component = oracle.Component(array(model.layers[1].cell.centroids), tau, tau, hard=False)
+        low, high = (tau, high) if component.rho(once) > rho else (low, tau)
+    dfa = automata.extract(model, alphabet=IDS, start=START).dfa
+    found = automata.certify(model, dfa, temperature=tau, alphabet=IDS, start=START)
+    for figures in (found.margins, found.verdict_margins):
+        assert np.isfinite(figures).all() if bounded else (figures == -np.inf).all()
+
+
+def check_epsilon(model):
+    """Raises if another epsilon comes closer to a proof: of the path where that fails, else of the verdicts too."""
+    found = certified(model)
+    exact = oracle.Arithmetic(unit=0.0)
+    own = by_the_note(model, found, exact)
+    for factor in (0.2, 0.6, 1.7, 5.0):
+        other = found.epsilon * factor
+        if 1e-9 <= other <= 0.45:
+            bounds = by_the_note(model, found, exact, epsilon=other)
+            assert bounds.least <= own.least or own.least_of_path > 0 >= bounds.least_of_path
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", CELLS)
+def test_the_epsilon_of_a_certificate_is_about_the_best(name, seed):
+    check_epsilon(network(name, seed, "float64"))
+
+
+@pytest.mark.parametrize("name", ["SimpleRNN", "GRU"])
+def test_where_the_verdict_alone_fails_the_epsilon_is_one_for_which_the_path_holds(name):
+    model = network(name, 1, "float64", temperature=0.02)
+    first = certified(model).centroids[0]
+    head, centroids = model.layers[2], array(model.layers[1].cell.centroids)
+    head.bias.assign([-centroids[first] @ array(head.kernel)[:, 0]])
+    found = check_epsilon(model)
+    assert not found.holds
+    assert found.margins.min() > 0
+    assert found.failure == f"the head's verdict on centroid {first} is not sure over the whole of its region"
+
+
+def changed(model, change):
+    """The model, some of whose weights are changed: name -> array."""
+    embedding, layer, head = model.layers
+    inner = layer.cell.cell
+    variables = {
+        **{"features": embedding.embeddings, "centroids": layer.cell.centroids},
+        **{"kernel": inner.kernel, "recurrent": inner.recurrent_kernel, "bias": inner.bias},
+        **{"head": head.kernel, "head bias": head.bias},
+    }
+    weights = {name: array(variable) for name, variable in variables.items() if variable is not None}
+    change(weights, np.random.default_rng(9))
+    for name, weight in weights.items():
+        variables[name].assign(weight)
+    return model
+
+
+def large_features(weights, rng):
+    """Two features that nearly cancel."""
+    features, kernel = weights["features"], weights["kernel"]
+    features[:, 0] = rng.uniform(-400, 400, len(features))
+    features[:, 1] = features[:, 0] + 0.1
+    kernel[1] = -kernel[0]
+
+
+def large_features_of_gates(weights, rng):
+    """As above, of gates alone."""
+    large_features(weights, rng)
+    kernel = weights["kernel"]
+    n = len(weights["recurrent"])
+    if kernel.shape[1] == 3 * n:
+        kernel[:2, 2 * n :] = 0
+
+
+def large_states(weights, rng):
+    """Two units that nearly cancel, in the cell and in the head."""
+    centroids, recurrent = weights["centroids"], weights["recurrent"]
+    centroids[:, :2] = -300 + 0.1 * centroids[:, :2]
+    recurrent[1] = -recurrent[0] * (1 + 1 / 3000)
+    weights["head"][1] = -weights["head"][0]
+
+
+def large_recurrent_weights(weights, rng, by=300.0):
+    """Two units that are alike and cancel; so are their reset gates, which are read before."""
+    weights["centroids"][:, 1] = weights["centroids"][:, 0]
+    recurrent, kernel = weights["recurrent"], weights["kernel"]
+    n = len(recurrent)
+    own = slice(recurrent.shape[1] - n, None)
+    recurrent[0, own] *= by
+    recurrent[1, own] = -recurrent[0, own] + rng.normal(size=n)
+    if recurrent.shape[1] == 3 * n:
+        recurrent[:, n + 1], kernel[:, n + 1] = recurrent[:, n], kernel[:, n]
+        if "bias" in weights:
+            weights["bias"][..., n + 1] = weights["bias"][..., n]
+
+
+def large_biases(weights, rng):
+    """Biases that a feature, or a unit, makes up for."""
+    weights["head bias"][:] = -300
+    if "bias" not in weights:
+        return
+    weights["features"][:, 0] = weights["centroids"][:, 0] = -1
+    bias, large = weights["bias"], 300 * rng.normal(size=weights["bias"].shape)
+    for name, column in (("kernel", 0), ("recurrent", 1)) if bias.ndim == 2 else (("kernel", ...),):
+        weights[name][0] += large[column]
+        bias[column] += large[column]
+
+
+def small_centroids(weights, rng):
+    weights["centroids"] *= 0.1
+
+
+def smallest_numbers(weights, rng):
+    """States near the smallest normal number, products of which underflow, and weights that make up for them."""
+    large_recurrent_weights(weights, rng, by=10.0)
+    weights["centroids"] *= 1e-36
+    weights["recurrent"] *= 1e35
+    weights["head"] *= 1e35
+
+
+HARD = {"transition": "soft_argmax"}
+ROUNDING = {
+    "of large features": (large_features, {}),
+    "of large features, hard": (large_features, HARD),
+    "of large features of gates": (large_features_of_gates, HARD),
+    "of large states": (large_states, {**HARD, "temperature": 10.0}),
+    "of large recurrent weights": (large_recurrent_weights, HARD),
+    "of large biases": (large_biases, HARD),
+    "of scores over a low temperature": (lambda *_: None, {"temperature": 1e-2}),
+    "of scores over a low temperature, hard": (lambda *_: None, {**HARD, "temperature": 1e-2}),
+    "of scores of small centroids": (small_centroids, {"temperature": 1e-3}),
+    "of a mixture": (lambda *_: None, {"temperature": 30.0}),
+    "of what underflows": (smallest_numbers, {"temperature": 1e-36}),
+    "of what underflows, warmer": (smallest_numbers, {"temperature": 1e-34}),
+    "of what underflows, hard": (smallest_numbers, {**HARD, "temperature": 1e-36}),
+    "after the end token": (large_features, {"regularize_last_step": False}),
+}
+
+
+@pytest.mark.parametrize("case", ROUNDING)
+@pytest.mark.parametrize("name", CELLS)
+def test_margins_count_the_rounding_of_float32(name, case):
+    change, arguments = ROUNDING[case]
+    model = changed(network(name, 1, "float32", units=11, **arguments), change)
+    found = certified(model)
+    exact = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
+    once = by_the_note(model, found, oracle.Arithmetic(unit=2.0**-24, tiny=2.0**-126))
+    # The note's allowances for a region leave the cell's little to add. For underflow all weights count at once.
+    most = 80 if "underflows" in case else 10 if found.epsilon == 0 else 1.6
+    for figures, without, least in (
+        (found.margins, exact.margins, once.margins),
+        (found.verdict_margins, exact.verdicts, once.verdicts),
+    ):
+        counted = (without - figures) / (without - least)
+        assert (counted >= 1).all()
+        assert (counted <= most).all()
