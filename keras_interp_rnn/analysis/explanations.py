@@ -10,6 +10,7 @@ import html
 import operator
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,11 +46,11 @@ class Prototypes:
     classes: NDArray[np.int64]
 
     def __str__(self) -> str:
-        """Table 6 of the paper: a line for each centroid that is used."""
+        """Table 6 of the paper: a line for each centroid that is used; of equal tokens the commoner stands first."""
         lines = ["centroid  class  share  tokens (transition probability)"]
         for i in np.argsort(-self.share):
             if self.share[i] > 0:
-                words = " ".join(f"{visible(token)} ({probability:.2f})" for token, probability, _ in self.tokens[i])
+                words = " ".join(f"{visible(token)} ({p})" for token, p in _told_apart(self.tokens[i]))
                 lines.append(f"{i:8d}  {self.classes[i]:5d}  {self.share[i]:5.1%}  {words}")
         return "\n".join(lines)
 
@@ -69,7 +70,7 @@ class Phrases(dict[int, tuple[tuple[str, float, int], ...]]):
         """A line for each class, with its first three phrases."""
         lines = []
         for label, ranked in self.items():
-            first = [f"{phrase} ({probability:.2f})" for phrase, probability, _ in ranked[:3]]
+            first = [f"{phrase} ({probability})" for phrase, probability in _told_apart(ranked)[:3]]
             rest = [f"{len(ranked) - 3} more"] if len(ranked) > 3 else []
             lines.append(f"class {label}: {', '.join(first + rest)}")
         return "\n".join(lines) or "no phrases"
@@ -322,9 +323,25 @@ def ranked(what: NDArray[Any], values: NDArray[Any], by: str, least: int) -> lis
 
 def _ranked_html(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> str:
     return separator.join(
-        f"{html.escape(visible(text)).replace(' ', '&nbsp;')}&nbsp;({probability:.2f})"
-        for text, probability, _ in ranked
+        f"{html.escape(visible(text)).replace(' ', '&nbsp;')}&nbsp;({probability})"
+        for text, probability in _told_apart(ranked)
     )
+
+
+def _told_apart(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str, str]]:
+    """(thing, its probability), in two digits.
+
+    In the four by which `ranked` sorts, where two would show some alike; with the number of occurrences, by which it
+    sorts those, where four do.
+    """
+    things = list(ranked)
+    digits = 2 if len({f"{p:.2f}" for _, p, _ in things}) == len(things) else 4
+    shown = [f"{p:.{digits}f}" for _, p, _ in things]
+    often = Counter(shown)
+    return [
+        (thing, f"{text}, {n:,} time{'' if n == 1 else 's'}" if often[text] > 1 else text)
+        for text, (thing, _, n) in zip(shown, things, strict=True)
+    ]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

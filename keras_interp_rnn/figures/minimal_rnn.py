@@ -25,21 +25,30 @@ class Progress(NamedTuple):
     values: Sequence[float]
 
 
-def jacobian_histogram(singular_values: Mapping[str, ArrayLike], lags: Sequence[int], bins: int = 48) -> Figure:
+def jacobian_histogram(
+    singular_values: Mapping[str, ArrayLike], lags: Sequence[int], bins: int = 48, rounding: float = 0.0
+) -> Figure:
     r"""Figure 4: singular values of $\partial h_T / \partial x_{T-k}$, a row per architecture, a column per lag k.
 
     Args:
-        singular_values: architecture -> (lags, ...), as `analysis.jacobian_singular_values` returns them.
+        singular_values: architecture -> (lags, ..., values of one Jacobian), as `analysis.jacobian_singular_values`
+            returns them.
         lags: k of each column.
         bins: of the common logarithmic axis.
+        rounding: in [0, 1), below which share of the largest of its Jacobian a value is rounding: it is not drawn, and
+            its panel says how many are not. `np.finfo("float32").eps` for layers that the backend differentiates in
+            float32, as the state-regularized ones, whose Jacobians have a rank below the number of centroids.
 
     Raises:
-        ValueError: if there is no architecture, or one without a value per lag.
+        ValueError: if there is no architecture, or one without a value per lag; if rounding is outside its range.
     """
+    if not 0 <= rounding < 1:
+        raise ValueError(f"Rounding is a share of the largest value, in [0, 1). Received: rounding={rounding}.")
     values = {name: _of_lags(name, array, lags) for name, array in singular_values.items()}
     if not values:
         raise ValueError("A histogram needs at least one architecture. Received: none.")
-    everything = np.concatenate([array.ravel() for array in values.values()])
+    real = {name: _above(rounding, array, len(lags)) for name, array in singular_values.items()}
+    everything = np.concatenate([array[real[name]] for name, array in values.items()])
     low, high = np.floor(np.log10(everything.min())), np.ceil(np.log10(everything.max()))
     edges = np.logspace(low, max(high, low + 1), bins + 1)
     figure = Figure(figsize=(2.3 * len(lags) + 1, 1.5 * len(values) + 0.9), layout="constrained")
@@ -47,10 +56,14 @@ def jacobian_histogram(singular_values: Mapping[str, ArrayLike], lags: Sequence[
     for axis, lag in zip(axes[0], lags, strict=True):
         axis.set_title(f"k = {lag}")
     for row, (name, array) in zip(axes, values.items(), strict=True):
-        for axis, of_lag in zip(row, array, strict=True):
-            axis.hist(of_lag, edges, weights=np.full(of_lag.size, 1 / of_lag.size), color="tab:blue")
+        for axis, of_lag, kept in zip(row, array, real[name], strict=True):
+            drawn = of_lag[kept]
+            axis.hist(drawn, edges, weights=np.full(drawn.size, 1 / of_lag.size), color="tab:blue")
             axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
-            axis.axvline(np.median(of_lag), color="tab:red", linewidth=1)
+            axis.axvline(np.median(drawn), color="tab:red", linewidth=1)
+            if drawn.size < of_lag.size:
+                said = f"{of_lag.size - drawn.size:,} of {of_lag.size:,}\nbelow rounding"
+                axis.text(0.03, 0.95, said, transform=axis.transAxes, fontsize=7, va="top")
             axis.set_xscale("log")
         row[0].set_ylabel(name)
     figure.supxlabel("singular value of $\\partial h_T / \\partial x_{T-k}$ (dotted: 1; red: median)", fontsize=10)
@@ -157,6 +170,12 @@ def _of_lags(name: str, values: ArrayLike, lags: Sequence[int]) -> NDArray[np.fl
     if len(array) != len(lags) or not array.size:
         raise ValueError(f"Every lag needs its values, {len(lags)} rows. Received: {name}, shape {array.shape}.")
     return np.maximum(array.reshape(len(lags), -1), SMALLEST)
+
+
+def _above(rounding: float, values: ArrayLike, lags: int) -> NDArray[np.bool_]:
+    """(lags, values), whether each is at least this share of the largest of its Jacobian, in the last axis."""
+    array = np.asarray(values, float)
+    return (array >= rounding * array.max(axis=-1, keepdims=True)).reshape(lags, -1)
 
 
 def _heat_map(figure: Figure, axis: Axes, matrix: NDArray[np.float64], title: str) -> None:

@@ -253,3 +253,23 @@ def test_one_text_is_explained(sequence, received, remedy):
     sentence = rf"The tokens of one text are integers \(time,\)\. Received: {received}\. {remedy}"
     with pytest.raises(ValueError, match=sentence):
         analysis.explain(network(), sequence, WORDS)
+
+
+def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said():
+    apart = (("a", 0.99, 5), ("b", 0.98, 7))
+    close = (("a", 0.99991, 5), ("b", 0.9996, 7))
+    equal = (("a", 0.999981, 7), ("b", 0.999984, 1), ("c", 0.98, 2))
+    empty = np.zeros((4, 1))
+    found = analysis.Prototypes((apart, close, equal, ()), np.array([0.4, 0.3, 0.2, 0.1]), empty, np.zeros(4, int))
+    _, first, second, third, fourth = str(found).splitlines()
+    assert first.endswith("  a (0.99) b (0.98)")
+    assert second.endswith("  a (0.9999) b (0.9996)")
+    assert third.endswith("  a (1.0000, 7 times) b (1.0000, 1 time) c (0.9800)")
+    assert fourth.endswith("10.0%  ")
+    page = found._repr_html_()
+    for shown in ("a&nbsp;(0.99)", "b&nbsp;(0.9996)", "a&nbsp;(1.0000, 7 times)"):
+        assert shown in page
+    assert repr(analysis.Phrases({0: equal, 1: close})).splitlines() == [
+        "class 0: a (1.0000, 7 times), b (1.0000, 1 time), c (0.9800)",
+        "class 1: a (0.9999), b (0.9996)",
+    ]

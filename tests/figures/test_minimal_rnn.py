@@ -48,6 +48,25 @@ def test_vanished_values_are_drawn_at_the_edge():
     assert_inside(figure)
 
 
+def test_values_below_rounding_are_counted_and_not_drawn():
+    jacobians = np.array([[[1.0, 1e-3, 2e-9], [1e-6, 2e-9, 1e-15]], [[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]])
+    figure = figures.jacobian_histogram({"SR-GRU": jacobians}, LAGS, rounding=float(np.finfo("float32").eps))
+    assert_inside(figure)
+    first, second = figure.axes
+    assert [text.get_text() for text in first.texts] == ["2 of 6\nbelow rounding"]
+    assert sum(bar.get_height() for bar in first.patches) == pytest.approx(4 / 6)
+    assert (
+        min(bar.get_x() for bar in first.patches if bar.get_height()) >= 1e-9
+    )  # 2e-9 is real where 1e-6 is the largest
+    assert first.lines[1].get_xdata()[0] == pytest.approx(np.median([1, 1e-3, 1e-6, 2e-9]))
+    assert not second.texts
+    everything = figures.jacobian_histogram({"SR-GRU": jacobians}, LAGS).axes[0]
+    assert not everything.texts
+    assert sum(bar.get_height() for bar in everything.patches) == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"in \[0, 1\)\. Received: rounding=1\."):
+        figures.jacobian_histogram({"SR-GRU": jacobians}, LAGS, rounding=1)
+
+
 def test_the_middle_line_of_the_percentiles_is_the_median():
     steps = {name: [0, 10, 20] for name in NAMES}
     given = {name: values((3, 2, 50), seed) for seed, name in enumerate(NAMES)}
