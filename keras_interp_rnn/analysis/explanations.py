@@ -329,14 +329,15 @@ def _ranked_html(ranked: Iterable[tuple[str, float, int]], separator: str = " ")
 
 
 def _told_apart(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str, str]]:
-    """(thing, its probability), in two digits.
+    """(thing, its probability), in as many digits as tell them apart, from two to the four by which `ranked` sorts.
 
-    In the four by which `ranked` sorts, where two would show some alike; with the number of occurrences, by which it
-    sorts those, where four do.
+    Those that are alike in four have the number of occurrences, by which it sorts them.
     """
     things = list(ranked)
-    digits = 2 if len({f"{p:.2f}" for _, p, _ in things}) == len(things) else 4
-    shown = [f"{p:.{digits}f}" for _, p, _ in things]
+    for digits in (2, 3, 4):
+        shown = [f"{p:.{digits}f}" for _, p, _ in things]
+        if len(set(shown)) == len(things):
+            break
     often = Counter(shown)
     return [
         (thing, f"{text}, {n:,} time{'' if n == 1 else 's'}" if often[text] > 1 else text)

@@ -258,14 +258,17 @@ def test_one_text_is_explained(sequence, received, remedy):
 def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said():
     apart = (("a", 0.99, 5), ("b", 0.98, 7))
     close = (("a", 0.99991, 5), ("b", 0.9996, 7))
+    closer_to_half = (("a", 0.5112, 5), ("b", 0.5068, 7))
     equal = (("a", 0.999981, 7), ("b", 0.999984, 1), ("c", 0.98, 2))
     empty = np.zeros((4, 1))
-    found = analysis.Prototypes((apart, close, equal, ()), np.array([0.4, 0.3, 0.2, 0.1]), empty, np.zeros(4, int))
+    found = analysis.Prototypes(
+        (apart, close, equal, closer_to_half), np.array([0.4, 0.3, 0.2, 0.1]), empty, np.zeros(4, int)
+    )
     _, first, second, third, fourth = str(found).splitlines()
     assert first.endswith("  a (0.99) b (0.98)")
     assert second.endswith("  a (0.9999) b (0.9996)")
     assert third.endswith("  a (1.0000, 7 times) b (1.0000, 1 time) c (0.9800)")
-    assert fourth.endswith("10.0%  ")
+    assert fourth.endswith("  a (0.511) b (0.507)")
     page = found._repr_html_()
     for shown in ("a&nbsp;(0.99)", "b&nbsp;(0.9996)", "a&nbsp;(1.0000, 7 times)"):
         assert shown in page

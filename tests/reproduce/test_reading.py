@@ -75,10 +75,13 @@ def test_explained_texts_are_judged_rightly(trained):
         np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
+CLOSE = {"class": "neg", "share": 0.4, "words": [["bad", 0.9981], ["dull", 0.9962], ["poor", 0.9951]]}
+
+
 def test_the_report_shows_the_words_and_takes_them_as_they_are():
     told = {
         "texts": 3,
-        "centroids": [{"class": "pos", "share": 0.6, "words": [["*great*", 0.9], ["<b>", 0.8]]}],
+        "centroids": [{"class": "pos", "share": 0.6, "words": [["*great*", 0.9], ["<b>", 0.8]]}, CLOSE],
         "phrases": {"2": {"pos": [["10 |", 0.7]]}},
         "explained": [
             {"class": "pos", "words": ["not", "_bad_", "at", "all", "x"], "probabilities": [0.2, 0.9, 0.85, 0.7, None]}
@@ -99,6 +102,7 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
     worse = {**record, "result": {**result, "validation_error": 0.3}, "reading": {**told, "texts": 4}}
     text = report.results([record, worse, better])
     assert r"| pos | 60.0% | \*great\* (0.90), \<b\> (0.80) |" in text
+    assert "| neg | 40.0% | bad (0.998), dull (0.996), poor (0.995) |" in text
     assert r"| pos | 2 | 10 \| (0.70) |" in text
     assert r"- pos: not **_bad_** at *all* x" in text.replace("\\_", "_")
     assert "on 3 test texts" in text

@@ -84,19 +84,18 @@ def _read(record: dict[str, Any]) -> str:
         f"\nRead off {_name(record)}, on {found['texts']:,} test texts, those without an e-mail address among a "
         f"thousand drawn at random. {entry.read}\n\nIts centroids (tables 6 and 7): the class that "
         "the head gives each, the share of the steps that arrive there, and the words that move it there with the "
-        "highest mean transition probability.\n\n| class | share | words |\n|---|---|---|\n"
+        "highest mean transition probability, of equals the commoner first.\n\n| class | share | words |\n"
+        "|---|---|---|\n"
     ]
     for centroid in found["centroids"]:
-        shown = ", ".join(f"{_plain(word)} ({probability:.2f})" for word, probability in centroid["words"])
-        parts.append(f"| {centroid['class']} | {centroid['share']:.1%} | {shown} |\n")
+        parts.append(f"| {centroid['class']} | {centroid['share']:.1%} | {_told_apart(centroid['words'])} |\n")
     parts.append(
         "\nPhrases with the highest mean probability of moving to centroids of a class (table 10):\n\n"
         "| class | words | phrases |\n|---|---|---|\n"
     )
     for length, of_class in found["phrases"].items():
         for label, phrases in sorted(of_class.items()):
-            shown = ", ".join(f"{_plain(phrase)} ({probability:.2f})" for phrase, probability in phrases)
-            parts.append(f"| {label} | {length} | {shown} |\n")
+            parts.append(f"| {label} | {length} | {_told_apart(phrases)} |\n")
     parts.append(
         "\nTexts that it judges rightly, of the short ones those along which its states vary most. A word is **bold** "
         "where the probability of moving to the centroids of the text's class is higher than at the word before by a "
@@ -110,6 +109,15 @@ def _read(record: dict[str, Any]) -> str:
         ]
         parts.append(f"- {text['class']}: {' '.join(words)}\n")
     return "".join(parts)
+
+
+def _told_apart(ranked: list[Any]) -> str:
+    """Words or phrases with their probabilities, in as many digits as tell them apart, from two to four."""
+    for digits in (2, 3, 4):
+        shown = [f"{probability:.{digits}f}" for _, probability in ranked]
+        if len(set(shown)) == len(ranked):
+            break
+    return ", ".join(f"{_plain(text)} ({number})" for (text, _), number in zip(ranked, shown, strict=True))
 
 
 def _mark(probability: float | None, before: float) -> str:
