@@ -321,6 +321,8 @@ def test_of_equal_logits_the_first_wins_and_a_single_output_wins_over_itself():
     model, _, _ = network(5, 4, 6, seed=0)
     equal = (np.zeros((5, 3)), np.array([1.0, 2.0, 2.0]))
     assert analysis.contributions(model.layers[0], TEXT, equal).winner() == (1, 2)
+    two = analysis.contributions(model.layers[0], TEXT, (np.zeros((5, 2)), np.array([1.0, 2.0])))
+    assert two.winner() == (1, 0)
     single = analysis.contributions(model.layers[0], TEXT, (np.ones((5, 1)), np.zeros(1)))
     assert single.winner() == (0, 0)
     np.testing.assert_array_equal(single.pull(), np.zeros(10))
@@ -343,6 +345,7 @@ def test_the_pulls_of_all_sources_add_up_to_the_lead_of_a_logit(seed):
             np.testing.assert_allclose(pull, kappa[:, step, i] - kappa[:, step, j], rtol=1e-12, atol=1e-12)
             lead = split.logits[step, i] - split.logits[step, j] - (readout_bias[i] - readout_bias[j])
             np.testing.assert_allclose(pull.sum(), lead, atol=1e-12)
+    np.testing.assert_array_equal(split.pull(), split.pull(8))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -358,6 +361,7 @@ def test_the_top_sources_have_the_largest_terms_of_either_sign(seed):
             np.testing.assert_allclose([term for _, term in found], [term for _, term in expected[:count]], rtol=1e-12)
     assert len(split.top()) == 5
     assert len(split.top(100)) == 10
+    assert sorted(source for source, _ in split.top(100, 4)) == [0, 1, 2, 3, 4, 5]  # none that comes after
 
 
 def test_symbols_have_their_names_and_a_space_shows():
@@ -396,7 +400,7 @@ def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width,
 def test_contributions_print_as_the_view_of_their_last_target():
     model, _, _ = network(5, 4, 6, seed=9)
     split = analysis.contributions(model, TEXT, targets=[5, 2], alphabet="a bc")
-    assert str(split) == split.shown() == split.shown(1)
+    assert str(split) == split.shown() == split.shown(1, width=24)
     assert split.shown().startswith("after 'c␣': ")
     assert str(analysis.contributions(model, [])) == "Contributions of an empty text"
 
@@ -612,7 +616,7 @@ def test_the_residual_is_by_how_much_the_terms_miss_the_logits(seed):
     assert split.residual == missed > 0
 
 
-@pytest.mark.parametrize("wrong", [1e-3, 2.0])
+@pytest.mark.parametrize("wrong", [1e-3, 2.0, -1e-3, -2.0])
 def test_the_residual_tells_of_terms_that_are_wrong(wrong, monkeypatch):
     model, _, _ = network(5, 4, 3, seed=2)
     states = equations.states
@@ -624,7 +628,7 @@ def test_the_residual_tells_of_terms_that_are_wrong(wrong, monkeypatch):
     monkeypatch.setattr(equations, "states", moved)
     matrix = model.layers[-1].get_weights()[0]
     residual = analysis.contributions(model, TEXT).residual
-    assert residual == pytest.approx(wrong * np.abs(matrix.sum(axis=0)).max(), rel=1e-9)
+    assert residual == pytest.approx(abs(wrong) * np.abs(matrix.sum(axis=0)).max(), rel=1e-9)
 
 
 def test_a_string_is_read_by_the_alphabet():
