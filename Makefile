@@ -38,7 +38,7 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run test test-quick test-backends lint format dist clean distclean
+.PHONY: help run test test-quick test-backends test-nightly test-this-nightly lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +58,17 @@ test-backends: $(VENV)/.installed-jax  ## Run the layers' tests on JAX and on to
 	KERAS_BACKEND=jax $(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
 	KERAS_BACKEND=torch $(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
 
+test-nightly:  ## Run the layers' tests on the newest keras-nightly, in .venv-nightly.
+	@$(MAKE) --no-print-directory VENV=.venv-nightly test-this-nightly
+
+# Keras and its nightly build own the same folder: taken away both, and installed the one.
+test-this-nightly: $(VENV)/.installed-test
+	@echo "Installing the newest keras-nightly into $(VENV)."
+	@$(PIP) uninstall --yes keras keras-nightly
+	@$(PIP) install keras-nightly
+	@$(BIN)/python -c 'from importlib.metadata import version; print("Keras", version("keras-nightly"))'
+	$(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
+
 lint: $(VENV)/.installed-lint  ## Check style, format and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -73,10 +84,10 @@ dist: $(VENV)/.installed-lint  ## Build the wheel and the source archive into di
 
 clean:  ## Remove what was built and cached. The environment and runs/ stay.
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
-	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './$(VENV)/*' -not -path './.venv-nightly/*' -prune -exec rm -rf {} +
 
-distclean: clean  ## Remove the environment too.
-	rm -rf '$(VENV)'
+distclean: clean  ## Remove the environments too.
+	rm -rf '$(VENV)' .venv-nightly
 
 # The stamps are younger than what they stand for, so nothing is installed twice unless setup.cfg changes.
 $(VENV)/.installed-%: setup.cfg $(VENV)/.created

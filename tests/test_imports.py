@@ -62,8 +62,10 @@ MAY_IMPORT = {
     "automata/extraction.py": {f"{OURS}._progress", f"{OURS}.automata"},
     "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},
     "figures": {"matplotlib", *(f"{OURS}.{n}" for n in ("_display", "_extras", "figures", "analysis"))},
+    # TensorFlow and TensorBoard inside the functions that write.
+    "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
-        *("keras", "tensorflow", "tensorboard", "tensorboard_plugins.interp_rnn.schema", QUIRKS),
+        *("keras", "tensorboard_plugins.interp_rnn.schema", QUIRKS),
         *(f"{OURS}.{n}" for n in ("_display", "_files", "callbacks", "analysis", "automata")),
     },
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},

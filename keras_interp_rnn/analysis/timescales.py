@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares
 
 from keras_interp_rnn._progress import say
 from keras_interp_rnn._repr import short_repr
@@ -80,6 +79,8 @@ class Timescales:
         Raises:
             ValueError: if the decay is 0 at every age, as that of a network without biases.
         """
+        from scipy.optimize import least_squares  # takes a fifth of a second, and few fit
+
         if not self.decay.any():
             raise ValueError("Contributions decay where there are some. Received: none. Does the network have biases?")
         ages, wanted = self.ages.astype(float), np.log(np.maximum(self.decay, 1e-300))

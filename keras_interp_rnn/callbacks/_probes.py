@@ -10,10 +10,9 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_interp_rnn.analysis._reading import layer_in
-from keras_interp_rnn.callbacks import carried_state
+from keras_interp_rnn.callbacks import _summaries, carried_state
 
 
 class Probe(keras.callbacks.Callback):
@@ -36,7 +35,7 @@ class Probe(keras.callbacks.Callback):
         super().__init__()
         self.log_dir = Path(log_dir)
         self.update_freq = _frequency(update_freq)
-        self._writer: tf.summary.SummaryWriter | None = None
+        self._writer: Any = None  # a tf.summary.SummaryWriter
 
     def measure(self) -> Any:
         """What there is to be written now, None for nothing; raises ValueError if it cannot be had."""
@@ -49,11 +48,11 @@ class Probe(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         found = self.measure()
         try:
-            self._writer = tf.summary.create_file_writer(str(self.log_dir / self.folder))
-        except tf.errors.OpError as error:
+            self._writer = _summaries.writer(self.log_dir / self.folder)
+        except OSError as error:
             raise ValueError(
                 f"{type(self).__name__} writes into a folder. Received: log_dir={str(self.log_dir)!r}, where none can "
-                f"be made ({error.message}). Give another."
+                f"be made ({error}). Give another."
             ) from None
         self._warned = False
         self._logged = self._step()

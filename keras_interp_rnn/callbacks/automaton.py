@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_interp_rnn import automata
@@ -19,6 +18,7 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis._reading import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, short_words, words_of
 from keras_interp_rnn.automata.words import encoding_of
+from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
 
@@ -165,7 +165,7 @@ class Automaton(Probe):
                 "confidence": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in confidence],
             }
         )
-        tf.summary.write("interp_rnn/automaton", tf.constant(text), step=step, metadata=described)
+        _summaries.tensor("interp_rnn/automaton", text, step, described)
         scalars = {
             "states": len(found.minimal),
             "centroids": len(extraction.dfa),
@@ -177,7 +177,7 @@ class Automaton(Probe):
         if entropy is not None:
             scalars["entropy"] = entropy
         for name, value in scalars.items():
-            tf.summary.scalar(f"interp_rnn/automaton_{name}", value, step=step)
+            _summaries.scalar(f"interp_rnn/automaton_{name}", value, step)
 
 
 def _visits(dfa: automata.DFA, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:

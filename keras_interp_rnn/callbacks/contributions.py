@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis._reading import check_finite
+from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
 
@@ -80,5 +80,5 @@ class Contributions(Probe):
             )
             rows = [split.values[: t + 1, column] for column, t in enumerate(split.targets)]
             triangle = np.concatenate([*rows, split.bias[None]]).astype(np.float32)
-            tf.summary.write(f"{series}/step_{step}", triangle, step=step, metadata=described)
-        tf.summary.scalar("interp_rnn/contributions_residual", max(split.residual for split in found), step=step)
+            _summaries.tensor(f"{series}/step_{step}", triangle, step, described)
+        _summaries.scalar("interp_rnn/contributions_residual", max(split.residual for split in found), step)

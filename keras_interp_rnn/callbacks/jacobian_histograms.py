@@ -8,11 +8,10 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
-from keras_interp_rnn.callbacks._summaries import write_distribution
 from tensorboard_plugins.interp_rnn import schema
 
 SMALLEST = 1e-30
@@ -79,15 +78,15 @@ class JacobianHistograms(InputProbe):
     def write(self, found: np.ndarray, step: int) -> None:
         percentiles = np.percentile(found.reshape(len(self.lags), -1), np.arange(101), axis=1).T.astype(np.float32)
         described = schema.metadata("jacobian", lags=list(self.lags))
-        tf.summary.write("interp_rnn/jacobian_percentiles", percentiles, step=step, metadata=described)
+        _summaries.tensor("interp_rnn/jacobian_percentiles", percentiles, step, described)
         for lag, of_lag in zip(self.lags, found, strict=True):
             logarithms = np.log10(np.maximum(of_lag, SMALLEST))
-            write_distribution(f"interp_rnn/jacobian/lag_{lag}", of_lag, step)
-            write_distribution(f"interp_rnn/jacobian_log10/lag_{lag}", logarithms, step)
+            _summaries.distribution(f"interp_rnn/jacobian/lag_{lag}", of_lag, step)
+            _summaries.distribution(f"interp_rnn/jacobian_log10/lag_{lag}", logarithms, step)
             scalars = {
                 "spectral_norm": np.median(of_lag[:, 0]),
                 "condition_log10": np.median(logarithms[:, 0] - logarithms[:, -1]),
                 "near_one": np.mean((of_lag >= 0.5) & (of_lag <= 2)),
             }
             for name, value in scalars.items():
-                tf.summary.scalar(f"interp_rnn/{name}/lag_{lag}", value, step=step)
+                _summaries.scalar(f"interp_rnn/{name}/lag_{lag}", value, step)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis._reading import alphabet_of
 from keras_interp_rnn.analysis._weights import checked_symbols, isan_weights
+from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 
 SPIKE = 1.5
@@ -117,8 +117,8 @@ class Stability(Probe):
         return Bounds(radius, symbol, float(norms[worst]))
 
     def write(self, found: Bounds, step: int) -> None:
-        tf.summary.scalar("interp_rnn/spectral_radius", found.radius, step=step)
-        tf.summary.scalar("interp_rnn/state_norm", found.state_norm, step=step)
+        _summaries.scalar("interp_rnn/spectral_radius", found.radius, step)
+        _summaries.scalar("interp_rnn/state_norm", found.state_norm, step)
 
     def _watch(self, loss: float) -> None:
         if self._losses_seen or self._uniform is None or loss <= SPIKE * self._uniform:

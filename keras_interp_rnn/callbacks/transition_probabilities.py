@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis._reading import centroids_of, head, middle
 from keras_interp_rnn.analysis.explanations import ranked
-from keras_interp_rnn.callbacks import carried_state
+from keras_interp_rnn.callbacks import _summaries, carried_state
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
 
@@ -131,29 +130,23 @@ class TransitionProbabilities(InputProbe):
         for i, alpha in enumerate(found.alpha[: self.images]):
             there = ~np.isnan(alpha[:, 0])
             text = " ".join(name for name, is_there in zip(names[i], there, strict=True) if is_there) if names else ""
-            tf.summary.image(
-                f"interp_rnn/transitions/sequence_{i}",
-                picture(alpha[there])[None],
-                step=step,
-                description=f"Rows: centroids, 0 on top. Columns: the tokens read. {text}",
-            )
+            description = f"Rows: centroids, 0 on top. Columns: the tokens read. {text}"
+            _summaries.image(f"interp_rnn/transitions/sequence_{i}", picture(alpha[there]), step, description)
         described = schema.metadata("transition_probabilities", tokens=names)
-        tf.summary.write("interp_rnn/transition_probabilities", found.alpha, step=step, metadata=described)
+        _summaries.tensor("interp_rnn/transition_probabilities", found.alpha, step, described)
         symbols = [self._name(i) for i in range(len(found.counts))] if len(found.counts) > 1 else []
         described = schema.metadata("transition_counts", symbols=symbols)
-        tf.summary.write("interp_rnn/transition_counts", found.counts, step=step, metadata=described)
+        _summaries.tensor("interp_rnn/transition_counts", found.counts, step, described)
         if found.texts is not None:
             described = schema.metadata("transition_texts")
-            tf.summary.write(
-                "interp_rnn/transition_texts", tf.constant(json.dumps(found.texts)), step=step, metadata=described
-            )
+            _summaries.tensor("interp_rnn/transition_texts", json.dumps(found.texts), step, described)
         if found.outputs is not None:
             described = schema.metadata("outputs", middle=middle(self.model))
-            tf.summary.write("interp_rnn/outputs", found.outputs, step=step, metadata=described)
+            _summaries.tensor("interp_rnn/outputs", found.outputs, step, described)
         arrived = found.shares[found.shares > 0]
-        tf.summary.scalar("interp_rnn/alpha_entropy", found.entropy, step=step)
-        tf.summary.scalar("interp_rnn/centroids_used", len(arrived), step=step)
-        tf.summary.scalar("interp_rnn/centroids_effective", np.exp(-(arrived * np.log(arrived)).sum()), step=step)
+        _summaries.scalar("interp_rnn/alpha_entropy", found.entropy, step)
+        _summaries.scalar("interp_rnn/centroids_used", len(arrived), step)
+        _summaries.scalar("interp_rnn/centroids_effective", np.exp(-(arrived * np.log(arrived)).sum()), step)
 
     def _traced(self, inputs: Any) -> dict[str, NDArray[Any]]:
         layer, reads, mask = self.layer_and_reads(inputs)

@@ -31,9 +31,10 @@ reads all steps of a tag at once, which is too much where each is large. Contrib
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetadata
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
 PLUGIN = "interp_rnn"
 VERSION = 1
@@ -52,6 +53,9 @@ def metadata(kind: str, **content: Any) -> SummaryMetadata:
     """Metadata of a tag of this kind; `content` as the table says."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}. Received: {kind!r}.")
+    # Here, as TensorBoard takes time: the callbacks are imported by many who write no logs.
+    from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetadata
+
     found = SummaryMetadata(data_class=DATA_CLASS_TENSOR)
     found.plugin_data.plugin_name = PLUGIN
     found.plugin_data.content = json.dumps({"kind": kind, "version": VERSION, **content}).encode()

@@ -16,7 +16,7 @@ from tensorboard.plugins.distribution import compressor
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import JacobianHistograms
-from keras_interp_rnn.callbacks._summaries import write_distribution
+from keras_interp_rnn.callbacks._summaries import distribution
 from tensorboard_plugins.interp_rnn import checks
 from tests.tolerances import TOLERANCES
 
@@ -77,7 +77,7 @@ def lines(buckets: np.ndarray) -> np.ndarray:
 
 def distribution_of(values: np.ndarray, folder: Path) -> np.ndarray:
     with tf.summary.create_file_writer(str(folder / "jacobians")).as_default():
-        write_distribution("interp_rnn/some", values, 3)
+        distribution("interp_rnn/some", values, 3)
     [(step, buckets)] = points(folder, "some")
     assert step == 3
     return buckets

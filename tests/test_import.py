@@ -1,0 +1,36 @@
+"""What `import keras_interp_rnn` brings with it: Keras, the chosen backend, and nothing that is for later."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def imported(statement: str, backend: str) -> set[str]:
+    """The modules that a fresh process has imported after a statement."""
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{statement}\nimport sys\nprint(*sys.modules)"],
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    return set(ran.stdout.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_the_package_imports_no_package_that_keras_does_not(backend):
+    """Neither TensorBoard nor tensorflow_datasets, matplotlib, keras_tuner; nor TensorFlow, where it does not run."""
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    # Keras's own import takes matplotlib and scikit-learn, where they are installed.
+    before, after = imported("import keras", backend), imported("import keras_interp_rnn", backend)
+    assert backend in after
+    assert ("tensorflow" in after) == (backend == "tensorflow")
+    assert {f"keras_interp_rnn.{name}" for name in ("layers", "analysis", "callbacks", "datasets")} <= after
+    added = {name.split(".")[0] for name in after - before} - set(sys.stdlib_module_names)
+    assert added == {"keras_interp_rnn", "tensorboard_plugins"}
