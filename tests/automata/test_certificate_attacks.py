@@ -346,7 +346,9 @@ def test_temperatures_at_which_scores_overflow_or_are_all_rounding(temperature):
 def test_what_overflows_is_not_certified(temperature, transition):
     model = network_of(D, transition=transition, scale=1e3)
     model.layers[1].cell.set_temperature(temperature)
-    assert not automata.certify(model, D).holds
+    found = automata.certify(model, D)
+    assert not found.holds
+    assert (found.margins == -np.inf).all()
     assert misjudged(model, D) > 0
 
 

@@ -209,12 +209,26 @@ def large_features_of_gates(weights, rng):
         kernel[:2, 2 * n :] = 0
 
 
+def large_features_of_candidates(weights, rng):
+    """As above, larger, of all but gates."""
+    large_features(weights, rng)
+    weights["features"][:, :2] += 3000
+    kernel = weights["kernel"]
+    kernel[:2, : kernel.shape[1] - len(weights["recurrent"])] = 0
+
+
 def large_states(weights, rng):
     """Two units that nearly cancel, in the cell and in the head."""
     centroids, recurrent = weights["centroids"], weights["recurrent"]
     centroids[:, :2] = -300 + 0.1 * centroids[:, :2]
     recurrent[1] = -recurrent[0] * (1 + 1 / 3000)
     weights["head"][1] = -weights["head"][0]
+
+
+def large_states_carried_along(weights, rng):
+    """As above, of units that the cell does not read."""
+    large_states(weights, rng)
+    weights["recurrent"][:2] = 0
 
 
 def large_recurrent_weights(weights, rng, by=300.0):
@@ -260,7 +274,9 @@ ROUNDING = {
     "of large features": (large_features, {}),
     "of large features, hard": (large_features, HARD),
     "of large features of gates": (large_features_of_gates, HARD),
+    "of large features of candidates": (large_features_of_candidates, HARD),
     "of large states": (large_states, {**HARD, "temperature": 10.0}),
+    "of large states carried along": (large_states_carried_along, {**HARD, "temperature": 10.0}),
     "of large recurrent weights": (large_recurrent_weights, HARD),
     "of large biases": (large_biases, HARD),
     "of scores over a low temperature": (lambda *_: None, {"temperature": 1e-2}),
