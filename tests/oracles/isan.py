@@ -12,13 +12,20 @@ by eq. 6 itself it is W_ro @ b_{x_t}, which is what is computed here.)
   h0 enters through step 1 alone: dL/dh0 = W[x_1]^T g_1, or g_1 if step 1 is masked.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 
 def _initial_state(h0, sequence: int) -> np.ndarray:
     """The initial state of one sequence, a copy."""
-    h0 = np.array(h0, dtype=np.float64)
+    h0 = np.array(h0)
     return h0 if h0.ndim == 1 else h0[sequence]
+
+
+def _dtype(*arrays) -> np.dtype:
+    """float64, or complex128 for a complex step."""
+    return np.result_type(np.float64, *arrays)
 
 
 def _read(mask: np.ndarray | None, sequence: int, step: int) -> bool:
@@ -28,9 +35,11 @@ def _read(mask: np.ndarray | None, sequence: int, step: int) -> bool:
 
 def states(W, b, h0, symbols, mask=None, go_backwards: bool = False) -> np.ndarray:
     """Eq. 1 after each step: (batch, time, n), in the order in which the steps are read."""
-    W, b, symbols = np.asarray(W, np.float64), np.asarray(b, np.float64), np.asarray(symbols)
+    W, b, h0, symbols = (np.asarray(array) for array in (W, b, h0, symbols))
+    kind = _dtype(W, b, h0)
+    W, b, h0 = W.astype(kind), b.astype(kind), h0.astype(kind)
     batch, time = symbols.shape
-    result = np.zeros((batch, time, b.shape[1]))
+    result = np.zeros((batch, time, b.shape[1]), kind)
     for sequence in range(batch):
         h = _initial_state(h0, sequence)
         steps = reversed(range(time)) if go_backwards else range(time)
@@ -44,9 +53,11 @@ def states(W, b, h0, symbols, mask=None, go_backwards: bool = False) -> np.ndarr
 
 def expected_states(W, b, h0, distributions, mask=None) -> np.ndarray:
     """Eq. 1 averaged over a distribution at each step, sum_k p_k (W_k h + b_k): (batch, time, n)."""
-    W, b, distributions = (np.asarray(array, np.float64) for array in (W, b, distributions))
+    W, b, h0, distributions = (np.asarray(array) for array in (W, b, h0, distributions))
+    kind = _dtype(W, b, h0, distributions)
+    W, b, h0, distributions = (array.astype(kind) for array in (W, b, h0, distributions))
     batch, time, vocabulary_size = distributions.shape
-    result = np.zeros((batch, time, b.shape[1]))
+    result = np.zeros((batch, time, b.shape[1]), kind)
     for sequence in range(batch):
         h = _initial_state(h0, sequence)
         for step in range(time):
@@ -76,6 +87,17 @@ def contributions(W, b, h0, W_ro, symbols) -> np.ndarray:
             source = h0 if s == 0 else b[symbols[s - 1]]
             kappa[s, t - 1] = W_ro @ product @ source
     return kappa
+
+
+class Switch(NamedTuple):
+    """Eq. 1 as a step of h and x, where x is one symbol (1,)."""
+
+    W: np.ndarray
+    b: np.ndarray
+
+    def step(self, h, x):
+        symbol = int(x[0])
+        return self.W[symbol] @ h + self.b[symbol]
 
 
 def numerical_gradient(function, array, epsilon: float = 1e-6) -> np.ndarray:

@@ -1,0 +1,302 @@
+"""Who signs the contract of tests/layers/test_contract.py: every layer, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from tests.layers.contract import BACKEND, Subject
+from tests.oracles import factored_isan, isan, minimal_rnn, state_regularized
+
+FACTORS, CENTROIDS = 2, 6
+FREE = {"recurrent_constraint": None}  # a constraint is no part of what the oracle computes
+Weights = dict[str, np.ndarray]
+
+
+def of(kind: str, *sizes: int, symbols: bool = False, **own: Any) -> Callable[..., keras.layers.RNN]:
+    """What makes a layer of this name, with these sizes after the units, and with its symbols if it has such."""
+
+    def make(units: int, features: int, **arguments: Any) -> keras.layers.RNN:
+        return getattr(layers, kind)(units, *sizes, *([features] if symbols else []), **{**own, **arguments})
+
+    return make
+
+
+def over(cell: Callable[..., keras.layers.Layer], **component: Any) -> Callable[..., keras.layers.RNN]:
+    """What makes a state-regularized layer over a cell."""
+
+    def make(units: int, features: int, dtype: Any = None, **flags: Any) -> keras.layers.RNN:
+        inner = cell(units, features, dtype=dtype)
+        return layers.StateRegularizedRNN(
+            layers.StateRegularizedCell(inner, CENTROIDS, dtype=dtype, **component), dtype=dtype, **flags
+        )
+
+    return make
+
+
+def split(weights: Weights, name: str, parts: int) -> list[np.ndarray]:
+    """The gates of a weight, states as columns."""
+    return [part.T for part in np.split(weights[name], parts, axis=-1)]
+
+
+def run_isan(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    start = weights["initial_state"] if starts is None else starts[0]
+    states = isan.states if inputs.ndim == 2 else isan.expected_states
+    return [states(np.swapaxes(weights["recurrent_kernel"], 1, 2), weights["bias"], start, inputs, mask)]
+
+
+def factored_network(weights: Weights) -> factored_isan.Network:
+    symbols = "kernel" not in weights
+    return factored_isan.Network(
+        W_0=weights["shared_kernel"].T if "shared_kernel" in weights else None,
+        U=weights["out_of_factors"].T,
+        V=weights["into_factors"].T,
+        P=weights["switch_kernel"].T,
+        B=weights["bias" if symbols else "kernel"].T,
+        c=np.zeros(len(weights["into_factors"])) if symbols else weights["bias"],
+        h0=weights["initial_state"],
+    )
+
+
+def run_factored_isan(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    if inputs.ndim == 2:
+        inputs = factored_isan.unit_vectors(inputs, len(weights["bias"]))
+    start = None if starts is None else starts[0]
+    return [factored_isan.states(factored_network(weights), inputs, start, mask)]
+
+
+def gated_network(weights: Weights, prefix: str = "") -> minimal_rnn.Network:
+    w = {name.removeprefix(prefix): array for name, array in weights.items()}
+    if len(w["recurrent_kernel"].T) > len(w["recurrent_kernel"]):
+        U_u, U_i = split(w, "recurrent_kernel", 2)
+        V_u, V_i, W_x = split(w, "kernel", 3)
+        b_u, b_i, b_x = split(w, "bias", 3)
+        return minimal_rnn.CFN(U_u, V_u, b_u, U_i, V_i, b_i, W_x, b_x)
+    encoder = (w["encoder.kernel"].T, w["encoder.bias"]) if "encoder.kernel" in w else (None, None)
+    return minimal_rnn.MinimalRNN(*encoder, w["recurrent_kernel"].T, w["kernel"].T, w["bias"])
+
+
+def run_gated(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    if "encoder.embeddings" in weights:
+        inputs = weights["encoder.embeddings"][inputs]
+    start = np.zeros(len(weights["recurrent_kernel"])) if starts is None else starts[0]
+    return [minimal_rnn.states(gated_network(weights), start, inputs, mask)]
+
+
+def keras_network(weights: Weights, kind: str, prefix: str = "cell.") -> state_regularized.Network:
+    w = {name.removeprefix(prefix): array for name, array in weights.items()}
+    if kind == "SimpleRNN":
+        return state_regularized.VanillaRNN(w["kernel"].T, w["recurrent_kernel"].T, w["bias"])
+    gates = "zrh" if kind == "GRU" else "ifco"
+    by_letter = {"W": split(w, "kernel", len(gates)), "U": split(w, "recurrent_kernel", len(gates))}
+    biases = w["bias"].reshape(-1, len(gates), w["bias"].shape[-1] // len(gates))
+    by_letter |= dict(zip("bB", biases, strict=False))
+    named = {f"{letter}_{gate}": a for letter, parts in by_letter.items() for gate, a in zip(gates, parts, strict=True)}
+    if "peephole" in w:
+        return state_regularized.PeepholeLSTM(**named, **dict(zip(("p_i", "p_f", "p_o"), w["peephole"], strict=True)))
+    return (state_regularized.GRU if kind == "GRU" else state_regularized.LSTM)(**named)
+
+
+def run_peephole_lstm(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    network = keras_network(weights, "LSTM", "")
+    h, c = starts or [np.zeros(len(network.b_i))] * 2
+    path = state_regularized.path(network, None, h, inputs, c, mask=mask)
+    return [path.h, path.c]
+
+
+def state_regularized_by(
+    network: Callable[[Weights], Any],
+    regularize_last_step: bool = True,
+    temperature: float = 0.75,
+    **component: Any,
+) -> Callable[..., list[np.ndarray]]:
+    """What runs a network with the stochastic component, at inference: gumbel draws no noise."""
+
+    def run(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+        S = weights["centroids"].T
+        stochastic = state_regularized.Stochastic(S, tau=temperature, **component)
+        inner = network(weights)
+        start = weights.get("cell.initial_state", np.zeros(len(S)))
+        memory = isinstance(inner, (state_regularized.LSTM, state_regularized.PeepholeLSTM))
+        h, c = [*(starts or [start] * (1 + memory)), None][:2]
+        g = np.zeros((*inputs.shape[:2], S.shape[1]))
+        path = state_regularized.path(
+            inner, stochastic, h, inputs, c, g, mask, regularize_last_step=regularize_last_step
+        )
+        return [path.h] if path.c is None else [path.h, path.c]
+
+    return run
+
+
+def isan_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    return {"recurrent_kernel": (f, n, n), "bias": (f, n), "initial_state": (n,)}
+
+
+def factored_shapes(
+    shared: bool = True, symbols: bool = False, factors: int = FACTORS
+) -> Callable[[int, int], dict[str, tuple[int, ...]]]:
+    def shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+        found = {"shared_kernel": (n, n)} if shared else {}
+        found |= {"into_factors": (n, factors), "out_of_factors": (factors, n), "switch_kernel": (f, factors)}
+        found |= {"bias": (f, n)} if symbols else {"kernel": (f, n), "bias": (n,)}
+        return {**found, "initial_state": (n,)}
+
+    return shapes
+
+
+def minimal_rnn_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    own = {"kernel": (n, n), "recurrent_kernel": (n, n), "bias": (n,)}
+    return {**own, "encoder.kernel": (f, n), "encoder.bias": (n,)}
+
+
+def embedded_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    return {"kernel": (n, n), "recurrent_kernel": (n, n), "bias": (n,), "encoder.embeddings": (f, n)}
+
+
+def cfn_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    return {"kernel": (f, 3 * n), "recurrent_kernel": (n, 2 * n), "bias": (3 * n,)}
+
+
+def keras_shapes(gates: int, biases: int = 1, peephole: bool = False) -> Callable[..., dict[str, tuple[int, ...]]]:
+    def shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+        bias = (gates * n,) if biases == 1 else (biases, gates * n)
+        own = {"peephole": (3, n)} if peephole else {}
+        return {**own, "kernel": (f, gates * n), "recurrent_kernel": (n, gates * n), "bias": bias}
+
+    return shapes
+
+
+def regularized(
+    name: str,
+    inner: Callable[[int, int], dict[str, tuple[int, ...]]],
+    network: Callable[[Weights], Any],
+    make: Callable[..., Callable[..., keras.layers.RNN]],
+    regularize_last_step: bool = True,
+    **settings: Any,
+) -> Subject:
+    """A state-regularized subject; `settings` in the names of the layer, and fields of `Subject`."""
+    fields = {key: settings.pop(key) for key in list(settings) if key in Subject._fields}
+    component = {"temperature": 0.75, "strength": 0.875, **settings}
+
+    def shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+        return {"centroids": (CENTROIDS, n), **{f"cell.{name}": shape for name, shape in inner(n, f).items()}}
+
+    oracle = state_regularized_by(network, regularize_last_step, **component)
+    flags = {} if regularize_last_step else {"regularize_last_step": False}
+    return Subject(name, make(**component, **flags), shapes, oracle, **{"settings": 3, **fields})
+
+
+def sr(kind: str, name: str = "", reset_after: bool = True, **settings: Any) -> Subject:
+    """SRSimpleRNN and so on."""
+    lstm = kind.endswith("LSTM")
+    inner = {"SimpleRNN": 1, "GRU": 3}.get(kind, 4)
+    shapes = keras_shapes(inner, 2 if kind == "GRU" and reset_after else 1, kind == "PeepholeLSTM")
+    own = {} if reset_after else {"reset_after": False}
+    return regularized(
+        f"SR{kind}{name}",
+        shapes,
+        lambda weights: keras_network(weights, "LSTM" if lstm else kind),
+        lambda **component: of(f"SR{kind}", CENTROIDS, **own, **component),
+        **{"states": 1 + lstm, "drops": True, **settings},
+    )
+
+
+def sr_over(
+    name: str,
+    cell: Callable[..., keras.layers.Layer],
+    shapes: Callable[[int, int], dict[str, tuple[int, ...]]],
+    network: Callable[[Weights], Any],
+    **settings: Any,
+) -> Subject:
+    return regularized(
+        f"StateRegularizedRNN over {name}",
+        shapes,
+        lambda weights: state_regularized.Memoryless(network(weights)),
+        lambda **component: over(cell, **component),
+        **{"options": False, **settings},
+    )
+
+
+def switch_of(weights: Weights) -> isan.Switch:
+    return isan.Switch(np.swapaxes(weights["cell.recurrent_kernel"], 1, 2), weights["cell.bias"])
+
+
+def embedding(units: int, symbols: int, **arguments: Any) -> keras.layers.RNN:
+    dtype = arguments.get("dtype")
+    encoder = arguments.pop("encoder", None) or keras.layers.Embedding(symbols, units, dtype=dtype)
+    return layers.MinimalRNN(units, encoder=encoder, **arguments)
+
+
+AFFINE = {"exact": True}
+GROUPED = "grouped" if BACKEND == "tensorflow" else "static"
+ALL = [
+    Subject("ISAN", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "ids", path="static", **AFFINE),
+    Subject(
+        *("ISAN, grouped", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "ids"),
+        **{"units": 9, "path": GROUPED, "representative": True, **AFFINE},
+    ),
+    Subject(
+        *("ISAN, stepwise", of("ISAN", symbols=True, fused=False, **FREE), isan_shapes, run_isan, "ids"),
+        **{"path": "stepwise", **AFFINE},
+    ),
+    Subject(
+        *("ISAN of distributions", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "distributions"),
+        **{"path": "stepwise", **AFFINE},
+    ),
+    Subject(
+        *("FactoredISAN", of("FactoredISAN", FACTORS), factored_shapes(), run_factored_isan),
+        **{"representative": True, **AFFINE},
+    ),
+    Subject(
+        *("FactoredISAN without shared", of("FactoredISAN", FACTORS, shared=False)),
+        *(factored_shapes(False), run_factored_isan),
+        **{"variant": True, **AFFINE},
+    ),
+    Subject(
+        *("FactoredISAN of symbols", of("FactoredISAN", FACTORS, symbols=True)),
+        *(factored_shapes(symbols=True), run_factored_isan, "ids"),
+        **AFFINE,
+    ),
+    Subject(
+        *("FactoredISAN of symbols without shared", of("FactoredISAN", FACTORS, symbols=True, shared=False)),
+        *(factored_shapes(False, True), run_factored_isan, "ids"),
+        **{"variant": True, **AFFINE},
+    ),
+    Subject("MinimalRNN", of("MinimalRNN"), minimal_rnn_shapes, run_gated, drops=True, representative=True),
+    Subject("MinimalRNN of ids", embedding, embedded_shapes, run_gated, "ids", loops=False),
+    Subject("CFN", of("CFN"), cfn_shapes, run_gated, drops=True, representative=True),
+    Subject(
+        *("PeepholeLSTM", of("PeepholeLSTM"), keras_shapes(4, peephole=True), run_peephole_lstm),
+        **{"states": 2, "drops": True, "representative": True},
+    ),
+    sr("SimpleRNN"),
+    sr("SimpleRNN", ", soft_argmax", transition="soft_argmax", smooth=False, variant=True),
+    sr("GRU", strength=1.0, representative=True),
+    sr("GRU", ", reset before", reset_after=False, variant=True),
+    sr("LSTM", strength=1.0),
+    sr("PeepholeLSTM", representative=True),
+    sr("PeepholeLSTM", ", gumbel, last step free", transition="gumbel", regularize_last_step=False, variant=True),
+    sr_over("MinimalRNNCell", of("MinimalRNNCell"), minimal_rnn_shapes, lambda w: gated_network(w, "cell.")),
+    sr_over("CFNCell", of("CFNCell"), cfn_shapes, lambda w: gated_network(w, "cell.")),
+    sr_over(
+        *("ISANCell", of("ISANCell", symbols=True, **FREE), isan_shapes, switch_of),
+        **{"reads": "columns", "representative": True},
+    ),
+]
+SUBJECTS = {subject.name: subject for subject in ALL}
+# Too many weights for complex steps: its oracle is the layer called eagerly, on the path for rare symbols.
+MANY_SYMBOLS = SUBJECTS["ISAN, grouped"]._replace(name="ISAN of many symbols", units=96, features=66)
+
+
+def parametrized(subjects: list[Subject]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("subject", [pytest.param(subject, id=subject.name) for subject in subjects])
+
+
+every_subject = parametrized(ALL)
+no_variant = parametrized([subject for subject in ALL if not subject.variant])
+one_a_family = parametrized([subject for subject in ALL if subject.representative])

@@ -1,0 +1,1046 @@
+"""The contract: what every layer of the package owes, whatever it computes and on whatever path.
+
+Who signs it stands in tests/layers/subjects.py. Values and gradients are the oracles' in float64. On JAX, Keras's `fit`
+and `predict` do not carry the states of stateful layers (3.15): carrying is tested by calling the layer.
+"""
+
+import copy
+import functools
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import layers, losses
+from tests import autodiff
+from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, serialized
+from tests.layers.contract import ARGUMENTS, BACKEND, Sample, Subject
+from tests.layers.subjects import ALL, MANY_SYMBOLS, SUBJECTS, every_subject, no_variant, one_a_family, parametrized
+from tests.samples import MASKS
+
+TENSORFLOW = BACKEND == "tensorflow"
+QUICK = False if TENSORFLOW else "auto"  # `jit_compile`: XLA compiles longer than these models train
+SMALL = {"batch": 2, "time": 4, "features": 5}
+SIZES: list[dict[str, int]] = [{}, {"batch": 1}, {"time": 1}, {"units": 1, "batch": 2}, {"features": 1, "units": 3}]
+POLICIES = [("mixed_bfloat16", "bfloat16"), ("mixed_float16", "float16")]
+
+only_tensorflow = pytest.mark.skipif(not TENSORFLOW, reason="tf.function is TensorFlow's")
+every_policy = pytest.mark.parametrize(("policy", "compute"), POLICIES)
+with_dropout = parametrized([subject for subject in ALL if subject.drops])
+every_loop = parametrized([subject for subject in ALL if subject.loops])
+with_many_symbols = parametrized([*(subject for subject in ALL if not subject.variant), MANY_SYMBOLS])
+
+
+def numpy(x: Any) -> np.ndarray:
+    return ops.convert_to_numpy(x)
+
+
+def single(x: Any) -> np.ndarray:
+    return numpy(ops.cast(x, "float32"))
+
+
+def tensor(x: Any) -> Any:
+    return ops.convert_to_tensor(x)
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    return x.astype("float32").astype("float64")
+
+
+def begun(some: Sample) -> Sample:
+    """With no first step masked: before the first True Keras's loop on JAX (3.15) puts out the initial state."""
+    if some.mask is not None:
+        some.mask[:, 0] = True
+    return some
+
+
+def single_inputs(some: Sample) -> np.ndarray:
+    """Sequences for a bare cell of another precision."""
+    return some.as_columns().astype(some.subject.dtype.replace("64", "32"))
+
+
+def small(subject: Subject, mask: str | None = None, **sizes: int) -> Sample:
+    """So small that complex steps by every number take little."""
+    units = {"units": 3} if subject.units == 4 else {}
+    return subject.sample(mask=mask, **{**SMALL, **units, **sizes})
+
+
+class TestValues:
+    @every_subject
+    @pytest.mark.parametrize("zero_output_for_mask", [False, True])
+    @pytest.mark.parametrize("go_backwards", [False, True])
+    def test_outputs_and_last_states_are_the_oracles(
+        self, subject: Subject, go_backwards: bool, zero_output_for_mask: bool
+    ) -> None:
+        """Under every mask, from the layer's own initial state and from given ones."""
+        flags = {"go_backwards": go_backwards, "zero_output_for_mask": zero_output_for_mask}
+        every = subject.sample().layer(return_sequences=True, return_state=True, **flags)
+        last = subject.sample().layer(**flags)
+        for mask in (None, *MASKS):
+            some = subject.sample(mask=mask)
+            for given in (False, True) if mask in (None, "leading", "scattered") else (False,):
+                start = some.starts if given else None
+                outputs, *states = every(some.inputs, mask=some.mask, initial_state=start)
+                expected, about = some.outputs(given, **flags), (mask, given)
+                subject.assert_close(outputs, expected, about=about)
+                assert len(states) == subject.states
+                for state, right in zip(states, some.states(given, go_backwards), strict=True):
+                    subject.assert_close(state, right[:, -1], about=about)
+                if mask in (None, "scattered", "trailing", "whole rows"):
+                    alone = last(some.inputs, mask=some.mask, initial_state=start)
+                    subject.assert_close(alone, expected[:, -1], about=about)
+        if subject.path:
+            assert every.chosen_path.name == subject.path
+
+    @every_subject
+    @pytest.mark.parametrize("zero_output_for_mask", [False, True])
+    @pytest.mark.parametrize("go_backwards", [False, True])
+    def test_unrolled_steps_give_the_same(
+        self, subject: Subject, go_backwards: bool, zero_output_for_mask: bool
+    ) -> None:
+        flags = {"go_backwards": go_backwards, "zero_output_for_mask": zero_output_for_mask}
+        layer = subject.sample(time=4).layer(unroll=True, return_sequences=True, return_state=True, **flags)
+        for mask in (None, *MASKS):
+            some = subject.sample(time=4, mask=mask)
+            given = mask in ("leading", "scattered")
+            outputs, *states = layer(some.inputs, mask=some.mask, initial_state=some.starts if given else None)
+            subject.assert_close(outputs, some.outputs(given, **flags), about=mask)
+            for state, right in zip(states, some.states(given, go_backwards), strict=True):
+                subject.assert_close(state, right[:, -1], about=mask)
+        last = subject.sample().layer(unroll=True, **flags)
+        subject.assert_close(last(subject.sample().inputs), subject.sample().outputs(**flags)[:, -1])
+
+    @pytest.mark.skipif(BACKEND == "torch", reason="the steps are run as they come, unrolled or not")
+    @every_subject
+    @pytest.mark.parametrize("unroll", [False, True])
+    def test_unrolled_steps_need_no_loop(self, subject: Subject, unroll: bool) -> None:
+        some = subject.sample()
+        layer = some.layer(unroll=unroll)
+        if BACKEND == "jax":
+            import jax
+
+            text = str(jax.make_jaxpr(layer)(some.inputs))
+            loops = "scan" in text or "while" in text
+        else:
+            import tensorflow as tf
+
+            graph = tf.function(layer).get_concrete_function(tf.constant(some.inputs)).graph
+            loops = any("While" in operation.type for operation in graph.get_operations())
+        assert loops is not unroll
+
+    @every_subject
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_sizes_and_seeds(self, subject: Subject, seed: int) -> None:
+        for size in SIZES:
+            some = subject.sample(seed, **size)
+            subject.assert_close(some.layer(return_sequences=True)(some.inputs), some.outputs(), about=size)
+
+    @every_subject
+    def test_initial_states_are_given_in_any_form(self, subject: Subject) -> None:
+        some = subject.sample(mask="leading")
+        layer = some.layer(return_sequences=True)
+        forms = [some.starts, tuple(some.starts), [tensor(start) for start in some.starts]]
+        if subject.states == 1:
+            forms += some.starts
+        for start in forms:
+            subject.assert_close(layer(some.inputs, initial_state=start, mask=some.mask), some.outputs(True))
+        subject.assert_close(layer(some.inputs, mask=some.mask), some.outputs())
+
+    @every_subject
+    @pytest.mark.parametrize("dtype", ["int32", "float32"])
+    def test_numbers_are_taken_as_a_mask(self, subject: Subject, dtype: str) -> None:
+        some = subject.sample(mask="scattered")
+        subject.assert_close(some.layer()(some.inputs, mask=some.mask.astype(dtype)), some.outputs()[:, -1])
+
+    @every_subject
+    @pytest.mark.parametrize("return_state", [False, True])
+    @pytest.mark.parametrize("return_sequences", [False, True])
+    def test_shapes_are_known_without_values(
+        self, subject: Subject, return_sequences: bool, return_state: bool
+    ) -> None:
+        flags = {"return_sequences": return_sequences, "return_state": return_state}
+        layer, n = subject.layer(dtype="mixed_bfloat16", **flags), subject.units
+        result = layer(subject.input(dtype=None if subject.integers else "float32"))
+        outputs, *states = result if return_state else [result]
+        assert outputs.shape == ((None, None, n) if return_sequences else (None, n))
+        assert {x.dtype for x in (outputs, *states)} == {"bfloat16"}
+        assert [state.shape for state in states] == [(None, n)] * (subject.states * return_state)
+
+    @every_subject
+    def test_a_model_takes_sequences_mask_and_initial_states_as_inputs(self, subject: Subject) -> None:
+        some = subject.sample(mask="scattered")
+        some = some._replace(starts=[rounded(start) for start in some.starts])  # as `predict` rounds
+        mask, inputs = keras.Input((None,), dtype="bool"), subject.input()
+        starts = [keras.Input((subject.units,), dtype="float64") for _ in some.starts]
+        layer = some.layer(return_sequences=True)
+        model = keras.Model([inputs, mask, *starts], layer(inputs, mask=mask, initial_state=starts))
+        result = model.predict([some.inputs, some.mask, *some.starts], verbose=0)
+        subject.assert_close(result, some.outputs(True))
+
+
+class TestGradients:
+    """Against the oracle's complex steps, and against Keras's loop over the same cell, which the backend derives."""
+
+    @staticmethod
+    def check(some: Sample, **flags: bool) -> None:
+        reads = {name: value for name, value in flags.items() if name != "unroll"}
+        layer = some.layer(return_sequences=True, **flags)
+        for given in (False, True):
+            found, expected = some.gradients_of(layer, layer.cell, given), some.gradients(given, **reads)
+            for place, (gradient, right) in enumerate(zip(found, expected, strict=True)):
+                some.subject.assert_close(gradient, right, about=(given, place))
+
+    @every_subject
+    @pytest.mark.parametrize("go_backwards", [False, True])
+    def test_of_every_weight_the_inputs_and_the_initial_states(self, subject: Subject, go_backwards: bool) -> None:
+        if subject.settings:  # whose oracles take long
+            masks = ("scattered", "leading") if go_backwards else (None, "trailing")
+        else:
+            masks = (None, *MASKS)
+        for mask in masks:
+            self.check(small(subject, mask), go_backwards=go_backwards)
+
+    @every_subject
+    @pytest.mark.parametrize("flags", [{"unroll": True}, {"zero_output_for_mask": True}], ids=str)
+    def test_under_the_other_flags(self, subject: Subject, flags: dict[str, bool]) -> None:
+        self.check(small(subject, "scattered"), **flags)
+
+    @parametrized([subject for subject in ALL if not subject.settings])
+    def test_of_other_sizes(self, subject: Subject) -> None:
+        for size in SIZES[1:]:
+            self.check(small(subject, seed=3, **size))
+
+    @every_loop
+    @pytest.mark.parametrize("mask", [None, "inner", "trailing"])
+    def test_keras_loops_over_the_cell(self, subject: Subject, mask: str | None) -> None:
+        """A bare cell in `keras.layers.RNN` gives the layer's values, states and gradients."""
+        some = begun(subject.sample(mask=mask))
+        cell, layer = some.cell(), some.layer(return_sequences=True)
+        stepwise = keras.layers.RNN(cell, return_sequences=True, return_state=True, dtype="float64")
+        regularizes_all = getattr(layer, "regularize_last_step", True)
+        columns = some.as_columns()
+        outputs, *states = stepwise(columns, mask=some.mask)
+        if not regularizes_all:  # a bare cell does not know which step is the last
+            subject.assert_close(outputs[:, 0], some.outputs()[:, 0])
+            return
+        subject.assert_close(outputs, some.outputs())
+        for state, right in zip(states, some.states(), strict=True):
+            subject.assert_close(state, right[:, -1])
+
+        def run(inputs: Any, **call: Any) -> Any:
+            return stepwise(ops.reshape(inputs, columns.shape), **call)[0]
+
+        for given in (False, True) if mask != "trailing" else ():
+            theirs, ours = some.gradients_of(run, cell, given), some.gradients_of(layer, layer.cell, given)
+            for found, right in zip(ours, theirs, strict=True):
+                subject.assert_close(found, right)
+
+    @every_subject
+    def test_of_the_last_output_alone(self, subject: Subject) -> None:
+        some = small(subject)
+        some.cotangent[:, :-1] = 0
+        layer, last = some.layer(), tensor(some.cotangent[:, -1])
+        found = autodiff.variable_gradients(lambda: ops.sum(last * layer(some.inputs)), some.variables(layer.cell))
+        for gradient, right in zip(found, some.gradients(), strict=True):
+            subject.assert_close(gradient, right)
+
+
+class TestCell:
+    @every_subject
+    def test_one_step(self, subject: Subject) -> None:
+        some = subject.sample(time=2)
+        cell, step = some.cell(), (some.as_columns() if subject.loops else some.inputs)[:, 0]
+        # A state-regularized cell regularizes every step, the last of a sequence too.
+        for given, start in ((False, cell.get_initial_state(batch_size=3)), (True, [tensor(s) for s in some.starts])):
+            expected = [states[:, 0] for states in some.states(given)]
+            output, states = cell(step, start)
+            subject.assert_close(output, expected[0])
+            for state, right in zip(states, expected, strict=True):
+                subject.assert_close(state, right)
+        if subject.states == 1:
+            output, state = cell(step, tensor(some.starts[0]))
+            subject.assert_close(output, expected[0])
+            subject.assert_close(state, expected[0])
+
+    @every_loop
+    def test_stacked_under_another_cell(self, subject: Subject) -> None:
+        some = subject.sample()
+        stacked = keras.layers.StackedRNNCells([some.cell(), keras.layers.GRUCell(6, dtype="float64")], dtype="float64")
+        both = keras.layers.RNN(stacked, return_sequences=True, dtype="float64")
+        below = keras.layers.RNN(some.cell(), return_sequences=True, dtype="float64")
+        above = keras.layers.GRU(6, return_sequences=True, dtype="float64")
+        inputs = tensor(some.as_columns())
+        expected = above(below(inputs))
+        both.build(inputs.shape)
+        some.give(both.cell.cells[0])
+        for variable, weight in zip(both.cell.cells[1].weights, above.weights, strict=True):
+            variable.assign(weight)
+        subject.assert_close(both(inputs), expected)
+
+    @every_loop
+    @every_policy
+    def test_of_mixed_precision_in_keras_loop(
+        self, subject: Subject, policy: str, compute: str, request: pytest.FixtureRequest
+    ) -> None:
+        if TENSORFLOW and "PeepholeLSTM" in subject.name:
+            reason = "in a bare cell, peepholes of the variable dtype meet a memory of the compute dtype"
+            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+        some = subject.sample(time=4)
+        cell = some.cell(dtype=policy)
+        outputs = keras.layers.RNN(cell, return_sequences=True, dtype=policy)(single_inputs(some))
+        assert keras.backend.standardize_dtype(outputs.dtype) == compute
+        assert {weight.dtype for weight in cell.weights} == {"float32"}
+        if subject.smooth and getattr(some.layer(), "regularize_last_step", True):
+            right = some.outputs()
+            scale = max(1, np.abs(right).max()) if subject.exact else 1
+            np.testing.assert_allclose(single(outputs), right, atol=(0.05 if subject.exact else 0.1) * scale)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Hides(keras.layers.Layer):
+    """Sequences [x, mask] as they are; what reads them is told the mask."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs[0]
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return inputs[1]
+
+
+class TestWrappers:
+    @every_subject
+    @pytest.mark.parametrize("return_sequences", [False, True])
+    def test_bidirectional(self, subject: Subject, return_sequences: bool) -> None:
+        there, back = subject.sample(), subject.sample(1)
+        layer = keras.layers.Bidirectional(there.layer(return_sequences=return_sequences), dtype="float64")
+        layer.build(there.inputs.shape)
+        there.give(layer.forward_layer.cell)
+        back.give(layer.backward_layer.cell)
+        for mask in (None, "leading", "scattered", "whole rows"):
+            there = subject.sample(mask=mask)
+            back = back._replace(inputs=there.inputs, mask=there.mask)
+            # Bidirectional sets zero_output_for_mask where it returns sequences.
+            first = there.outputs(zero_output_for_mask=return_sequences)
+            second = back.outputs(go_backwards=True, zero_output_for_mask=return_sequences)
+            if return_sequences:
+                expected = np.concatenate([first, second[:, ::-1]], axis=-1)
+            else:
+                expected = np.concatenate([first[:, -1], second[:, -1]], axis=-1)
+            subject.assert_close(layer(there.inputs, mask=there.mask), expected, about=mask)
+        if subject.path:
+            assert layer.backward_layer.chosen_path.name == subject.path
+
+    @every_subject
+    @pytest.mark.parametrize("keras_version", ["this Keras", "Keras 3.16"])
+    def test_a_mask_goes_through_to_the_next_layer(
+        self, subject: Subject, keras_version: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Keras 3.16 has `supports_masking = False` in `RNN.__init__`, where Keras up to 3.15 has True."""
+        plain = keras.layers.RNN.__init__
+
+        def without_masks(self: Any, *args: Any, **kwargs: Any) -> None:
+            plain(self, *args, **kwargs)
+            self.supports_masking = False
+
+        if keras_version != "this Keras":
+            monkeypatch.setattr(keras.layers.RNN, "__init__", without_masks)
+        below = begun(subject.sample(mask="scattered"))
+        above = SUBJECTS["CFN"].sample(1, features=subject.units, units=6)
+        above = above._replace(inputs=below.outputs(), mask=below.mask)
+        first, second = (some.layer(return_sequences=True) for some in (below, above))
+        inputs, mask = subject.input(3, 7), keras.Input((7,), batch_size=3, dtype="bool")
+        hidden = first(Hides(dtype=subject.dtype)([inputs, mask]))
+        outputs = second(hidden)
+        SUBJECTS["CFN"].assert_close(keras.Model([inputs, mask], outputs)([below.inputs, below.mask]), above.outputs())
+        assert first.compute_mask(inputs, mask) is not None
+        assert subject.layer().compute_mask(inputs, mask) is None, "one output has no steps to hide"
+
+
+class TestStateful:
+    @every_subject
+    @pytest.mark.parametrize("mask", [None, "inner"])
+    def test_two_windows_are_one_sequence(self, subject: Subject, mask: str | None) -> None:
+        some = subject.sample(mask=mask)
+        if some.mask is not None:
+            some.mask[:, [0, 2, 3]] = True  # each window is a sequence of its own, whose outputs begin with zeros
+        layer = some.layer(stateful=True, return_sequences=True)
+        parts, expected, starts = [], [], None
+        for window in (slice(0, 3), slice(3, 7)):
+            hidden = None if mask is None else some.mask[:, window]
+            part = some._replace(inputs=some.inputs[:, window], mask=hidden, starts=starts or some.starts)
+            parts.append(numpy(layer(part.inputs, mask=hidden)))
+            expected.append(part.outputs(given=starts is not None))
+            starts = [states[:, -1] for states in part.states(given=starts is not None)]
+        subject.assert_close(np.concatenate(parts, axis=1), np.concatenate(expected, axis=1))
+        if getattr(layer, "regularize_last_step", True):  # else each window has a last step
+            subject.assert_close(np.concatenate(parts, axis=1), some.outputs())
+        for state, right in zip(layer.states, starts, strict=True):
+            subject.assert_close(state.value, right)
+        if subject.path:
+            assert layer.chosen_path.name == subject.path
+
+    @every_subject
+    def test_reset_returns_to_the_initial_state(self, subject: Subject) -> None:
+        some = subject.sample()
+        layer = some.layer(stateful=True, return_sequences=True)
+        assert layer.at_start
+        layer(some.inputs)
+        assert not layer.at_start
+        assert not np.allclose(numpy(layer(some.inputs)), some.outputs(), atol=1e-3)
+        layer.reset_state()
+        assert layer.at_start
+        subject.assert_close(layer(some.inputs), some.outputs())
+
+    @every_subject
+    def test_a_learned_initial_state_is_read_as_it_is_at_the_first_batch(self, subject: Subject) -> None:
+        some = subject.sample()
+        [*learned] = (name for name in some.weights if name.endswith("initial_state"))
+        layer = subject.layer(stateful=True, return_sequences=True)
+        layer.build(some.inputs.shape)
+        some.give(layer.cell)  # after what `build` made of them
+        subject.assert_close(layer(some.inputs), some.outputs())
+        layer.reset_state()
+        other = some.with_(**{name: np.arange(1.0, 1.0 + subject.units) for name in learned})
+        other.give(layer.cell)
+        subject.assert_close(layer(some.inputs), other.outputs())
+
+    @every_subject
+    def test_a_learned_initial_state_learns_from_the_first_batch_after_a_reset_alone(self, subject: Subject) -> None:
+        some = small(subject)
+        layer = some.layer(stateful=True, return_sequences=True)
+
+        def gradients() -> list[np.ndarray]:
+            found = some.gradients_of(lambda x, **_: layer(x), layer.cell)
+            layer(some.inputs)  # on JAX the state does not leave the gradient's scope
+            return [x for name, x in zip(some.weights, found, strict=True) if name.endswith("initial_state")]
+
+        named = zip(some.weights, some.gradients(), strict=True)
+        expected = [x for name, x in named if name.endswith("initial_state")]
+        for found, right in zip(gradients(), expected, strict=True):
+            subject.assert_close(found, right)
+        for found, right in zip(gradients(), expected, strict=True):
+            subject.assert_close(found, np.zeros_like(right))
+        layer.reset_state()
+        for found, right in zip(gradients(), expected, strict=True):
+            subject.assert_close(found, right)
+
+    @every_subject
+    def test_the_states_are_set_from_outside(self, subject: Subject) -> None:
+        some = subject.sample()
+        layer = some.layer(stateful=True, return_sequences=True)
+        layer.set_states(some.starts)
+        assert not layer.at_start
+        subject.assert_close(layer(some.inputs), some.outputs(True))
+        layer.reset_state()
+        layer.set_states([tensor(start) for start in some.starts])
+        subject.assert_close(layer(some.inputs), some.outputs(True))
+
+    @every_subject
+    def test_a_state_given_is_read_once_and_then_carried(self, subject: Subject) -> None:
+        some = subject.sample()
+        layer = some.layer(stateful=True, return_sequences=True)
+        first = some._replace(inputs=some.inputs[:, :3])
+        subject.assert_close(layer(first.inputs, initial_state=some.starts), first.outputs(True))
+        carried = [states[:, -1] for states in first.states(True)]
+        second = some._replace(inputs=some.inputs[:, 3:], starts=carried)
+        subject.assert_close(layer(second.inputs), second.outputs(True))
+
+    @every_subject
+    def test_a_reset_before_the_first_batch_does_nothing(self, subject: Subject) -> None:
+        subject.layer(stateful=True).reset_state()
+
+    @pytest.mark.skipif(BACKEND == "jax", reason="Keras 3.15 carries no states in `predict` there, docs/conventions.md")
+    @no_variant
+    @pytest.mark.parametrize("batch", [1, 3])
+    def test_predict_carries_the_state(self, subject: Subject, batch: int) -> None:
+        some = subject.sample(batch=batch, time=8)
+        layer = some.layer(stateful=True, return_sequences=True)
+        inputs = subject.input(batch)
+        model = keras.Model(inputs, layer(inputs))
+        layer.reset_state()
+        found, expected, starts = [], [], None
+        for window in (slice(0, 3), slice(3, 4), slice(4, 8)):
+            part = some._replace(inputs=some.inputs[:, window], starts=starts or some.starts)
+            found.append(model.predict(part.inputs, verbose=0))
+            expected.append(part.outputs(given=starts is not None))
+            starts = [states[:, -1] for states in part.states(given=starts is not None)]
+        subject.assert_close(np.concatenate(found, axis=1), np.concatenate(expected, axis=1))
+
+
+class TestWeights:
+    @every_subject
+    @pytest.mark.parametrize("stateful", [False, True])
+    def test_have_their_documented_names_shapes_and_order(self, subject: Subject, stateful: bool) -> None:
+        """And no state is among them."""
+        some = subject.sample()
+        layer = some.layer(stateful=stateful)
+        layer(some.inputs)
+        documented = {
+            id(variable): name for name, variable in zip(some.weights, some.variables(layer.cell), strict=True)
+        }
+        found = [documented.pop(id(weight)) for weight in layer.weights if id(weight) in documented]
+        assert found == list(some.weights)
+        assert not documented
+        for name, variable in zip(some.weights, some.variables(layer.cell), strict=True):
+            assert variable.name == name.split(".")[-1]
+            assert tuple(variable.shape) == some.weights[name].shape
+        assert len(layer.weights) == len(some.weights) + subject.settings
+        assert layer.count_params() == sum(array.size for array in some.weights.values()) + subject.settings
+        assert [weight.name for weight in layer.trainable_weights] == [name.split(".")[-1] for name in some.weights]
+
+    @every_subject
+    def test_of_a_frozen_layer_are_not_trained(self, subject: Subject) -> None:
+        layer = subject.sample().layer()
+        trained = len(layer.trainable_weights)
+        layer.trainable = False
+        assert layer.trainable_weights == []
+        layer.trainable = True
+        assert len(layer.trainable_weights) == trained > 0
+
+    @every_subject
+    def test_the_random_seed_of_keras_repeats_them(self, subject: Subject) -> None:
+        drawn = []
+        for seed in (1, 1, 2):
+            keras.utils.set_random_seed(seed)
+            layer = subject.layer()
+            layer.build(subject.sample().inputs.shape)
+            drawn.append(
+                dict(zip(subject.sample().weights, map(numpy, subject.sample().variables(layer.cell)), strict=True))
+            )
+        for name, first in drawn[0].items():
+            np.testing.assert_array_equal(first, drawn[1][name])
+            if first.ndim > 1 and np.ptp(first) > 0:
+                assert np.abs(first - drawn[2][name]).max() > 1e-3, name
+
+    @every_subject
+    @pytest.mark.parametrize("part", ["regularizer", "constraint", "initializer"])
+    def test_each_has_its_options(self, subject: Subject, part: str) -> None:
+        if not subject.options:
+            pytest.skip("the cell's")
+        some = subject.sample()
+        named: dict[str, list[str]] = {}
+        for name in some.weights:
+            last = name.split(".")[-1]
+            if name.split(".")[0] != "encoder":
+                named.setdefault(ARGUMENTS.get(last, last), []).append(name)
+        if part == "constraint":
+            self.assert_constrained(some, {f"{argument}_constraint": "non_neg" for argument in named})
+            return
+        for argument, names in named.items():
+            if part == "regularizer":
+                layer = some.layer(**{f"{argument}_regularizer": keras.regularizers.L2(0.1)})
+                expected = 0.1 * sum(np.sum(some.weights[name] ** 2) for name in names)
+                assert float(numpy(sum(layer.losses))) == pytest.approx(expected, rel=1e-5), argument
+                continue
+            layer = subject.layer(**{f"{argument}_initializer": lambda shape, dtype=None: ops.full(shape, 0.25, dtype)})
+            layer.build(some.inputs.shape)
+            for name, variable in zip(some.weights, some.variables(layer.cell), strict=True):
+                if name in names:
+                    share = np.isclose(numpy(variable), 0.25).mean()
+                    assert share >= (0.3 if argument == "bias" else 1), "a gate's bias may have a start of its own"
+
+    @staticmethod
+    def assert_constrained(some: Sample, constraints: dict[str, str]) -> None:
+        some = some.with_(**{name: -np.abs(weight) for name, weight in some.weights.items()})
+        layer = some.layer(dtype="float32", **constraints)
+        model = keras.Sequential([keras.Input(some.inputs.shape[1:], dtype=some.subject.dtype), layer])
+        model.compile(keras.optimizers.SGD(1e-3), "mse", jit_compile=QUICK)
+        model.fit(some.inputs, np.zeros((3, some.subject.units)), batch_size=3, verbose=0)
+        for name, variable in zip(some.weights, some.variables(layer.cell), strict=True):
+            if "encoder" not in name:
+                assert numpy(variable).min() >= 0, name
+
+
+@with_dropout
+class TestDropout:
+    RATES = {"dropout": 0.4, "recurrent_dropout": 0.4}
+
+    @pytest.mark.parametrize("rate", ["dropout", "recurrent_dropout"])
+    def test_draws_in_training_alone_by_its_seed(self, subject: Subject, rate: str) -> None:
+        some = subject.sample()
+        arguments = {"return_sequences": True, rate: 0.4}
+        layer, same, other = (some.layer(**arguments, seed=seed) for seed in (3, 3, 4))
+        for each in (layer, same):
+            subject.assert_close(each(some.inputs), some.outputs())
+            subject.assert_close(each(some.inputs, training=False), some.outputs())
+        drawn = [numpy(layer(some.inputs, training=True)) for _ in range(2)]
+        if subject.smooth:
+            assert np.abs(drawn[0] - some.outputs()).max() > 1e-3
+            assert np.abs(drawn[0] - drawn[1]).max() > 1e-3, "another draw for the next batch"
+            assert np.abs(drawn[0] - numpy(other(some.inputs, training=True))).max() > 1e-3
+        for states in drawn:
+            np.testing.assert_array_equal(states, numpy(same(some.inputs, training=True)))
+
+    def test_of_nothing_changes_nothing(self, subject: Subject) -> None:
+        if "gumbel" in subject.name:
+            pytest.skip("it draws in training")
+        some = subject.sample()
+        subject.assert_close(some.layer(return_sequences=True)(some.inputs, training=True), some.outputs())
+
+    def test_fit_draws_anew_at_every_batch(self, subject: Subject) -> None:
+        if not subject.representative:
+            pytest.skip("one of each family")
+        some = subject.sample(batch=8)
+        model = keras.Sequential([keras.Input(some.inputs.shape[1:]), some.layer(dtype="float32", dropout=0.4, seed=1)])
+        model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=QUICK)
+        history = model.fit(some.inputs, np.zeros((8, 4)), batch_size=8, epochs=4, verbose=0).history["loss"]
+        assert len(set(history)) > 1
+
+
+class TestPrecision:
+    @every_subject
+    @every_policy
+    def test_mixed_precision_puts_out_the_compute_dtype(self, subject: Subject, policy: str, compute: str) -> None:
+        some = subject.sample(time=40 if subject.exact else 7)
+        if subject.exact and not subject.integers:
+            some = some._replace(inputs=np.round(some.inputs * 16) / 16)  # which the compute dtype holds
+        flags = {"return_sequences": True, "return_state": True, "stateful": True}
+        mixed, plain = (some.layer(dtype=dtype, **flags) for dtype in (policy, "float32"))
+        assert {weight.dtype for weight in mixed.weights} == {"float32"}
+        for found, expected in zip(mixed(some.inputs), plain(some.inputs), strict=True):
+            assert keras.backend.standardize_dtype(found.dtype) == compute
+            if subject.exact:  # outputs are rounded, and nothing else
+                np.testing.assert_array_equal(single(found), single(ops.cast(expected, compute)))
+            elif subject.smooth:
+                np.testing.assert_allclose(single(found), numpy(expected), atol=0.1)
+        for state in mixed.states:
+            assert state.dtype == "float32"
+
+    @every_subject
+    @every_policy
+    def test_states_are_carried_unrounded(self, subject: Subject, policy: str, compute: str) -> None:
+        """Two windows end where the whole sequence does."""
+        some = subject.sample()
+        whole, layer = (some.layer(stateful=True, dtype=policy) for _ in range(2))
+        if not getattr(layer, "regularize_last_step", True):
+            pytest.skip("each window has a last step")
+        whole(some.inputs)
+        for window in (slice(0, 3), slice(3, 7)):
+            layer(some.inputs[:, window])
+        for found, expected in zip(layer.states, whole.states, strict=True):
+            subject.assert_close(found.value, numpy(expected.value), "float32")
+
+    @every_subject
+    def test_the_global_policy_counts(self, subject: Subject) -> None:
+        before = keras.config.dtype_policy()
+        keras.config.set_dtype_policy("mixed_bfloat16")
+        try:
+            layer = subject.layer(dtype=None)
+            outputs = layer(subject.sample().inputs)
+        finally:
+            keras.config.set_dtype_policy(before)
+        assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
+        assert {weight.dtype for weight in layer.weights} == {"float32"}
+
+    @every_subject
+    def test_gradients_of_mixed_precision_are_near_and_single(self, subject: Subject) -> None:
+        some = small(subject)
+        layer = some.layer(return_sequences=True, dtype="mixed_bfloat16")
+        cotangent = tensor(some.cotangent.astype("float32"))
+        found = autodiff.variable_gradients(
+            lambda: ops.sum(cotangent * ops.cast(layer(some.inputs), "float32")), some.variables(layer.cell)
+        )
+        # As the outputs round, so does what comes back through them.
+        rounded = single(ops.cast(tensor(some.cotangent.astype("float32")), "bfloat16")).astype("float64")
+        for gradient, right in zip(found, some.gradients(cotangent=rounded), strict=True):
+            assert gradient.dtype == "float32"
+            if subject.exact and subject.integers:
+                subject.assert_close(gradient, right, "float32")
+            elif subject.smooth:
+                bound = 0.1 * max(1, np.abs(right).max()) if subject.settings else 0.03 * np.abs(right).max()
+                np.testing.assert_allclose(gradient, right, atol=bound)
+
+    @no_variant
+    def test_mixed_precision_predicts_one_sequence(self, subject: Subject) -> None:
+        some = subject.sample(batch=1, time=5)
+        layer = some.layer(dtype="mixed_float16", return_sequences=True)
+        model = keras.Sequential([subject.input(dtype=None if subject.integers else "float32"), layer])
+        inputs = some.inputs.astype(subject.dtype.replace("64", "32"))
+        found, expected = numpy(model.predict(inputs, verbose=0)), numpy(model(inputs))
+        assert found.dtype == "float16"
+        if subject.smooth:
+            np.testing.assert_allclose(found, expected, rtol=0, atol=4e-3 * np.abs(expected).max())
+
+
+def fitted(subject: Subject, epochs: int = 8, jit_compile: bool | str = QUICK, **arguments: Any) -> list[float]:
+    """Losses, epoch by epoch, of a model of next symbols."""
+    x, y = next_symbols(26)
+    dtype = arguments.get("dtype", "float32")
+    read = {
+        "ids": lambda ids: ids,
+        "columns": keras.layers.Reshape((-1, 1), dtype="int32"),
+        "distributions": keras.layers.CategoryEncoding(5, output_mode="one_hot"),
+    }.get(subject.reads, keras.layers.Embedding(5, 5, dtype=dtype))
+    layer = subject.make(9, 5, return_sequences=True, **{**arguments, "dtype": dtype})
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, keras.layers.Dense(5, dtype=dtype)(layer(read(ids))))
+    model.compile(keras.optimizers.Adam(0.03), losses.BitsPerSymbol(), jit_compile=jit_compile)
+    return model.fit(x, y, epochs=epochs, batch_size=4, verbose=0).history["loss"]
+
+
+class TestTraining:
+    @one_a_family
+    def test_fit_learns(self, subject: Subject) -> None:
+        history = fitted(subject)
+        assert history[-1] < 0.8 * history[0]
+
+    @parametrized([SUBJECTS[name] for name in ("ISAN, grouped", "MinimalRNN", "CFN")])
+    @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+    def test_fit_learns_in_mixed_precision(self, subject: Subject, policy: str) -> None:
+        history = fitted(subject, dtype=policy)
+        assert history[-1] < 0.9 * history[0]
+
+    @pytest.mark.slow
+    @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles by XLA anyway, torch has none")
+    @parametrized([SUBJECTS[name] for name in ("MinimalRNN", "CFN")])
+    @pytest.mark.parametrize("rates", [{}, {"dropout": 0.1, "recurrent_dropout": 0.1}], ids=str)
+    def test_fit_learns_under_xla(self, subject: Subject, rates: dict[str, float]) -> None:
+        history = fitted(subject, jit_compile=True, **rates)
+        assert history[-1] < 0.8 * history[0]
+
+    @no_variant
+    def test_fit_moves_every_trained_weight_and_no_other(self, subject: Subject) -> None:
+        some = subject.sample(batch=4, time=3)
+        # Unrolled steps are derived by the backend.
+        layer = some.layer(dtype="float32", unroll=subject.representative)
+        model = keras.Sequential([keras.Input(some.inputs.shape[1:], dtype=subject.dtype), layer])
+        before = [numpy(weight).copy() for weight in layer.weights]
+        model.compile(keras.optimizers.SGD(0.02), "mse", jit_compile=QUICK)
+        history = model.fit(some.inputs, np.tanh(some.starts[0]), batch_size=4, epochs=3, verbose=0).history["loss"]
+        trained = {id(weight) for weight in layer.trainable_weights}
+        for weight, old in zip(layer.weights, before, strict=True):
+            assert (np.abs(numpy(weight) - old).max() > 1e-7) == (id(weight) in trained), weight.path
+        assert history[-1] < history[0]
+
+
+# What a compiled model knows of batch and time, and whether it takes a mask.
+every_model = pytest.mark.parametrize(
+    ("shape", "masked"),
+    [((None, None), True), ((None, 1), False), ((1, None), False), ((1, None), True), ((1, 1), False)],
+    ids=str,
+)
+
+
+def fitting(shape: tuple[int | None, int | None]) -> list[tuple[int, int]]:
+    """The sizes that a model of this shape takes."""
+    sizes = [(1, 5), (3, 5), (1, 1), (3, 1)]
+    return [size for size in sizes if all(k in (None, s) for k, s in zip(shape, size, strict=True))]
+
+
+def model_of(subject: Subject, shape: tuple[int | None, int | None], masked: bool) -> keras.Model:
+    """Of sequences, or of sequences and a mask; `shape` is what it knows of batch and time."""
+    inputs, mask = subject.input(*shape), keras.Input((shape[1],), batch_size=shape[0], dtype="bool")
+    layer = subject.layer(return_sequences=True)
+    model = keras.Model(*(([inputs, mask], layer(inputs, mask=mask)) if masked else (inputs, layer(inputs))))
+    subject.sample().give(layer.cell)
+    return model
+
+
+def rows(some: Sample, part: slice = slice(None)) -> Any:
+    """The batch as `model_of` takes it."""
+    return some.inputs[part] if some.mask is None else [some.inputs[part], some.mask[part]]
+
+
+class TestBatchAndTime:
+    """Batches of one, sequences of one step, and sizes that a compiled model does not know.
+
+    Outside a compiled model a size is always known. There, TensorFlow infers shapes of its own accord, and a size of
+    one is the one number that it may lose.
+    """
+
+    @only_tensorflow
+    @with_many_symbols
+    @every_model
+    def test_values_and_gradients_in_a_function_are_the_eager_ones(
+        self, subject: Subject, shape: tuple[int | None, int | None], masked: bool
+    ) -> None:
+        import tensorflow as tf
+
+        layer = subject.sample().layer(return_sequences=True)
+        weights = [weight.value for weight in layer.trainable_weights]
+
+        def values_and_gradients(sequences: Any, mask: Any, cotangent: Any) -> list:
+            with tf.GradientTape() as tape:
+                outputs = layer(sequences, mask=mask if masked else None)
+                loss = tf.reduce_sum(outputs * cotangent)
+            found = tape.gradient(loss, weights, unconnected_gradients="zero")
+            return [outputs, *(tf.convert_to_tensor(gradient) for gradient in found)]
+
+        signature = [
+            tf.TensorSpec((*shape, *subject.step_shape), subject.dtype),
+            tf.TensorSpec(shape, "bool"),
+            tf.TensorSpec((*shape, subject.units), "float64"),
+        ]
+        compiled = tf.function(values_and_gradients, input_signature=signature)
+        for batch, time in fitting(shape):
+            some = subject.sample(batch=batch, time=time, mask="scattered")
+            given = (some.inputs, some.mask, some.cotangent)
+            for found, expected in zip(compiled(*given), values_and_gradients(*given), strict=True):
+                subject.assert_close(found, expected)
+            if subject.features < 20:
+                subject.assert_close(compiled(*given)[0], (some if masked else some._replace(mask=None)).outputs())
+        if subject.path:
+            assert layer.chosen_path.name == subject.path
+
+    @with_many_symbols
+    @pytest.mark.parametrize(("shape", "masked"), [((None, None), False), ((1, None), True)], ids=str)
+    def test_predictions_are_the_oracles(
+        self, subject: Subject, shape: tuple[int | None, int | None], masked: bool
+    ) -> None:
+        model = model_of(subject, shape, masked)
+        for batch, time in fitting(shape):
+            some = subject.sample(batch=batch, time=time, mask="scattered" if masked else None)
+            expected = some.outputs()
+            subject.assert_close(model.predict_on_batch(rows(some)), expected)
+            subject.assert_close(model.predict(rows(some), verbose=0, batch_size=2), expected)  # 3 are 2 and 1
+
+    @pytest.mark.skipif(not TENSORFLOW, reason="elsewhere Keras computes parts of a float64 step in float32")
+    @with_many_symbols
+    def test_fit_takes_the_eager_steps(self, subject: Subject) -> None:
+        model = model_of(subject, (None, None), True)
+        some = subject.sample(time=5, mask="scattered")
+        targets = np.round(some.cotangent * 64) / 64
+        expected = keras.models.clone_model(model)
+        expected.set_weights(model.get_weights())
+
+        def loss(part: slice) -> Any:
+            errors = ops.mean((expected(rows(some, part), training=True) - targets[part]) ** 2, axis=-1)
+            # The mask goes on with the outputs, and Keras averages over the steps that it shows.
+            shown = some.mask[part]
+            return ops.sum(errors * shown) / max(shown.sum(), 1)
+
+        for part in (slice(0, 1), slice(1, 2), slice(2, 3), slice(0, 1)):
+            found = autodiff.variable_gradients(functools.partial(loss, part), expected.trainable_variables)
+            for variable, gradient in zip(expected.trainable_variables, found, strict=True):
+                variable.assign(numpy(variable) - 0.125 * gradient)
+        model.compile(keras.optimizers.SGD(0.125), keras.losses.MeanSquaredError(dtype="float64"), jit_compile=QUICK)
+        model.fit(rows(some), targets, batch_size=1, shuffle=False, verbose=0)
+        model.train_on_batch(rows(some, slice(0, 1)), targets[:1])
+        for found, variable in zip(model.trainable_variables, expected.trainable_variables, strict=True):
+            subject.assert_close(numpy(found), numpy(variable))
+
+    @only_tensorflow
+    @one_a_family
+    def test_compiled_by_xla(self, subject: Subject) -> None:
+        import tensorflow as tf
+
+        some = small(subject, "scattered")
+        layer = some.layer(return_sequences=True)
+        weights = [variable.value for variable in some.variables(layer.cell)]
+
+        @tf.function(jit_compile=True)
+        def compiled(inputs: Any, mask: Any) -> tuple:
+            with tf.GradientTape() as tape:
+                outputs = layer(inputs, mask=mask)
+                loss = tf.reduce_sum(outputs * some.cotangent)
+            return outputs, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, weights)]
+
+        outputs, found = compiled(tf.constant(some.inputs), tf.constant(some.mask))
+        subject.assert_close(outputs, some.outputs())
+        for gradient, right in zip(found, some.gradients(), strict=True):
+            subject.assert_close(gradient, right)
+
+
+NON_DEFAULT: dict[str, Any] = {
+    **{"units": 4, "vocabulary_size": 5, "factors": 7, "shared": False, "learn_initial_state": False, "fused": False},
+    **{"activation": "softsign", "recurrent_activation": "hard_sigmoid", "use_bias": False, "unit_forget_bias": False},
+    **{"reset_after": False, "unit_update_bias": False, "dropout": 0.1, "recurrent_dropout": 0.2, "seed": 7},
+    **{"num_centroids": 6, "temperature": 0.5, "transition": "gumbel", "strength": 0.9, "learn_temperature": True},
+    **{"straight_through": True, "sample_at_inference": True, "noise": 0.8, "learn_centroids": False},
+    **{"regularize_last_step": False, "return_sequences": True, "return_state": True, "go_backwards": True},
+    **{"stateful": True, "unroll": True, "zero_output_for_mask": True},
+    **{"name": "some_layer", "trainable": False, "dtype": "mixed_bfloat16"},
+    "encoder": keras.layers.Dense(4, use_bias=False, name="some_encoder"),
+}
+for number, part in enumerate(
+    ["recurrent", "bias", "initial_state", "shared", "factor", "switch", "kernel", "peephole", "centroids"], start=1
+):
+    NON_DEFAULT[f"{part}_initializer"] = keras.initializers.RandomNormal(stddev=0.2, seed=number)
+    NON_DEFAULT[f"{part}_regularizer"] = keras.regularizers.L2(number / 8)
+    NON_DEFAULT[f"{part}_constraint"] = keras.constraints.MaxNorm(number)
+# The cell of a class of `layers`, whose arguments it takes besides those in its own signature.
+CELLS = {
+    "FactoredISAN": layers.FactoredISANCell,
+    "PeepholeLSTM": layers.PeepholeLSTMCell,
+    "PeepholeLSTMCell": keras.layers.LSTMCell,
+    "SRSimpleRNN": keras.layers.SimpleRNNCell,
+    "SRGRU": keras.layers.GRUCell,
+    "SRLSTM": keras.layers.LSTMCell,
+    "SRPeepholeLSTM": layers.PeepholeLSTMCell,
+}
+every_class = pytest.mark.parametrize("kind", [getattr(layers, name) for name in layers.__all__])
+
+
+def arguments_of(kind: type) -> dict[str, Any]:
+    """Every argument of the class, its own and its cell's, another than the default."""
+    names = set(inspect.signature(kind.__init__).parameters) - {"self", "kwargs", "cell"}
+    found = {name: NON_DEFAULT[name] for name in (*names, "name", "trainable", "dtype")}
+    if kind is layers.StateRegularizedCell:
+        found["cell"] = keras.layers.GRUCell(4, reset_after=False)
+    if kind is layers.StateRegularizedRNN:
+        inner = layers.MinimalRNNCell(4, encoder=keras.layers.Embedding(5, 4))
+        found["cell"] = layers.StateRegularizedCell(inner, 3, strength=0.5)
+    elif issubclass(kind, layers.StateRegularizedRNN):
+        found |= {name: value for name, value in arguments_of(layers.StateRegularizedCell).items() if name != "cell"}
+    if kind.__name__ in CELLS:
+        found |= arguments_of(CELLS[kind.__name__])
+    return found
+
+
+def plain(kind: type) -> keras.layers.Layer:
+    """With defaults, wherever there are such."""
+    if kind is layers.StateRegularizedCell:
+        return kind(keras.layers.GRUCell(5), 2)
+    if kind is layers.StateRegularizedRNN:
+        return kind(plain(layers.StateRegularizedCell))
+    needs = [p for p in inspect.signature(kind.__init__).parameters.values() if p.default is p.empty and p.kind != 4]
+    if kind.__name__.startswith("FactoredISAN"):
+        return kind(5, 2)
+    return kind(*[5, 2][: len(needs) - 1])
+
+
+class TestConfiguration:
+    @every_class
+    def test_every_argument_survives(self, kind: type) -> None:
+        arguments = arguments_of(kind)
+        config = json.loads(json.dumps(kind(**arguments).get_config()))
+        again = kind.from_config(copy.deepcopy(config))
+        assert json.loads(json.dumps(again.get_config())) == config
+        default = plain(kind).get_config()
+        for name, value in arguments.items():
+            if name != "dtype":
+                assert config[name] == serialized(name, value), name
+            assert config[name] != default[name], f"{name} has its default in {config}"
+
+    @every_class
+    def test_registered_so_that_keras_finds_it(self, kind: type) -> None:
+        again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(plain(kind)))
+        assert type(again) is kind
+        assert keras.saving.get_registered_name(kind) == f"keras_interp_rnn>{kind.__name__}"
+
+    @every_subject
+    def test_a_deep_copy_computes_the_same_and_is_another(self, subject: Subject) -> None:
+        some = subject.sample()
+        layer = some.layer(return_sequences=True)
+        copied = copy.deepcopy(layer)
+        for variable in some.variables(layer.cell):
+            variable.assign(np.zeros(variable.shape))
+        subject.assert_close(copied(some.inputs), some.outputs())
+
+    @every_subject
+    def test_a_cloned_model_has_the_same_configuration(self, subject: Subject) -> None:
+        some = subject.sample()
+        inputs = subject.input()
+        model = keras.Model(inputs, some.layer(return_sequences=True, go_backwards=True)(inputs))
+        clone = keras.models.clone_model(model)
+        assert not np.allclose(numpy(clone(some.inputs)), numpy(model(some.inputs)))
+        clone.set_weights(model.get_weights())
+        subject.assert_close(clone(some.inputs), some.outputs(go_backwards=True))
+
+
+class TestSaving:
+    @every_subject
+    @pytest.mark.parametrize("stateful", [False, True])
+    def test_a_saved_layer_computes_the_same(self, subject: Subject, stateful: bool, tmp_path: Path) -> None:
+        some = subject.sample()
+        inputs = subject.input(*([3, 7] if stateful else []))
+        layer = some.layer(return_sequences=True, go_backwards=True, stateful=stateful)
+        model = keras.Model(inputs, layer(inputs))
+        model(some.inputs)  # a stateful layer is saved without its state
+        model.save(tmp_path / "model.keras")
+        again = keras.models.load_model(tmp_path / "model.keras")
+        subject.assert_close(again(some.inputs), some.outputs(go_backwards=True))
+        assert again.layers[-1].dtype_policy.name == "float64"
+
+    @with_many_symbols
+    def test_a_saved_model_predicts_any_batch_and_time(self, subject: Subject, tmp_path: Path) -> None:
+        model_of(subject, (None, None), True).save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+        for batch, time in fitting((None, None)):
+            some = subject.sample(batch=batch, time=time, mask="scattered")
+            subject.assert_close(loaded.predict(rows(some), verbose=0), some.outputs())
+
+    @pytest.mark.slow
+    def test_a_trained_model_loads_in_a_fresh_process(self, tmp_path: Path) -> None:
+        """Of every layer, and of cells in Keras's own loop and in both directions."""
+        x, y = next_symbols(26)
+        ids = keras.Input((None,), dtype="int32")
+        read = {
+            "ids": ids,
+            "columns": keras.layers.Reshape((-1, 1), dtype="int32")(ids),
+            "distributions": keras.layers.CategoryEncoding(5, output_mode="one_hot")(ids),
+            "features": keras.layers.Embedding(5, 5)(ids),
+        }
+        flags = {"return_sequences": True, "dtype": "float32"}
+        hidden = [subject.layer(**flags)(read[subject.reads]) for subject in ALL]
+        for subject in ALL:
+            if subject.representative:
+                hidden.append(keras.layers.Bidirectional(subject.layer(**flags))(read[subject.reads]))
+        for cell in (layers.ISANCell(4, 5), layers.FactoredISANCell(4, 2, 5)):
+            stacked = keras.layers.StackedRNNCells([cell, keras.layers.GRUCell(6)])
+            hidden.append(keras.layers.RNN(stacked, return_sequences=True)(read["distributions"]))
+        cells = [layers.MinimalRNNCell(4), layers.CFNCell(6), layers.PeepholeLSTMCell(3)]
+        cells += [
+            layers.StateRegularizedCell(cell(4), 3) for cell in (keras.layers.SimpleRNNCell, keras.layers.GRUCell)
+        ]
+        hidden.append(keras.layers.RNN(keras.layers.StackedRNNCells(cells), return_sequences=True)(read["features"]))
+        encoder = keras.Sequential([keras.layers.Dense(6, "relu"), keras.layers.Dense(4, "tanh")])
+        drawing = [
+            layers.MinimalRNN(4, encoder=encoder, return_sequences=True, recurrent_dropout=0.1),
+            layers.CFN(5, return_sequences=True, dropout=0.1),
+            layers.SRGRU(4, 3, transition="gumbel", learn_temperature=True, dropout=0.1, return_sequences=True),
+        ]
+        hidden += [layer(read["features"]) for layer in drawing]
+        hidden.append(
+            layers.ISAN(4, 5, return_sequences=True, recurrent_initializer="glorot_uniform", fused=False)(ids)
+        )
+        model = keras.Model(ids, keras.layers.Dense(5)(keras.layers.Concatenate()(hidden)))
+        model.compile(keras.optimizers.Adam(0.01), losses.BitsPerSymbol(), jit_compile=QUICK)
+        before = model.get_weights()
+        model.fit(x, y, epochs=1, verbose=0)
+        for weight, old in zip(model.weights, before, strict=True):
+            assert np.array_equal(numpy(weight), old) != weight.trainable, weight.path
+        assert_same_in_a_fresh_process(model, x, tmp_path)
+
+    @only_tensorflow
+    @parametrized(
+        [*(one for one in ALL if one.representative and "SR" not in one.name), SUBJECTS["ISAN"], MANY_SYMBOLS]
+    )
+    def test_an_exported_model_computes_the_same_on_any_batch(self, subject: Subject, tmp_path: Path) -> None:
+        import tensorflow as tf
+
+        model = model_of(subject, (None, None), False)
+        model.export(tmp_path / "saved_model", verbose=False)
+        served = tf.saved_model.load(str(tmp_path / "saved_model"))
+        for batch, time in ((3, 7), (5, 2), (1, 7), (5, 1), (3, 7)):
+            some = subject.sample(batch=batch, time=time)
+            subject.assert_close(served.serve(tf.constant(some.inputs)), some.outputs())
+
+    # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
+    @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
+    @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
+    @parametrized([subject for subject in ALL if not (subject.variant or subject.path == "stepwise")])
+    def test_a_quantized_model_saved_and_loaded_gives_the_same_numbers(self, subject: Subject, tmp_path: Path) -> None:
+        """Keras quantizes Dense and Embedding, here the readout and encoders; our own matrices stay as they are."""
+        some = subject.sample()
+        inputs = some.inputs.astype(subject.dtype.replace("64", "32"))
+        layer = subject.layer(dtype="float32")
+        readout = keras.layers.Dense(2)
+        model = keras.Sequential([keras.Input((None, *subject.step_shape), dtype=inputs.dtype.name), layer, readout])
+        some.give(layer.cell)
+        precise = numpy(model(inputs))
+        model.quantize("int8")
+        quantized = numpy(model(inputs))
+        error = np.abs(quantized - precise).max()
+        assert 0 < error < 0.1 * max(1, np.abs(precise).max()) or not subject.smooth
+        model.save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+        np.testing.assert_array_equal(numpy(loaded(inputs)), quantized)
+        clone = keras.models.clone_model(model)
+        clone.set_weights(model.get_weights())
+        np.testing.assert_array_equal(numpy(clone(inputs)), quantized)
