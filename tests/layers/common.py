@@ -19,16 +19,6 @@ def says(*parts: str) -> str:
     return ".*".join(re.escape(part) for part in parts)
 
 
-class AbsoluteSum(keras.regularizers.Regularizer):
-    """As `keras.regularizers.L1`, which in Keras 3.12 multiplies float32 and float64, and raises."""
-
-    def __init__(self, factor: float) -> None:
-        self.factor = factor
-
-    def __call__(self, weight: Any) -> Any:
-        return self.factor * keras.ops.sum(keras.ops.absolute(weight))
-
-
 def next_symbols(units: int) -> tuple[np.ndarray, np.ndarray]:
     """Texts in which each symbol is followed by the next, mostly."""
     rng = np.random.default_rng(units)

@@ -977,7 +977,7 @@ class TestSaving:
             "features": keras.layers.Embedding(5, 5)(ids),
         }
         flags = {"return_sequences": True, "dtype": "float32"}
-        hidden = [subject.layer(**flags)(read[subject.reads]) for subject in ALL]
+        hidden = [subject.layer(**flags)(read[subject.reads]) for subject in ALL if not subject.variant]
         for subject in ALL:
             if subject.representative:
                 hidden.append(keras.layers.Bidirectional(subject.layer(**flags))(read[subject.reads]))

@@ -1,11 +1,9 @@
 """Which path TensorFlow takes, eagerly, in a graph and under XLA, and that it changes no number.
 
-On the other backends there is one whole-sequence path, which test_isan_contract.py covers.
+On the other backends there is one whole-sequence path, which test_contract.py covers.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -223,15 +221,6 @@ class TestSizesKnownLate:
         for found, expected in zip(fused.get_weights(), stepwise.get_weights(), strict=True):
             assert_close(found, expected, "float64")
 
-    @pytest.mark.parametrize("units", [4, 26])
-    def test_an_exported_model_computes_the_same_on_any_batch(self, units: int, tmp_path: Path) -> None:
-        some = sample(**{**SIZES, "units": units})
-        model = model_of(some)
-        model.export(tmp_path / "saved_model", verbose=False)
-        served = tf.saved_model.load(str(tmp_path / "saved_model"))
-        for other in (some, sample(**{**SIZES, "units": units, "batch": 5, "time": 2})):
-            assert_close(served.serve(other.symbols), model(other.symbols).numpy(), "float64")
-
 
 class TestData:
     def test_windows_of_a_dataset_train(self) -> None:
@@ -243,31 +232,6 @@ class TestData:
         expected.fit(x, y, epochs=2, batch_size=3, shuffle=False, verbose=0)
         for found, other in zip(model.get_weights(), expected.get_weights(), strict=True):
             assert_close(found, other, "float64")
-
-    @pytest.mark.parametrize("units", [4, 26])
-    def test_fit_reads_a_mask_given_as_an_input(self, units: int) -> None:
-        weights = []
-        for fused in (True, False):
-            some = sample(**{**SIZES, "units": units}, mask="scattered")
-            ids, mask = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="bool")
-            layer = some.layer(return_sequences=True, fused=fused)
-            keras.utils.set_random_seed(1)
-            model = keras.Model([ids, mask], keras.layers.Dense(7, dtype="float64")(layer(ids, mask=mask)))
-            model.compile(keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64"))
-            x, y = next_symbols(some)
-            model.fit([x, some.mask[:, :-1]], y, epochs=3, batch_size=3, shuffle=False, verbose=0)
-            weights.append(model.get_weights())
-        for found, expected in zip(*weights, strict=True):
-            assert_close(found, expected, "float64")
-        assert np.abs(weights[0][0] - some.kernel).max() > 1e-4
-
-    def test_a_mask_that_keras_propagates_reaches_the_layer(self) -> None:
-        some = sample(**SIZES, mask="trailing")
-        one_hot = np.eye(7)[some.symbols] * some.mask[:, :, None]
-        vectors = keras.Input((None, 7), dtype="float64")
-        layer = some.layer(return_sequences=True)
-        model = keras.Model(vectors, layer(keras.layers.Masking(dtype="float64")(vectors)))
-        assert_close(model(one_hot), some.outputs(), "float64")
 
 
 class TestRangeOfIds:

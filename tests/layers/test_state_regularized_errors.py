@@ -1,18 +1,15 @@
-"""What the state-regularized layers and cells refuse, and the sentence they say: the rule, what came in, the remedy."""
+"""What the state-regularized layers alone refuse, and the sentence they say: the rule, what came in, the remedy."""
 
 import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn import callbacks, layers
-from keras_interp_rnn.layers import SRGRU, SRLSTM, StateRegularizedCell, StateRegularizedRNN
+from keras_interp_rnn.layers import SRGRU, StateRegularizedCell, StateRegularizedRNN
 from tests.layers.common import says
 
 X = np.zeros((3, 7, 5), "float32")
 TRANSITIONS = ("mixture", "soft_argmax", "gumbel", "sample")
-LAYERS = ("SRSimpleRNN", "SRGRU", "SRLSTM", "SRPeepholeLSTM")
-
-every_layer = pytest.mark.parametrize("kind", LAYERS)
 
 
 def of_cell(**arguments) -> StateRegularizedCell:
@@ -24,24 +21,6 @@ def of_layer(**arguments) -> SRGRU:
 
 
 every_maker = pytest.mark.parametrize("make", [of_cell, of_layer], ids=["cell", "layer"])
-
-
-class TestSizes:
-    @every_maker
-    @pytest.mark.parametrize("value", [0, -3, 4.0, 2.5, True, False, "4", None, np.float64(4), [4]])
-    def test_there_is_a_centroid_or_more(self, make, value) -> None:
-        sentence = says(f"num_centroids must be a positive integer. Received: num_centroids={value!r}.")
-        with pytest.raises(ValueError, match=sentence):
-            make(num_centroids=value)
-
-    @every_layer
-    @pytest.mark.parametrize("value", [0, -3, 4.0, True, "4", None])
-    def test_units_are_a_positive_integer(self, kind: str, value) -> None:
-        with pytest.raises(ValueError, match=says(f"units must be a positive integer. Received: units={value!r}.")):
-            getattr(layers, kind)(value, 3)
-
-    def test_integers_of_numpy_are_integers(self) -> None:
-        assert type(of_cell(num_centroids=np.int64(3)).num_centroids) is int
 
 
 RULES = [
@@ -141,44 +120,6 @@ class TestCells:
         sentence = says("dropout", "Received:", "Use layers.StateRegularizedRNN(cell).")
         with pytest.raises(ValueError, match=sentence):
             layer(X, training=True)
-
-    @every_layer
-    def test_a_misspelt_argument(self, kind: str) -> None:
-        with pytest.raises((TypeError, ValueError), match="recurent_dropout"):
-            getattr(layers, kind)(4, 3, recurent_dropout=0.1)
-
-
-class TestSequences:
-    @pytest.mark.parametrize("shape", [(7,), (3, 6), (2, 7), (7, 3), (3, 7, 1)])
-    def test_one_bool_for_each_step(self, shape: tuple[int, ...]) -> None:
-        sentence = says(
-            "mask must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
-            f"Received: mask.shape={shape}.",
-            "Give one bool per step.",
-        )
-        with pytest.raises(ValueError, match=sentence):
-            of_layer()(X, mask=np.ones(shape, bool))
-
-    @pytest.mark.parametrize("batch", [1, 2, 4])
-    def test_the_batch_size_of_a_stateful_layer_stays(self, batch: int) -> None:
-        some = SRLSTM(4, 3, stateful=True)
-        some(X)
-        sentence = says("stateful=True carries one state per sequence, of 3.", f"Received: a batch of {batch}.")
-        with pytest.raises(ValueError, match=sentence):
-            some(np.zeros((batch, 7, 5), "float32"))
-
-    @every_layer
-    def test_three_axes(self, kind: str) -> None:
-        with pytest.raises(ValueError, match=says("(3, 5)")):
-            getattr(layers, kind)(4, 3)(X[:, 0])
-
-    @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="only TensorFlow runs with an unknown time")
-    def test_unrolling_needs_the_number_of_steps(self) -> None:
-        import tensorflow as tf
-
-        sentence = says("unroll=True needs a known number of steps.", "Received: sequences of shape (3, None, 5).")
-        with pytest.raises(ValueError, match=sentence):
-            tf.function(of_layer(unroll=True), input_signature=[tf.TensorSpec((3, None, 5))])(X)
 
 
 class TestTemperaturesThatFloatsTakeForZero:

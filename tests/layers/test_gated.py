@@ -1,0 +1,433 @@
+"""What is MinimalRNN's and CFN's alone: gates, encoders, how dropout is drawn, how weights begin, what they refuse.
+
+What they share with every layer is in test_contract.py.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.layers import CFN, MinimalRNN, MinimalRNNCell
+from tests import autodiff
+from tests.gated_samples import KINDS, Sample, assert_close, in_keras, sample, variables
+from tests.layers.common import says
+from tests.layers.contract import BACKEND
+from tests.oracles import minimal_rnn as oracle
+from tests.samples import outputs_of
+
+X = np.zeros((3, 7, 5), "float32")
+IDS = np.zeros((3, 7), "int32")
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def numpy(x) -> np.ndarray:
+    return ops.convert_to_numpy(x)
+
+
+def layer_of(kind: str, **arguments) -> MinimalRNN | CFN:
+    return getattr(layers, kind)(4, **arguments)
+
+
+def test_a_gate_of_ones_keeps_the_state_and_of_zeros_takes_the_latent() -> None:
+    some = sample("MinimalRNN")
+    for bias, expected in (
+        (1e3, some.start),
+        (-1e3, np.tanh(some.inputs[:, -1] @ some.network.W_x.T + some.network.b_z)),
+    ):
+        layer = some.layer()
+        layer.cell.bias.assign(np.full(4, bias))
+        assert_close(layer(some.inputs, initial_state=some.start), expected, "float64")
+
+
+def open_layer(
+    kind: str, dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int = 3, dtype: str = "float32"
+) -> MinimalRNN | CFN:
+    """A layer whose state is its input (MinimalRNN) or the input's tanh (CFN), whatever came before."""
+    own = {"encoder": keras.layers.Identity()} if kind == "MinimalRNN" else {}
+    rates = {"dropout": dropout, "recurrent_dropout": recurrent_dropout, "seed": seed, "dtype": dtype}
+    layer = getattr(layers, kind)(4, return_sequences=True, **own, **rates)
+    layer.build((None, None, 4))
+    zeros = np.zeros((4, 4))
+    if kind == "MinimalRNN":
+        layer.set_weights([zeros, zeros, np.full(4, -50.0)])
+    else:
+        kernel = np.concatenate([zeros, zeros, np.eye(4)], axis=1)
+        layer.set_weights([kernel, np.zeros((4, 8)), np.repeat([-50.0, 50.0, 0.0], 4)])
+    return layer
+
+
+class TestDropout:
+    SHAPE = (200, 6, 4)
+
+    def thinned(self, kind: str, layer, training: bool = True) -> np.ndarray:
+        """The inputs as an open layer sees them, if they are ones."""
+        states = numpy(layer(np.ones(self.SHAPE, "float32"), training=training))
+        return states if kind == "MinimalRNN" else np.arctanh(states)
+
+    @every_kind
+    def test_of_inputs_is_drawn_once_a_sequence(self, kind: str) -> None:
+        seen = self.thinned(kind, open_layer(kind, dropout=0.4))
+        kept = seen > 0.5
+        np.testing.assert_array_equal(seen[~kept], 0)
+        np.testing.assert_allclose(seen[kept], 1 / 0.6, rtol=1e-4)  # scaled, so that the mean stays
+        assert (kept == kept[:, :1]).all(), "one draw for all steps"
+        drawn = kept[:, 0]
+        assert abs(drawn.mean() - 0.6) < 0.07  # four standard deviations of 800 draws
+        assert len(np.unique(drawn, axis=0)) > 8, "another draw for each sequence"
+        assert not (drawn == drawn[:, :1]).all(), "another draw for each feature"
+
+    def gates_of_the_state(self, kind: str, start: np.ndarray, x: np.ndarray, **arguments) -> np.ndarray:
+        """The gates of a layer that its state enters by a kernel of 1 or not at all; nothing else moves them."""
+        layer = open_layer(kind, **arguments)
+        layer.cell.recurrent_kernel.assign(np.tile(np.eye(4), {"MinimalRNN": 1, "CFN": 2}[kind]))
+        layer.cell.bias.assign(np.zeros(layer.cell.bias.shape))
+        if kind == "CFN":
+            layer.cell.kernel.assign(np.zeros((4, 12)))
+        states = numpy(layer(x, initial_state=start, training=True))
+        before = np.concatenate([start[:, None], states[:, :-1]], axis=1)
+        return states / (before if kind == "MinimalRNN" else np.tanh(before))
+
+    @every_kind
+    def test_of_the_state_is_drawn_once_a_sequence(self, kind: str) -> None:
+        start = np.full((200, 4), 2.0, "float32")
+        gates = self.gates_of_the_state(kind, start, np.zeros(self.SHAPE, "float32"), recurrent_dropout=0.4)
+        kept = gates[:, 0] > 0.6
+        np.testing.assert_allclose(gates[:, 0][~kept], 0.5, rtol=1e-5)
+        np.testing.assert_allclose(gates[:, 0][kept], oracle.sigmoid(2 / 0.6), rtol=1e-4)
+        assert abs(kept.mean() - 0.6) < 0.07
+        # Every later gate is that of the same draw.
+        state = start
+        for step in range(self.SHAPE[1]):
+            np.testing.assert_allclose(gates[:, step], oracle.sigmoid(kept * state / 0.6), rtol=1e-4)
+            state = gates[:, step] * (state if kind == "MinimalRNN" else np.tanh(state))
+
+    @every_kind
+    @pytest.mark.parametrize("mask", [None, "scattered"])
+    def test_gradients_are_those_of_the_thinned_network(self, kind: str, mask: str | None) -> None:
+        """D_r U_h in place of U_h and D_d x in place of x, another r and d for each sequence."""
+        some = sample(kind, mask=mask, features=4)
+        rates = {"dropout": 0.4, "recurrent_dropout": 0.4, "seed": 5, "dtype": "float64"}
+        layer = some.layer(return_sequences=True, **rates)
+        cotangent = ops.convert_to_tensor(some.cotangent)
+        found = autodiff.variable_gradients(
+            lambda: ops.sum(cotangent * layer(some.inputs, mask=some.mask, training=True)), variables(layer.cell)
+        )
+        # Layers of the same seed draw the same: one shows what it keeps of its inputs, one what of the state.
+        ones = np.ones(some.inputs.shape)
+        seen = numpy(open_layer(kind, **rates)(ones, training=True))[:, 0]
+        d = np.where(seen > 0.5, 1 / 0.6, 0)
+        gates = self.gates_of_the_state(kind, numpy(ones[:, 0]), ones * 0, **rates)[:, 0]
+        r = np.where(gates > 0.6, 1 / 0.6, 0)
+        assert 0 < np.mean(d > 0) < 1
+        assert 0 < np.mean(r > 0) < 1
+        cotangents = outputs_of(some.cotangent, some.mask)
+        total = None
+        for row in range(3):
+            names = [name for name in ("U_h", "U_u", "U_i") if name in some.network._fields]
+            thin = some.network._replace(**{name: getattr(some.network, name) * r[row] for name in names})
+            hidden = None if mask is None else some.mask[row : row + 1]
+            one = slice(row, row + 1)
+            by_weight, _, _ = oracle.loss_gradients(
+                thin, np.zeros(4), some.inputs[one] * d[row], cotangents[one], hidden
+            )
+            by_weight = by_weight._replace(**{name: getattr(by_weight, name) * r[row] for name in names})
+            part = in_keras(by_weight)
+            total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
+        for gradient, expected in zip(found, total, strict=True):
+            assert_close(gradient, expected, "float64")
+
+    @every_kind
+    def test_a_bare_cell_draws_anew_at_every_step(self, kind: str) -> None:
+        layer = open_layer(kind, dropout=0.4)
+        stepwise = keras.layers.RNN(layer.cell, return_sequences=True)
+        seen = numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5
+        assert abs(seen.mean() - 0.6) < 0.07
+        again = numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5
+        # On JAX, Keras's loop is traced once, and the draw with it (3.15).
+        assert (seen != seen[:, :1]).any() == (BACKEND != "jax"), "another draw for each step"
+        assert (again != seen).any() == (BACKEND != "jax"), "another draw for each call"
+
+    @every_kind
+    @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+    def test_takes_real_numbers(self, kind: str, dtype: str) -> None:
+        some = layer_of(kind, dropout=0.5)
+        sentence = says(
+            "dropout=0.5 zeroes features of real-valued inputs.",
+            "Received: inputs of dtype",
+            dtype,
+            "Put the dropout into the encoder, after its Embedding.",
+        )
+        with pytest.raises(ValueError, match=sentence):
+            some(X.astype(dtype), training=True)
+        some(X.astype(dtype))
+
+    def test_of_ids(self) -> None:
+        some = layer_of("MinimalRNN", dropout=0.5, encoder=keras.layers.Embedding(9, 4))
+        with pytest.raises(ValueError, match=says("dropout=0.5 zeroes features of real-valued inputs.")):
+            some(IDS, training=True)
+        layer_of("MinimalRNN", recurrent_dropout=0.5, encoder=keras.layers.Embedding(9, 4))(IDS, training=True)
+
+
+def mlp() -> keras.Sequential:
+    return keras.Sequential([keras.layers.Dense(6, "relu"), keras.layers.Dense(4, "tanh")])
+
+
+def conv() -> keras.Sequential:
+    return keras.Sequential([keras.layers.Conv2D(2, 3), keras.layers.Flatten(), keras.layers.Dense(4, "tanh")])
+
+
+def functional() -> keras.Model:
+    step = keras.Input((5,))
+    return keras.Model(step, keras.layers.Dense(4)(step))
+
+
+# Name: (what makes the encoder, what draws sequences).
+ENCODERS: dict[str, tuple[Callable, Callable]] = {
+    "embedding": (lambda: keras.layers.Embedding(9, 4), lambda rng: rng.integers(9, size=(3, 7)).astype("int32")),
+    "mlp": (mlp, lambda rng: rng.normal(size=(3, 7, 5)).astype("float32")),
+    "functional": (functional, lambda rng: rng.normal(size=(3, 7, 5)).astype("float32")),
+    "conv": (conv, lambda rng: rng.normal(size=(3, 7, 6, 5, 2)).astype("float32")),
+    "identity": (keras.layers.Identity, lambda rng: rng.normal(size=(3, 7, 4)).astype("float32")),
+}
+every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
+
+
+class TestEncoders:
+    def encoded(self, name: str, mask: str | None = None, **arguments) -> tuple[MinimalRNN, np.ndarray, Sample]:
+        """A layer, its sequences, and a sample whose inputs are the latents by the encoder's word."""
+        make, draw = ENCODERS[name]
+        some = sample("MinimalRNN", mask=mask)
+        x = draw(np.random.default_rng(0))
+        layer = MinimalRNN(4, encoder=make(), return_sequences=True, **arguments)
+        layer.build(x.shape)
+        w = some.network._replace(W_x=None, b_z=None)
+        for variable, array in zip(
+            (layer.cell.kernel, layer.cell.recurrent_kernel, layer.cell.bias), in_keras(w), strict=True
+        ):
+            variable.assign(array.copy())
+        z = np.stack([numpy(layer.encoder(x[:, t])) for t in range(7)], axis=1).astype("float64")
+        return layer, x, some._replace(network=w, inputs=z)
+
+    @every_encoder
+    @pytest.mark.parametrize("mask", [None, "scattered"])
+    def test_states_move_among_what_the_encoder_puts_out(self, encoder: str, mask: str | None) -> None:
+        layer, x, some = self.encoded(encoder, mask)
+        assert_close(layer(x, mask=some.mask), some.outputs(), "float32")
+
+    @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "identity"])
+    def test_the_encoders_weights_are_the_layers_and_learn(self, encoder: str) -> None:
+        layer, x, some = self.encoded(encoder)
+        own = len(layer.encoder.trainable_weights)
+        assert len(layer.trainable_weights) == 3 + own
+        cotangent = ops.convert_to_tensor(some.cotangent.astype("float32"))
+        found = autodiff.variable_gradients(lambda: ops.sum(cotangent * layer(x)), layer.encoder.trainable_weights)
+        assert all(np.abs(numpy(gradient)).max() > 0 for gradient in found)
+
+    @every_encoder
+    @pytest.mark.parametrize("flags", [{"unroll": True}, {"go_backwards": True}], ids=str)
+    def test_flags(self, encoder: str, flags: dict[str, bool]) -> None:
+        layer, x, some = self.encoded(encoder, **flags)
+        assert_close(layer(x), some.outputs(go_backwards=flags.get("go_backwards", False)), "float32")
+
+    # Keras's loop reads three axes at least.
+    @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "embedding"])
+    def test_of_the_cell_in_keras_own_loop(self, encoder: str) -> None:
+        layer, x, some = self.encoded(encoder)
+        assert_close(keras.layers.RNN(layer.cell, return_sequences=True)(x), some.outputs(), "float32")
+
+    @every_encoder
+    def test_saved_with_the_layer(self, encoder: str, tmp_path: Path) -> None:
+        layer, x, some = self.encoded(encoder)
+        inputs = keras.Input((None, *x.shape[2:]), dtype=str(x.dtype))
+        model = keras.Model(inputs, layer(inputs))
+        model.save(tmp_path / "model.keras")
+        again = keras.models.load_model(tmp_path / "model.keras")
+        assert_close(again(x), some.outputs(), "float32")
+        assert type(again.layers[-1].encoder) is type(layer.encoder)
+
+    @every_encoder
+    def test_bidirectional_has_two(self, encoder: str) -> None:
+        layer, x, _ = self.encoded(encoder)
+        both = keras.layers.Bidirectional(layer)
+        both(x)
+        assert both.backward_layer.encoder is not both.forward_layer.encoder
+        assert len(both.weights) == 2 * len(layer.weights)
+
+    def test_a_built_layer_is_taken_as_it_is(self) -> None:
+        encoder = keras.layers.Dense(4, "tanh", dtype="float64")
+        some = sample("MinimalRNN")
+        encoder.build((None, 5))
+        encoder.set_weights([some.network.W_x.T, some.network.b_z])
+        layer = some.layer(return_sequences=True, encoder=encoder)
+        assert layer.encoder is encoder
+        assert_close(layer(some.inputs), some.outputs(), "float64")
+
+    def test_a_layer_with_moods_knows_training(self) -> None:
+        layer = MinimalRNN(
+            4, encoder=keras.layers.Dropout(0.5, seed=1), bias_initializer=keras.initializers.Constant(-50)
+        )
+        x = np.ones((8, 3, 4), "float32")
+        np.testing.assert_allclose(numpy(layer(x, training=False)), 1, rtol=1e-5)
+        assert set(np.unique(numpy(layer(x, training=True)).round(3))) == {0, 2}
+
+    def test_losses_of_the_encoder_are_the_layers(self) -> None:
+        layer = MinimalRNN(4, encoder=keras.layers.Dense(4, kernel_regularizer=keras.regularizers.L2(0.1)))
+        layer(np.ones((3, 7, 5), "float32"))
+        expected = 0.1 * np.sum(numpy(layer.encoder.kernel) ** 2)
+        assert numpy(sum(layer.losses)) == pytest.approx(expected, rel=1e-6)
+
+    @pytest.mark.parametrize("kind", [MinimalRNN, MinimalRNNCell])
+    @pytest.mark.parametrize("value", [np.tanh, "tanh", 4, keras.layers.Dense])
+    def test_are_layers(self, kind: type, value) -> None:
+        sentence = says(
+            f"encoder must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}.",
+            "Wrap a function in keras.layers.Lambda.",
+        )
+        with pytest.raises(ValueError, match=sentence):
+            kind(4, encoder=value)
+
+    @pytest.mark.parametrize(
+        ("encoder", "inputs", "makes", "step"),
+        [
+            (lambda: keras.layers.Dense(3), X, (3, 3), (3, 5)),
+            (keras.layers.Identity, X, (3, 5), (3, 5)),
+            (lambda: keras.layers.Dense(4), X[..., None], (3, 5, 4), (3, 5, 1)),
+            (lambda: keras.layers.Embedding(9, 4), IDS[..., None], (3, 1, 4), (3, 1)),
+        ],
+    )
+    def test_put_out_the_units_for_one_step(self, encoder, inputs: np.ndarray, makes: tuple, step: tuple) -> None:
+        sentence = says(
+            "The encoder must put out (batch, units) = (batch, 4) for one step.",
+            f"Received: an encoder that makes {makes} of a step of shape {step}.",
+            "Give it 4 outputs.",
+        )
+        with pytest.raises(ValueError, match=sentence):
+            layer_of("MinimalRNN", encoder=encoder())(inputs)
+
+    def test_of_a_model_input(self) -> None:
+        with pytest.raises(ValueError, match=says("makes (None, 3) of a step of shape (None, 5).")):
+            layer_of("MinimalRNN", encoder=keras.layers.Dense(3))(keras.Input((None, 5)))
+
+    def test_that_read_sequences_have_no_place(self) -> None:
+        with pytest.raises(ValueError, match="expected ndim=3"):
+            layer_of("MinimalRNN", encoder=keras.layers.GRU(4))(X)
+
+    def test_ids_need_an_embedding(self) -> None:
+        with pytest.raises(ValueError, match="Ids need an Embedding before it, or as its encoder|expected ndim=3"):
+            layer_of("MinimalRNN")(IDS)
+        layer = layer_of("MinimalRNN", encoder=keras.layers.Embedding(5, 4))
+        assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
+
+    # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
+    @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
+    @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
+    @pytest.mark.parametrize("encoder", ["embedding", "mlp", "functional"])
+    def test_are_quantized(self, encoder: str, tmp_path: Path) -> None:
+        layer, x, some = self.encoded(encoder)
+        model = keras.Sequential([keras.Input((None, *x.shape[2:]), dtype=str(x.dtype)), layer])
+        model.quantize("int8")
+        quantized = numpy(model(x))
+        assert 0 < np.abs(quantized - some.outputs()).max() < 0.1
+        model.save(tmp_path / "model.keras")
+        clone = keras.models.clone_model(model)
+        clone.set_weights(model.get_weights())
+        for again in (keras.models.load_model(tmp_path / "model.keras"), clone):
+            np.testing.assert_array_equal(numpy(again(x)), quantized)
+
+
+@every_kind
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_states_stay_in_single_precision_along_the_sequence(kind: str, policy: str) -> None:
+    """Small steps towards a limit: half-precision states would stand still on the way.
+
+    Weights, inputs and candidates are such that the products are exact.
+    """
+    x = np.full((2, 300, 4), 16.0, "float32")
+
+    def last(dtype: str) -> np.ndarray:
+        layer = getattr(layers, kind)(4, stateful=True, recurrent_initializer="zeros", dtype=dtype)
+        layer.build(x.shape)
+        if kind == "MinimalRNN":
+            layer.cell.kernel.assign(np.zeros((4, 4)))
+            layer.cell.bias.assign(np.full(4, 5.0))
+            layer.encoder.set_weights([np.eye(4), np.zeros(4)])
+        else:
+            layer.cell.kernel.assign(np.concatenate([np.zeros((4, 8)), np.eye(4)], axis=1))
+            layer.cell.bias.assign(np.repeat([5.0, -5.0, 0.0], 4))
+        outputs = layer(x)
+        assert keras.backend.standardize_dtype(outputs.dtype) != "float32" or dtype == "float32"
+        assert layer.states[0].dtype == "float32"
+        return numpy(layer.states[0].value)
+
+    np.testing.assert_allclose(last(policy), last("float32"), rtol=1e-4)
+
+
+class TestInitialization:
+    def built(self, kind: str, **arguments) -> list[np.ndarray]:
+        layer = getattr(layers, kind)(6, **arguments)
+        layer.build((None, None, 5))
+        return [numpy(variable) for variable in variables(layer.cell)]
+
+    @every_kind
+    def test_the_recurrent_kernel_of_each_gate_is_orthogonal(self, kind: str) -> None:
+        recurrent_kernel = self.built(kind)[1]
+        gates = {"MinimalRNN": 1, "CFN": 2}[kind]
+        assert recurrent_kernel.shape == (6, 6 * gates)
+        blocks = np.split(recurrent_kernel, gates, axis=1)
+        for block in blocks:
+            np.testing.assert_allclose(block @ block.T, np.eye(6), atol=1e-5)
+        assert gates == 1 or np.abs(blocks[0] - blocks[1]).max() > 0.1
+
+    def test_each_part_of_the_kernel_is_drawn_by_itself(self) -> None:
+        layer = CFN(40)
+        layer.build((None, None, 30))
+        parts = np.split(numpy(layer.cell.kernel), 3, axis=1)
+        limit = np.sqrt(6 / (30 + 40))
+        for part in parts:
+            assert 0.95 * limit < np.abs(part).max() <= limit
+        assert len({part.tobytes() for part in parts}) == 3
+
+    def test_the_gate_of_minimal_rnn_is_open_to_the_past_at_first(self) -> None:
+        kernel, _, bias, _, encoder_bias = self.built("MinimalRNN")
+        np.testing.assert_array_equal(bias, np.ones(6))
+        np.testing.assert_array_equal(encoder_bias, np.zeros(6))
+        assert 0 < np.abs(kernel).max() <= np.sqrt(6 / 12)
+
+    @pytest.mark.parametrize(("unit_update_bias", "ends"), [(True, (1, -1, 0)), (False, (0, 0, 0))])
+    @pytest.mark.parametrize(("initializer", "mean"), [("zeros", 0), ("ones", 1)])
+    def test_the_biases_of_cfn(
+        self, unit_update_bias: bool, ends: tuple[int, ...], initializer: str, mean: int
+    ) -> None:
+        bias = self.built("CFN", unit_update_bias=unit_update_bias, bias_initializer=initializer)[2]
+        np.testing.assert_array_equal(bias, np.repeat(ends, 6) + mean)
+
+    @every_kind
+    def test_an_initializer_may_be_a_function(self, kind: str) -> None:
+        recurrent_kernel = self.built(
+            kind, recurrent_initializer=lambda shape, dtype=None: ops.eye(*shape, dtype=dtype)
+        )[1]
+        np.testing.assert_array_equal(recurrent_kernel, np.tile(np.eye(6), {"MinimalRNN": 1, "CFN": 2}[kind]))
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 5), (3, 7, 5, 1)])
+def test_cfn_reads_three_axes(shape: tuple[int, ...]) -> None:
+    sentence = says(
+        "CFN reads steps (batch, features) of a known number of features.",
+        f"Received: a step of shape {(*shape[:1], *shape[2:])}.",
+        "Flatten the features, or embed ids first.",
+    )
+    with pytest.raises(ValueError, match=sentence):
+        layer_of("CFN")(np.zeros(shape, "float32"))
+
+
+@pytest.mark.parametrize("shape", [(None,), (None, None), (7, None), (None, 5, 2)])
+def test_cfn_reads_three_axes_of_a_model_input(shape: tuple[int | None, ...]) -> None:
+    sentence = says("CFN reads steps (batch, features)", f"Received: a step of shape {(None, *shape[1:])}.")
+    with pytest.raises(ValueError, match=sentence):
+        layer_of("CFN")(keras.Input(shape))
