@@ -368,6 +368,24 @@ def test_states_stay_in_single_precision_along_the_sequence(kind: str, policy: s
     np.testing.assert_allclose(last(policy), last("float32"), rtol=1e-4)
 
 
+@every_kind
+@pytest.mark.parametrize(("policy", "gate"), [("mixed_bfloat16", 0.5), ("float32", 1 / (1 + np.exp(-1)))])
+def test_the_state_enters_the_gates_in_the_compute_dtype(kind: str, policy: str, gate: float) -> None:
+    """1 + 2^-10 is 1 in bfloat16, and the gate reads 1024 of it less 1024."""
+    layer = getattr(layers, kind)(4, stateful=True, dtype=policy)
+    layer.build((2, 1, 3))
+    cell = layer.cell
+    for weight in layer.trainable_weights:
+        weight.assign(np.zeros(weight.shape))
+    cell.recurrent_kernel.assign(np.tile(1024 * np.eye(4), cell.recurrent_kernel.shape[1] // 4))
+    cell.bias.assign(np.where(np.arange(cell.bias.shape[0]) < cell.recurrent_kernel.shape[1], -1024.0, 0.0))
+    state = 1 + 2.0**-10
+    layer.set_states([np.full((2, 4), state, "float32")])
+    layer(np.zeros((2, 1, 3), "float32"))
+    kept = state if kind == "MinimalRNN" else np.tanh(state)
+    np.testing.assert_allclose(numpy(layer.states[0].value), np.full((2, 4), gate * kept), rtol=1e-3)
+
+
 class TestInitialization:
     def built(self, kind: str, **arguments) -> list[np.ndarray]:
         layer = getattr(layers, kind)(6, **arguments)
