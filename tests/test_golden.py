@@ -139,6 +139,6 @@ def test_a_layer_keeps_its_constraint():
 
 def test_the_files_of_a_version_are_never_written_again():
     """They may hold what the package can no longer make: only users' files would tell."""
-    assert keras_interp_rnn.__version__ in {path.parent.name for path in FILES}
+    assert keras_interp_rnn.__version__ in {path.parent.name for path in FILES}, "run python -m tests.golden.make"
     with pytest.raises(FileExistsError):
         make.main()

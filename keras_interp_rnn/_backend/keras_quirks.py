@@ -43,7 +43,7 @@ def random_states(model: keras.Model) -> list[keras.Variable]:
 
     A saved model leaves them out, so that a loaded one draws the first numbers again.
 
-    Holds: Keras 3.12 to 3.15.
+    Holds: Keras 3.12 to 3.16.
     Guarded by: tests/test_keras_quirks.py::test_random_states_are_what_a_saved_model_leaves_out.
     """
     return [variable for variable in model.variables if "seed_generator_state" in variable.path]
@@ -57,7 +57,7 @@ def with_unequal_first_two(batches: list[Any], lengths: ArrayLike) -> list[Any]:
     Args:
         batches: in any order. lengths: of each, (batches,).
 
-    Holds: Keras 3.12 to 3.15, TensorFlow.
+    Holds: Keras 3.12 to 3.16, on TensorFlow.
     Guarded by: tests/datasets/test_interactions.py::test_keras_reads_batches_of_all_lengths.
     """
     lengths, found = np.asarray(lengths), list(batches)
@@ -73,7 +73,7 @@ def symbolic_layout(x: keras.KerasTensor) -> str:
     Neither flag is documented, and Keras 3.12 knows no ragged ones.
 
     Holds: Keras 3.12 and later.
-    Guarded by: tests/layers/test_whole_sequence_errors.py::test_sequences_that_are_not_dense.
+    Guarded by: tests/layers/test_whole_sequence_errors.py::test_that_are_not_dense.
     """
     return "sparse" if getattr(x, "sparse", False) else "ragged" if getattr(x, "ragged", False) else "dense"
 
@@ -81,9 +81,10 @@ def symbolic_layout(x: keras.KerasTensor) -> str:
 def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
     """The mask that a symbolic tensor carries, None for none.
 
-    The mask of a layer that is called with `training` is left out of the graph, and passed on when the model runs.
+    The mask of a layer that is called with `training` is left out of the graph, and passed on when the model runs. In
+    Keras 3.16 that of every recurrent layer of Keras's own is.
 
-    Holds: Keras 3.12 to 3.15.
+    Holds: Keras 3.12 to 3.16.
     Guarded by: tests/analysis/test_traces.py::test_the_mask_of_an_embedding_reaches_a_layer_called_with_training.
     """
     return getattr(x, "_keras_mask", None)
@@ -119,7 +120,7 @@ def as_in_a_layer(cell: keras.layers.Layer, step: Callable[[Any], Any]) -> Calla
     The weights of a cell with `autocast=False` stay as they are inside a layer. Called by itself, the cell casts them,
     and not what it reads.
 
-    Holds: Keras 3.12 to 3.15.
+    Holds: Keras 3.12 to 3.16.
     Guarded by: tests/analysis/test_traces.py::test_peepholes_are_traced_in_mixed_precision.
     """
     if getattr(cell, "autocast", True):

@@ -141,7 +141,8 @@ class Stability(Probe):
             return None
         guess = np.full((1, 1, outputs[-1]), 1 / outputs[-1], np.float32)  # equal logits, or equal probabilities
         try:
-            uniform = float(np.mean(keras.losses.get(self.model.loss)(np.zeros((1, 1), np.int32), guess)))
+            losses = keras.losses.get(self.model.loss)(np.zeros((1, 1), np.int32), guess)
+            uniform = float(keras.ops.convert_to_numpy(losses).mean())
         except ValueError:
             return None
         return uniform if np.isclose(uniform, np.log(outputs[-1]) / np.array([1, np.log(2)]), rtol=1e-3).any() else None

@@ -22,7 +22,9 @@ class Witness(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         cell = self.model.get_layer("watched").cell
-        self.seen.append(tuple(float(x) for x in (cell.current_temperature(), cell.strength, cell.noise)))
+        self.seen.append(
+            tuple(float(keras.ops.convert_to_numpy(x)) for x in (cell.current_temperature(), cell.strength, cell.noise))
+        )
 
 
 def network(**arguments) -> keras.Model:
