@@ -33,7 +33,7 @@ def pass_masks_on(layer: keras.layers.RNN) -> None:
     `keras.layers.RNN` stopped that in Keras 3.16, which sets `supports_masking` to False when a layer is made.
 
     Holds: Keras 3.16.
-    Guarded by: tests/layers/test_masks_on.py::test_the_second_of_two_layers_skips_what_the_first_skipped.
+    Guarded by: tests/test_keras_quirks.py::test_a_layer_that_passes_masks_on.
     """
     layer.supports_masking = True
 
@@ -73,7 +73,7 @@ def symbolic_layout(x: keras.KerasTensor) -> str:
     Neither flag is documented, and Keras 3.12 knows no ragged ones.
 
     Holds: Keras 3.12 and later.
-    Guarded by: tests/layers/test_whole_sequence_errors.py::test_that_are_not_dense.
+    Guarded by: tests/test_backend.py::test_layouts.
     """
     return "sparse" if getattr(x, "sparse", False) else "ragged" if getattr(x, "ragged", False) else "dense"
 
