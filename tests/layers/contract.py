@@ -69,6 +69,11 @@ class Subject(NamedTuple):
     representative: bool = False
 
     @property
+    def thorough(self) -> bool:
+        """Whether it is tried under every mask: elsewhere the same code meets another cell."""
+        return not self.variant and (self.representative or not self.settings)
+
+    @property
     def integers(self) -> bool:
         return self.reads in ("ids", "columns")
 

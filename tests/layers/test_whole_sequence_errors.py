@@ -10,10 +10,10 @@ import pytest
 from keras_interp_rnn import layers
 from tests.layers.common import says
 from tests.layers.contract import BACKEND, Subject
-from tests.layers.subjects import ALL, every_subject, parametrized
+from tests.layers.subjects import ALL, no_variant, parametrized
 
 only_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="elsewhere a compiled function knows its shapes")
-of_features = parametrized([subject for subject in ALL if subject.reads == "features"])
+of_features = parametrized([subject for subject in ALL if subject.reads == "features" and not subject.variant])
 
 
 def layer_of(subject: Subject, **flags: Any) -> keras.layers.RNN:
@@ -30,7 +30,7 @@ def starts(subject: Subject, *shape: int) -> list[np.ndarray]:
 
 
 class TestInitialStates:
-    @every_subject
+    @no_variant
     def test_of_another_width_or_number(self, subject: Subject) -> None:
         layer, n = layer_of(subject), subject.units
         states = starts(subject, 3, n)
@@ -42,7 +42,7 @@ class TestInitialStates:
         with pytest.raises(ValueError, match="initial_state must be one array"):
             layer(sequences(subject), initial_state=[*states, states[0]])
 
-    @every_subject
+    @no_variant
     def test_of_another_batch(self, subject: Subject) -> None:
         n = subject.units
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
@@ -54,7 +54,7 @@ class TestInitialStates:
             with pytest.raises(ValueError, match=sentence):
                 layer_of(subject)(sequences(subject), initial_state=states)
 
-    @every_subject
+    @no_variant
     def test_of_another_shape_as_the_input_of_a_model(self, subject: Subject) -> None:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
         for shape in ((4, subject.units), (3, subject.units + 1)):
@@ -63,7 +63,7 @@ class TestInitialStates:
                 layer_of(subject)(inputs, initial_state=states)
 
     @only_tensorflow
-    @every_subject
+    @no_variant
     @pytest.mark.parametrize("known", [None, 1])
     def test_of_another_batch_where_the_batch_is_not_known(self, subject: Subject, known: int | None) -> None:
         import tensorflow as tf
@@ -81,7 +81,7 @@ class TestInitialStates:
 
 
 class TestMasks:
-    @every_subject
+    @no_variant
     def test_one_bool_for_each_step(self, subject: Subject) -> None:
         for shape in ((7,), (3, 6), (2, 7), (7, 3), (3, 7, 1), (3, 7, 5)):
             sentence = says(
@@ -92,7 +92,7 @@ class TestMasks:
             with pytest.raises(ValueError, match=sentence):
                 layer_of(subject)(sequences(subject), mask=np.ones(shape, bool))
 
-    @every_subject
+    @no_variant
     def test_of_a_model_input(self, subject: Subject) -> None:
         inputs = subject.input(None, 7, dtype=sequences(subject).dtype.name)
         with pytest.raises(ValueError, match=says("mask must have the shape", "Received: mask.shape=(None, 6).")):
@@ -101,7 +101,7 @@ class TestMasks:
 
 class TestSequences:
     @pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow's")
-    @every_subject
+    @no_variant
     @pytest.mark.parametrize("kind", ["sparse", "ragged"])
     @pytest.mark.parametrize("symbolic", [False, True])
     def test_that_are_not_dense(self, subject: Subject, kind: str, symbolic: bool) -> None:
@@ -119,7 +119,7 @@ class TestSequences:
         ):
             layer_of(subject)(given)
 
-    @every_subject
+    @no_variant
     def test_of_no_steps(self, subject: Subject) -> None:
         layer = layer_of(subject)
         layer(sequences(subject))
@@ -152,7 +152,7 @@ class TestSequences:
             layer(sequences(subject)[..., :3])
 
     @only_tensorflow
-    @every_subject
+    @no_variant
     def test_unrolling_needs_the_number_of_steps(self, subject: Subject) -> None:
         import tensorflow as tf
 
@@ -168,7 +168,7 @@ class TestSequences:
 
 
 class TestStateful:
-    @every_subject
+    @no_variant
     def test_the_batch_size_stays(self, subject: Subject) -> None:
         layer = layer_of(subject, stateful=True)
         layer(sequences(subject))
@@ -181,7 +181,7 @@ class TestStateful:
             with pytest.raises(ValueError, match=sentence):
                 layer(sequences(subject, batch))
 
-    @every_subject
+    @no_variant
     def test_the_batch_size_must_be_known(self, subject: Subject) -> None:
         with pytest.raises(ValueError, match="the batch size must be static"):
             layer_of(subject, stateful=True)(subject.input(None, 7, dtype=sequences(subject).dtype.name))
