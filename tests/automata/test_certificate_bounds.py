@@ -90,6 +90,21 @@ def by_the_note(model, found, arithmetic, epsilon=None):
     )
 
 
+def named(found, start):
+    """The place where a proof fails: the start token, or the worst transition, or the worst verdict."""
+    path, centroids = found.path, found.centroids
+    if start <= 0:
+        return f"the start token leads to centroid {centroids[path.start]}, but not surely enough"
+    worst, state, column = min((m, i, j) for i, row in enumerate(found.margins) for j, m in enumerate(row))
+    if worst <= 0:
+        return (
+            f"from centroid {centroids[state]} the symbol {path.alphabet[column]!r} leads to centroid "
+            f"{centroids[path.transitions[state][column]]}, but the bound misses what is needed by {-worst:.2f} nats"
+        )
+    _, state = min((m, i) for i, m in enumerate(found.verdict_margins))
+    return f"the head's verdict on centroid {centroids[state]} is not sure over the whole of its region"
+
+
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("seed", [0, 1])
@@ -102,6 +117,7 @@ def test_margins_are_those_of_the_note(name, component, seed):
         np.testing.assert_allclose(figures, bounds, rtol=0, atol=2e-9)
         assert (figures <= bounds).all()  # never above: what they leave for their own rounding
     assert found.holds == (expected.least > 0)
+    assert found.holds or found.failure == named(found, expected.start)
 
 
 @pytest.mark.parametrize("component", ["mixture", "soft_argmax"])
