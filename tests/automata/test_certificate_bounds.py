@@ -180,6 +180,16 @@ def test_the_epsilon_of_a_certificate_is_about_the_best(name, seed):
     check_epsilon(network(name, seed, "float64"))
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_where_a_transition_fails_the_worst_is_named(seed):
+    model = network("SimpleRNN", seed, "float64", temperature=0.1)
+    found = certified(model)
+    start = by_the_note(model, found, oracle.Arithmetic(unit=0.0)).start
+    assert not found.holds
+    assert found.margins.min() < 0 < min(start, found.margins.max())
+    assert found.failure == named(found, start)
+
+
 @pytest.mark.parametrize("name", ["SimpleRNN", "GRU"])
 def test_where_the_verdict_alone_fails_the_epsilon_is_one_for_which_the_path_holds(name):
     model = network(name, 1, "float64", temperature=0.02)
