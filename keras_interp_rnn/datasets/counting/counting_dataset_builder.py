@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_interp_rnn.datasets.counting import Counts, stream, symbol_names
+from keras_interp_rnn.datasets.counting._stream import Counts, stream, symbol_names
 
 __all__ = ["SIZES", "Builder", "CountingConfig"]
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn.datasets import _tfds
+from keras_interp_rnn.datasets.newsgroups20._classes import CLASSES
 
 if TYPE_CHECKING:
     from keras_interp_rnn.datasets.newsgroups20.newsgroups20_dataset_builder import Builder
@@ -28,30 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "body", "builder", "load"]
 
 PathLike = str | os.PathLike[str]
-
-CLASSES = (
-    "alt.atheism",
-    "comp.graphics",
-    "comp.os.ms-windows.misc",
-    "comp.sys.ibm.pc.hardware",
-    "comp.sys.mac.hardware",
-    "comp.windows.x",
-    "misc.forsale",
-    "rec.autos",
-    "rec.motorcycles",
-    "rec.sport.baseball",
-    "rec.sport.hockey",
-    "sci.crypt",
-    "sci.electronics",
-    "sci.med",
-    "sci.space",
-    "soc.religion.christian",
-    "talk.politics.guns",
-    "talk.politics.mideast",
-    "talk.politics.misc",
-    "talk.religion.misc",
-)
-"""Names of the groups; a label is a place in this list."""
 
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _DASHES = re.compile(r"\s*-{2,}\s*")

@@ -25,7 +25,7 @@ import tensorflow_datasets as tfds
 
 from keras_interp_rnn.datasets import _tfds, text
 from keras_interp_rnn.datasets._files import within
-from keras_interp_rnn.datasets.newsgroups20 import CLASSES
+from keras_interp_rnn.datasets.newsgroups20._classes import CLASSES
 
 __all__ = ["ARCHIVE", "FOLDERS", "Builder", "manual_source"]
 
