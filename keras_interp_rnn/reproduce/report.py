@@ -18,6 +18,11 @@ Generated from records by `python -m keras_interp_rnn reproduce report`; not to 
 INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What is raised where something is missing in a record or of another kind."""
 
+WHICH_GRU = """
+GRU: Keras's, whose reset gate multiplies after the product with the recurrent kernel (`reset_after=True`). In the
+papers it multiplies before.
+"""
+
 SECTIONS = {
     "isan_text8": isan.text8,
     "isan-lm1b": tables.table,
@@ -63,7 +68,7 @@ def results(found: list[dict[str, Any]], folder: Path | None = None) -> str:
     for experiment, section in SECTIONS.items():
         of_this = [record for record in found if record["experiment"] == experiment]
         if of_this:
-            parts.append(_told(section, of_this))
+            parts.append(_with_which_gru(_told(section, of_this)))
     picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
     text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
     return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
@@ -109,6 +114,16 @@ def _told(tell: Callable[[list[dict[str, Any]]], Any], found: list[dict[str, Any
                     f"{record.get('file', 'a record')} ({reason!r}). Take it away, or make it again."
                 ) from error
         raise
+
+
+def _with_which_gru(section: str) -> str:
+    """The section with a word on the GRU below its first table that has one."""
+    lines = section.split("\n")
+    found = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]
+    if not found:
+        return section
+    end = next((i for i in range(found[0], len(lines)) if not lines[i].startswith("|")), len(lines))
+    return "\n".join(lines[:end]) + "\n" + WHICH_GRU.rstrip("\n") + "\n" + "\n".join(lines[end:])
 
 
 def _contents(text: str) -> str:
