@@ -58,7 +58,7 @@ def test_the_state_moves_by_the_matrix_of_its_input(
     [gains] = tensors(xp, some.P @ x.T)
     joint = equations.joint_kernel(xp, W_0, V)
     assert tuple(joint.shape) == (UNITS, factors + UNITS * shared)
-    moved, entered = equations.moved(xp, joint, U, *tensors(xp, state.T), gains)
+    moved, entered = equations.apply_kernel(xp, joint, U, *tensors(xp, state.T), gains)
     matrices = equations.kernels(xp, W_0, V, U, gains)
     for row in range(BATCH):
         W, _ = oracle.affine_map(some, x[row])

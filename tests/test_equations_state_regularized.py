@@ -8,24 +8,35 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.equations import state_regularized as equations
+from keras_interp_rnn.equations import NUMPY, PeepholeLSTM, StochasticComponent, transitions
 from tests.gated_samples import assert_close
 from tests.oracles import state_regularized as oracle
 from tests.oracles.isan import numerical_gradient
 from tests.samples import MASKS, make_mask
-from tests.state_regularized_samples import GATED, KINDS, WITH_MEMORY, make_cell, random_network, sample, set_weights
+from tests.state_regularized_samples import (
+    GATED,
+    KINDS,
+    WITH_MEMORY,
+    in_keras,
+    make_cell,
+    random_network,
+    sample,
+    set_weights,
+)
 
 SEEDS = (0, 1, 2)
 BATCH, UNITS, CENTROIDS = 3, 4, 6
 SMALL = {"batch": 2, "time": 4, "features": 5, "units": 3, "centroids": 6}
-NAMESPACES = pytest.mark.parametrize(("xp", "backend"), [(np, "numpy"), (keras.ops, None)], ids=["numpy", "keras.ops"])
+NAMESPACES = pytest.mark.parametrize(
+    ("xp", "backend"), [(NUMPY, "numpy"), (keras.ops, None)], ids=["numpy", "keras.ops"]
+)
 every_seed = pytest.mark.parametrize("seed", SEEDS)
 every_kind = pytest.mark.parametrize("kind", [*KINDS, *GATED])
 without_memory = pytest.mark.parametrize("kind", [kind for kind in (*KINDS, *GATED) if kind not in WITH_MEMORY])
 
 
 def tensor(xp, array):
-    return array if xp is np else keras.ops.convert_to_tensor(array)
+    return array if xp is NUMPY else keras.ops.convert_to_tensor(array)
 
 
 def component(seed: int, **settings) -> tuple[oracle.Stochastic, np.ndarray, np.ndarray]:
@@ -33,6 +44,12 @@ def component(seed: int, **settings) -> tuple[oracle.Stochastic, np.ndarray, np.
     rng = np.random.default_rng(seed)
     stochastic = oracle.Stochastic(rng.normal(size=(UNITS, CENTROIDS)), **{"tau": 0.6, **settings})
     return stochastic, rng.normal(size=(BATCH, UNITS)), rng.gumbel(size=(BATCH, CENTROIDS))
+
+
+def of_tensors(xp, centroids: np.ndarray, strength: float | np.ndarray = 1.0) -> StochasticComponent:
+    return StochasticComponent(
+        transitions.Mixture(), tensor(xp, centroids), 1.0, tensor(xp, np.asarray(strength, centroids.dtype))
+    )
 
 
 def of_rows(function, *batches: np.ndarray) -> np.ndarray:
@@ -44,7 +61,7 @@ class TestAgainstTheOracle:
     @every_seed
     def test_scores(self, xp, backend: str | None, seed: int) -> None:
         stochastic, u, _ = component(seed)
-        found = equations.scores(xp, tensor(xp, u), tensor(xp, stochastic.S.T))
+        found = of_tensors(xp, stochastic.S.T).scores(xp, tensor(xp, u))
         assert_close(found, of_rows(stochastic.similarities, u), "float64", backend)
 
     @NAMESPACES
@@ -53,15 +70,15 @@ class TestAgainstTheOracle:
     def test_transition_probabilities(self, xp, backend: str | None, seed: int, tau: float) -> None:
         stochastic, u, g = component(seed, tau=tau, noise=0.7)
         scores = of_rows(stochastic.similarities, u)
-        found = equations.transition_probabilities(xp, tensor(xp, scores), tau)
+        found = transitions.probabilities(xp, tensor(xp, scores), tau)
         assert_close(found, of_rows(stochastic.alpha, u), "float64", backend)
-        found = equations.transition_probabilities(xp, tensor(xp, scores + 0.7 * g), tau)
+        found = transitions.probabilities(xp, tensor(xp, scores + 0.7 * g), tau)
         assert_close(found, of_rows(stochastic.perturbed, u, g), "float64", backend)
 
     @NAMESPACES
     def test_transition_probabilities_do_not_overflow(self, xp, backend: str | None) -> None:
         scores = np.array([[1e4, 0.0, -1e4], [-1e4, -1e4, -1e4], [0.0, 800.0, 800.0]])
-        found = equations.transition_probabilities(xp, tensor(xp, scores), 0.5)
+        found = transitions.probabilities(xp, tensor(xp, scores), 0.5)
         expected = np.array([[1, 0, 0], [1 / 3, 1 / 3, 1 / 3], [0, 0.5, 0.5]])
         assert_close(found, expected, "float64", backend)
 
@@ -71,9 +88,8 @@ class TestAgainstTheOracle:
     def test_the_state(self, xp, backend: str | None, seed: int, strength: float) -> None:
         stochastic, u, _ = component(seed, strength=strength)
         weights = of_rows(stochastic.weights, u)
-        found = equations.regularized(
-            xp, *(tensor(xp, array) for array in (weights, stochastic.S.T, u)), tensor(xp, np.array(strength))
-        )
+        weights, u_ = tensor(xp, weights), tensor(xp, u)
+        found = of_tensors(xp, stochastic.S.T, np.array(strength)).next_state(xp, u_, weights, weights)
         assert_close(found, of_rows(stochastic.state, u), "float64", backend)
 
     @NAMESPACES
@@ -86,18 +102,21 @@ class TestAgainstTheOracle:
             centroids = 1e6 * centroids
         else:
             u = 1e6 * u
-        weights, centroids, state = (tensor(xp, array.astype("float32")) for array in (weights, centroids, u))
-        found = equations.regularized(xp, weights, centroids, state, tensor(xp, np.float32(strength)))
-        expected = state if strength == 0 else xp.matmul(weights, centroids)
+        weights, state = (tensor(xp, array.astype("float32")) for array in (weights, u))
+        some = of_tensors(xp, centroids.astype("float32"), np.float32(strength))
+        found = some.next_state(xp, state, weights, weights)
+        expected = state if strength == 0 else xp.matmul(weights, some.centroids)
         np.testing.assert_array_equal(*(keras.ops.convert_to_numpy(x) for x in (found, expected)))
 
     @NAMESPACES
     def test_gumbel_noise(self, xp, backend: str | None) -> None:
         uniform = np.array([1e-30, 1e-3, np.exp(-1), 0.5, 0.999])
-        found = equations.gumbel(xp, tensor(xp, uniform))
+        found = transitions.gumbel(xp, tensor(xp, uniform))
         expected = np.array([-np.log(30 * np.log(10)), -np.log(3 * np.log(10)), 0, -np.log(np.log(2)), 6.907255070523])
         # log goes through float32 on torch as on JAX, see tests/tolerances.py.
-        np.testing.assert_allclose(keras.ops.convert_to_numpy(found), expected, atol=1e-9 if xp is np else 1e-5, rtol=0)
+        np.testing.assert_allclose(
+            keras.ops.convert_to_numpy(found), expected, atol=1e-9 if xp is NUMPY else 1e-5, rtol=0
+        )
 
     @NAMESPACES
     @every_seed
@@ -105,21 +124,19 @@ class TestAgainstTheOracle:
         rng = np.random.default_rng(seed)
         network = random_network("PeepholeLSTM", rng, UNITS, 5)
         h, c, x = rng.normal(size=(BATCH, UNITS)), rng.normal(size=(BATCH, UNITS)), rng.normal(size=(BATCH, 5))
-        drives = tuple(
-            tensor(xp, of_rows(lambda h, x, w=w, u=u, b=b: w @ x + u @ h + b, h, x))
-            for w, u, b in (network[3 * gate : 3 * gate + 3] for gate in range(4))
-        )
-        peephole = np.stack([network.p_i, network.p_f, network.p_o])
-        gate = keras.ops.sigmoid if xp is keras.ops else oracle.sigmoid
-        state, memory, gates = equations.peephole_lstm_step(xp.tanh, gate, drives, tensor(xp, peephole), tensor(xp, c))
+        h_, c_, x_ = (tensor(xp, array) for array in (h, c, x))
+        weights = (tensor(xp, np.ascontiguousarray(array)) for array in in_keras(network))
+        kernel, recurrent_kernel, bias, peepholes = weights
+        cell = PeepholeLSTM(kernel, recurrent_kernel, bias, peepholes=peepholes)
+        (state, memory), gates = cell.step(xp, (h_, c_), cell.drive(xp, x_))
         expected = [network.step(*row) for row in zip(h, c, x, strict=True)]
         assert_close(state, np.stack([u for u, _, _ in expected]), "float64", backend)
         assert_close(memory, np.stack([c for _, c, _ in expected]), "float64", backend)
-        for found, name in zip(gates, "ifo", strict=True):
-            assert_close(found, np.stack([gates[name] for _, _, gates in expected]), "float64", backend)
+        for name in "ifo":
+            assert_close(gates[name], np.stack([row[name] for _, _, row in expected]), "float64", backend)
 
     def test_the_transitions_there_are(self) -> None:
-        assert tuple(equations.TRANSITIONS) == oracle.TRANSITIONS
+        assert tuple(transitions.NAMES) == oracle.TRANSITIONS
 
 
 class TestTheOracle:
@@ -323,12 +340,13 @@ class TestTheorems:
         rng = np.random.default_rng(seed)
         centroids, state, tau, small = rng.normal(size=(CENTROIDS, UNITS)), rng.normal(size=UNITS), 0.6, 1e-6
 
+        component = StochasticComponent(transitions.Mixture(), centroids, tau, 1.0)
+
         def mixed(state: np.ndarray) -> np.ndarray:
-            alpha = equations.transition_probabilities(np, equations.scores(np, state, centroids), tau)
-            return equations.regularized(np, alpha, centroids, state, 1.0)
+            return component.next_state(NUMPY, state, *component.transit(NUMPY, state))
 
         slopes = [(mixed(state + step) - mixed(state - step)) / (2 * small) for step in small * np.eye(UNITS)]
-        alpha = equations.transition_probabilities(np, equations.scores(np, state, centroids), tau)
+        alpha, _ = component.transit(NUMPY, state)
         covariance = np.cov(centroids, rowvar=False, aweights=alpha, ddof=0)
         np.testing.assert_allclose(np.stack(slopes), covariance / tau, rtol=1e-6, atol=1e-8)
 

@@ -4,7 +4,10 @@ import ast
 import graphlib
 from pathlib import Path
 
+import keras
 import pytest
+
+from keras_interp_rnn import layers
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "keras_interp_rnn"
@@ -17,13 +20,14 @@ MAY_IMPORT = {
     "_extras.py": set(),
     "_repr.py": set(),
     "affine.py": {f"{OURS}._repr"},
-    "equations": set(),
+    "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"jax", f"{OURS}._backend"},
     "_backend/torch.py": {"torch", f"{OURS}._backend"},
     "_backend": {"keras", f"{OURS}._backend"},
-    "_kernels/tensorflow.py": {"tensorflow"},
-    "_recurrence.py": {"keras", f"{OURS}._backend", f"{OURS}._kernels"},
+    "_sequence/grouped_tensorflow.py": {"tensorflow", f"{OURS}._sequence"},
+    "_sequence": {"keras", f"{OURS}._backend", f"{OURS}._sequence", f"{OURS}.equations"},
+    "_cells.py": {"keras", f"{OURS}.equations"},
     "losses.py": {"keras"},
     "constraints.py": {"keras"},
     "optimizers.py": {"keras", f"{OURS}._backend"},
@@ -36,14 +40,15 @@ MAY_IMPORT = {
         f"{OURS}.constraints",
         f"{OURS}.equations",
         f"{OURS}._backend",
-        f"{OURS}._recurrence",
+        f"{OURS}._cells",
+        f"{OURS}._sequence",
     },
     "analysis/_graph.py": {"keras", QUIRKS},
     "analysis/_weights.py": {"keras", f"{OURS}.affine", f"{OURS}.analysis"},
     "analysis/_reading.py": {"keras", QUIRKS},
     "analysis/_step_by_step.py": {"keras", QUIRKS, f"{OURS}.analysis._reading"},
-    "analysis/_quantities.py": {"keras", f"{OURS}.analysis._reading"},
-    "analysis/_steps.py": {"keras", f"{OURS}._backend", f"{OURS}.equations", f"{OURS}.analysis"},
+    "analysis/_quantities.py": {"keras", f"{OURS}.analysis._reading", f"{OURS}._cells", f"{OURS}.equations"},
+    "analysis/_steps.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_cells", "analysis", "equations"))},
     "analysis": {
         "scipy",
         *(f"{OURS}.{n}" for n in ("_display", "_files", "_progress", "_repr", "affine", "analysis", "equations")),
@@ -55,8 +60,8 @@ MAY_IMPORT = {
     },
     "automata/words.py": {f"{OURS}._repr"},
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
-    "automata/_network.py": {"keras", f"{OURS}.analysis", f"{OURS}.automata"},
-    "automata/_deployed.py": {"keras", f"{OURS}.automata", f"{OURS}.analysis", f"{OURS}.layers"},
+    "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
+    "automata/_deployed.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "equations", "layers"))},
     "automata/_bounds.py": {"keras", f"{OURS}.automata"},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
     "automata/extraction.py": {f"{OURS}._progress", f"{OURS}.automata"},
@@ -149,11 +154,8 @@ MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "
 def test_a_module_imports_only_what_stands_below_it(path):
     place = path.relative_to(PACKAGE)
     rule = next((r for r in (str(place), str(place.parent), place.parts[0]) if r in MAY_IMPORT), None)
-    if path.name == "__init__.py" and path.parent.name == "_kernels":
-        rule, allowed = "_kernels", set()
-    else:
-        assert rule is not None, f"{place} has no rule: add one here and to docs/architecture.md"
-        allowed = MAY_IMPORT[rule]
+    assert rule is not None, f"{place} has no rule: add one here and to docs/architecture.md"
+    allowed = MAY_IMPORT[rule]
     strays = {n for n in outside_names(path) if not any(n == a or n.startswith(f"{a}.") for a in allowed)}
     assert not strays, f"{place} imports {sorted(strays)}"
 
@@ -192,15 +194,9 @@ def test_automata_take_private_names_of_analysis_through_the_bridges_alone():
     assert {name for name, names in private.items() if names} == {"_network.py", "_deployed.py"}
 
 
-# Those that ask which backend it is, until they ask the seam what it can do.
-MAY_COMPARE = {"_recurrence.py", "_sequence", "layers"}
-
-
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_nobody_but_the_seam_compares_names_of_backends(path):
     place = path.relative_to(PACKAGE)
-    if place.parts[0] in MAY_COMPARE:
-        return
     compared = [
         ast.unparse(node)
         for node in ast.walk(ast.parse(path.read_text()))
@@ -217,8 +213,6 @@ def test_nobody_but_the_seam_reads_private_attributes_of_keras(path):
         return
     private = {"_flatten_layers", "_keras_history", "_keras_mask", "_inbound_nodes", "_outbound_nodes"}
     read = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)} & private
-    if place == Path("automata/_network.py"):
-        read -= {"_flatten_layers"}  # until it walks by `keras_quirks.walk_layers`
     assert not read, f"{place} reads {sorted(read)}: _backend/keras_quirks.py has, or gets, a function"
 
 
@@ -236,3 +230,37 @@ def test_nobody_imports_private_modules_of_keras_or_tensorflow(folder):
     for path in sorted((ROOT / folder).rglob("*.py")):
         private = {name for name in outside_names(path) if name.startswith(("keras.src", "tensorflow.python"))}
         assert not private, f"{path} imports {sorted(private)}"
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_modules_import_each_other_in_no_circle():
+    """Imports within functions and for types alone count too."""
+    files = {module_name(path): path for path in MODULES}
+    graph = {}
+    for name, path in files.items():
+        found = {n if n in files else n.rpartition(".")[0] for n in imports(path) if n.startswith(f"{OURS}.")}
+        graph[name] = found & set(files) - {name}
+    assert graph[f"{OURS}.layers.cfn"] >= {f"{OURS}.equations", f"{OURS}.layers._gated"}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+CELLS = sorted(name for name in vars(keras.layers) if name.endswith("Cell")) + [
+    name for name in layers.__all__ if name.endswith("Cell")
+]
+
+
+def test_nobody_asks_for_the_name_of_a_cell():
+    """Strings that are the name of a cell's class, registered or not."""
+    registered = {f"{OURS}>{name}" for name in CELLS} | set(CELLS)
+    for path in MODULES:
+        if path.name == "__init__.py":  # lists of public names
+            continue
+        texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert not texts & registered, f"{path.relative_to(ROOT)} knows {sorted(texts & registered)}"

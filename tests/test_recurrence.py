@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_interp_rnn import _backend, _recurrence
+from keras_interp_rnn import _backend
+from keras_interp_rnn._sequence import affine, masks, scan, sizes
 from keras_interp_rnn.equations import isan as equations
 from tests import autodiff
 from tests.oracles import isan as oracle
@@ -64,13 +65,13 @@ def check_values_and_gradients(path: str, some: Sample, dtype: str) -> None:
     mask = None if some.mask is None else ops.convert_to_tensor(some.mask)
 
     def whole(kernel, bias, start):
-        return ops.sum(cotangent * _recurrence.switched_affine_states(path, kernel, bias, start, symbols, mask))
+        return ops.sum(cotangent * affine.switched_affine_states(path, kernel, bias, start, symbols, mask))
 
     def stepped(kernel, bias, start):
         return ops.sum(cotangent * stepwise(kernel, bias, start, some.symbols, some.mask))
 
     tensors = [ops.convert_to_tensor(array) for array in arrays]
-    states = _recurrence.switched_affine_states(path, *tensors, symbols, mask)
+    states = affine.switched_affine_states(path, *tensors, symbols, mask)
     assert_close(states, some.states(some.start), dtype)
     assert_close(states, ops.convert_to_numpy(stepwise(*tensors, some.symbols, some.mask)), dtype)
 
@@ -113,29 +114,26 @@ def test_a_mask_of_true_changes_nothing(path: str) -> None:
     some = sample()
     tensors = [ops.convert_to_tensor(array) for array in (some.kernel, some.bias, some.start, some.symbols)]
     everything = ops.convert_to_tensor(np.ones_like(some.symbols, bool))
-    expected = _recurrence.switched_affine_states(path, *tensors)
-    assert_close(_recurrence.switched_affine_states(path, *tensors, everything), expected, "float64")
+    expected = affine.switched_affine_states(path, *tensors)
+    assert_close(affine.switched_affine_states(path, *tensors, everything), expected, "float64")
 
 
 def test_the_sizes_here_straddle_those_of_the_code() -> None:
-    sizes = {name: sample(**case) for name, case in CASES.items()}
-    assert np.bincount(sizes["many rows a symbol"].symbols.ravel()).min() > _recurrence.BLOCK
-    assert sizes["exactly one block of rows"].symbols.size == _recurrence.BLOCK
+    cases = {name: sample(**case) for name, case in CASES.items()}
+    assert np.bincount(cases["many rows a symbol"].symbols.ravel()).min() > sizes.BLOCK
+    assert cases["exactly one block of rows"].symbols.size == sizes.BLOCK
     if TENSORFLOW:
-        from keras_interp_rnn._kernels.tensorflow import SLOTS
-
-        assert _recurrence.FEW_SYMBOLS == SLOTS
-        assert sizes["as many symbols as slots"].vocabulary_size == SLOTS
-        assert sizes["one symbol more than slots"].vocabulary_size == SLOTS + 1
+        assert cases["as many symbols as slots"].vocabulary_size == sizes.SLOTS
+        assert cases["one symbol more than slots"].vocabulary_size == sizes.SLOTS + 1
         for name in ("one symbol more than slots", "more symbols than slots", "most symbols absent"):
-            assert len(np.unique(sizes[name].symbols)) > SLOTS
-        assert len(np.unique(sizes["few of many symbols"].symbols)) < SLOTS
+            assert len(np.unique(cases[name].symbols)) > sizes.SLOTS
+        assert len(np.unique(cases["few of many symbols"].symbols)) < sizes.SLOTS
 
 
 def expected_outputs(mask: list[bool], zero_output: bool) -> list[float]:
     some = np.arange(1.0, len(mask) + 1)
     states = ops.convert_to_tensor(some[None, :, None])
-    result = _recurrence.outputs_under_mask(states, ops.convert_to_tensor(np.array([mask])), zero_output)
+    result = masks.outputs_under_mask(states, ops.convert_to_tensor(np.array([mask])), zero_output)
     return ops.convert_to_numpy(result)[0, :, 0].tolist()
 
 
@@ -149,13 +147,13 @@ def test_outputs_are_zero_wherever_masked_if_told_so() -> None:
 
 def test_without_a_mask_the_outputs_are_the_states() -> None:
     states = ops.convert_to_tensor(sample().cotangent)
-    assert _recurrence.outputs_under_mask(states, None, zero_output=True) is states
+    assert masks.outputs_under_mask(states, None, zero_output=True) is states
 
 
 class TestChoiceOfPath:
-    def choose(self, fused: bool | str = "auto", **arguments) -> _recurrence.Path:
+    def choose(self, fused: bool | str = "auto", **arguments) -> scan.Path:
         defaults = {"units": 30, "vocabulary_size": 27, "reads_ids": True, "unroll": False}
-        return _recurrence.choose_path(fused, **{**defaults, **arguments})
+        return affine.choose_path(fused, **{**defaults, **arguments})
 
     @pytest.mark.parametrize("fused", ["auto", True])
     @pytest.mark.parametrize(("units", "vocabulary_size", "smallest"), [(7, 27, 8), (7, 64, 8), (95, 65, 96)])

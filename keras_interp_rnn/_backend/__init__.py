@@ -76,6 +76,27 @@ def gradient(function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
     return current().gradient(function, x)
 
 
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    start: Any,
+    sequences: tuple[Any, ...],
+    widths: tuple[int, ...],
+    reverse: bool = False,
+) -> tuple[Any, tuple[Any, ...]]:
+    """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
+
+    Args:
+        start: (batch, n), or a list of such. sequences: each (time, ...).
+        widths: last axes of what is put out, each (batch, width) of the (first) state's dtype.
+    """
+    return current().scan(step, start, sequences, widths, reverse)
+
+
+def lists_rows() -> bool:
+    """Whether the gradient of a lookup lists the rows that were read, one by one."""
+    return current().lists_rows
+
+
 def tensorflow_obstacle() -> str | None:
     """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
     return current().tensorflow_obstacle()

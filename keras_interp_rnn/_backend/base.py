@@ -29,6 +29,17 @@ class Backend(abc.ABC):
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         """Of the scalar `function(tensor)` at x; zeros if it does not depend on it."""
 
+    @property
+    @abc.abstractmethod
+    def lists_rows(self) -> bool:
+        """Whether the gradient of a lookup lists the rows that were read, one by one."""
+
+    @abc.abstractmethod
+    def scan(
+        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
+    ) -> Any:
+        """As `jax.lax.scan`, over several sequences, with outputs of other widths than the state's."""
+
     @abc.abstractmethod
     def tensorflow_obstacle(self) -> str | None:
         """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
@@ -54,6 +65,12 @@ class StaticBackend(Backend):
     """A backend that knows all sizes when it traces, and whose gradients are dense: JAX and torch."""
 
     name: str
+    lists_rows = False
+
+    def scan(
+        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
+    ) -> Any:
+        return keras.ops.scan(step, start, sequences, reverse=reverse)
 
     def tensorflow_obstacle(self) -> str | None:
         return f"the grouped kernel is TensorFlow's, the backend is {self.name}"

@@ -35,6 +35,33 @@ class TensorFlow(Backend):
             value = function(tensor)
         return tape.gradient(value, tensor, unconnected_gradients="zero").numpy()
 
+    lists_rows = True
+
+    def scan(
+        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
+    ) -> Any:
+        """In place of `keras.ops.scan`.
+
+        On TensorFlow (Keras 3.15) that puts out nothing but tensors of the state's shape, and fails over several
+        sequences of unknown length.
+        """
+        steps = sequences[0].shape[0] if sequences[0].shape[0] is not None else tf.shape(sequences[0])[0]
+        first = tf.nest.flatten(start)[0]
+        # Arrays, not slices: the gradient of a slice is a whole sequence of zeros.
+        entries = tuple(tf.TensorArray(x.dtype, size=steps).unstack(x) for x in sequences)
+        arrays = tuple(
+            tf.TensorArray(first.dtype, size=steps, element_shape=[first.shape[0], width]) for width in widths
+        )
+
+        def body(i: Any, state: Any, arrays: Any) -> Any:
+            t = steps - 1 - i if reverse else i
+            state, outputs = step(state, tuple(x.read(t) for x in entries))
+            return i + 1, state, tuple(a.write(t, y) for a, y in zip(arrays, outputs, strict=True))
+
+        # maximum_iterations: XLA differentiates no loop without it.
+        _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
+        return state, tuple(a.stack() for a in arrays)
+
     def tensorflow_obstacle(self) -> str | None:
         """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may.
 

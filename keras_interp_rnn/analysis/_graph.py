@@ -22,9 +22,8 @@ _NOISE = (
 _IDENTITIES = (keras.layers.InputLayer, keras.layers.Identity, keras.layers.ActivityRegularization, *_NOISE)
 """Layers whose output is their input, outside training."""
 
-CELLS = ("keras_interp_rnn>ISANCell", "keras_interp_rnn>FactoredISANCell")
-_ALPHABET = "keras_interp_rnn>AlphabetLayer"  # passes on what it reads
-_LAYERS = ("keras_interp_rnn>ISAN", "keras_interp_rnn>FactoredISAN")
+_OURS = "keras_interp_rnn>"
+_ALPHABET = f"{_OURS}AlphabetLayer"  # passes on what it reads
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,15 @@ def registered(thing: Any) -> str:
 
 
 def is_isan_cell(cell: Any) -> bool:
-    """Whether it is an ISAN's cell over a vocabulary."""
-    return registered(cell) in CELLS and cell.vocabulary_size is not None
+    """Whether it is an ISAN's cell over a vocabulary: a cell of this package that is affine in its state."""
+    affine = registered(cell).startswith(_OURS) and getattr(cell, "is_affine", False)
+    return affine and cell.vocabulary_size is not None
 
 
 def is_isan(layer: Any) -> bool:
-    """Whether it is a recurrent layer over such a cell."""
-    runs = registered(layer) in _LAYERS or type(layer) is keras.layers.RNN
-    return runs and is_isan_cell(layer.cell)
+    """Whether it is a recurrent layer over such a cell, of this package or `keras.layers.RNN` itself."""
+    of_its_own = registered(layer).startswith(_OURS) and hasattr(layer, "cell_class")
+    return (of_its_own or type(layer) is keras.layers.RNN) and is_isan_cell(layer.cell)
 
 
 def followed(model: keras.Model) -> Followed:

@@ -1,20 +1,22 @@
 """From cells to everything they compute at a step: a bridge, so that `traces` is NumPy.
 
-Each cell's step is run by the cell's own code where that tells all; gates that a cell keeps to itself (Keras's LSTM and
-GRU) are computed here from its weights, its state is not.
+States come from the cell's own code, everything else from its equations (`_cells.equations_of`), run in `keras.ops` on
+the weights as the variables hold them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis._reading import run_cell
+from keras_interp_rnn.equations.state_regularized import OWN
 
 Tensor = Any
 Quantities = dict[str, Tensor]
@@ -34,11 +36,10 @@ def steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_]) -> Itera
     if not getattr(layer, "regularize_last_step", True):
         last = read.shape[1] - 1 - np.argmax(read[:, ::-1], axis=1)
         ends[np.arange(batch), last] = False
-    components = {id(part): part.component() for part in _regularized(cell)}
     for t in range(sequences.shape[1]):
         applied = ends[:, t]
-        run = _Run(components, None if applied.all() else ops.convert_to_tensor(applied[:, None]))
-        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, run)
+        regularize = None if applied.all() else ops.convert_to_tensor(applied[:, None])
+        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, regularize)
         if read[:, t].all():
             states = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
         else:
@@ -51,50 +52,44 @@ def steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_]) -> Itera
         yield found
 
 
-class _Run(NamedTuple):
-    """What the cells of one step share."""
-
-    components: dict[int, Any]  # of each state-regularized cell, by its id
-    regularize: Tensor | None  # bool (batch, 1), None where the stochastic component applies everywhere
-
-
-def _regularized(cell: Any) -> Iterator[Any]:
-    """The state-regularized cells of a cell."""
+def _step(
+    cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
+) -> tuple[Quantities, list[Tensor]]:
+    """Quantities besides the states, and the new states; regularize: bool (batch, 1), None where all steps are."""
     if hasattr(cell, "cells"):
-        for part in cell.cells:
-            yield from _regularized(part)
-    elif keras.saving.get_registered_name(type(cell)) == "keras_interp_rnn>StateRegularizedCell":
-        yield cell
+        return _stack(cell, inputs, states, regularize)
+    if hasattr(cell, "component"):
+        return _state_regularized(cell, inputs, states, regularize)
+    new = run_cell(cell, inputs, states)
+    equations = equations_of(cell, ops.convert_to_tensor)
+    if equations is None:
+        return {}, new
+    reads = cell.encode(inputs) if hasattr(cell, "encode") else inputs
+    integer = "int" in keras.backend.standardize_dtype(reads.dtype)
+    drive = equations.drive(ops, reads if integer else ops.cast(reads, cell.variable_dtype))
+    return equations.step(ops, tuple(ops.cast(x, cell.variable_dtype) for x in states), drive).quantities, new
 
 
-def _step(cell: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:
-    """Quantities besides the states, and the new states."""
-    if hasattr(cell, "cells"):
-        return _stack(cell, inputs, states, run)
-    kind = keras.saving.get_registered_name(type(cell))
-    if kind == "keras_interp_rnn>StateRegularizedCell":
-        return _state_regularized(cell, inputs, states, run)
-    inside = _INSIDE.get(kind)
-    return inside(cell, inputs, states) if inside else {}, run_cell(cell, inputs, states)
-
-
-def _state_regularized(cell: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:
-    quantities, new = _step(cell.cell, inputs, states, run)
-    own = {"u", "alpha", "centroid", "h", "c"}
-    quantities = {f"cell_{name}" if name in own else name: x for name, x in quantities.items()}
+def _state_regularized(
+    cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
+) -> tuple[Quantities, list[Tensor]]:
+    """As `equations.StateRegularized.step`, over a cell whose equations need not be known, with the noise it draws."""
+    inner, new = _step(cell.cell, inputs, states, regularize)
+    quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
     u = ops.cast(new[0], cell.variable_dtype)
-    component = run.components[id(cell)]
-    alpha, weights = cell.transit(u, component, cell.draw((u.shape[0],), training=False))
-    state = cell.arrive(u, alpha, weights, component, run.regularize)
+    component = cell.component()
+    alpha, weights = component.transit(ops, u, cell.draw((u.shape[0],), training=False))
     quantities.update(u=u, alpha=alpha, centroid=ops.argmax(weights, axis=-1))
-    return quantities, [state, *new[1:]]
+    return quantities, [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
 
 
-def _stack(stack: Any, inputs: Tensor, states: list[Tensor], run: _Run) -> tuple[Quantities, list[Tensor]]:
+def _stack(
+    stack: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
+) -> tuple[Quantities, list[Tensor]]:
     quantities: Quantities = {}
     new: list[Tensor] = []
     for i, (cell, own) in enumerate(zip(stack.cells, _divided(stack, states), strict=True)):
-        found, moved = _step(cell, inputs, own, run)
+        found, moved = _step(cell, inputs, own, regularize)
         quantities.update({f"{i}/{name}": x for name, x in found.items()})
         new += moved
         inputs = moved[0]
@@ -114,57 +109,3 @@ def _divided(stack: Any, states: list[Tensor]) -> Iterator[list[Tensor]]:
     remaining = iter(states)
     for cell in stack.cells:
         yield [next(remaining) for _ in keras.tree.flatten(cell.state_size)]
-
-
-def _minimal_rnn(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
-    latent, drive = cell.project(inputs)
-    return {"z": latent, "u": ops.sigmoid(ops.matmul(states[0], cell.recurrent_kernel) + drive)}
-
-
-def _cfn(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
-    candidate, drive = cell.project(inputs)
-    update, admit = ops.split(ops.sigmoid(ops.matmul(states[0], cell.recurrent_kernel) + drive), 2, axis=-1)
-    return {"u": update, "i": admit, "candidate": candidate}
-
-
-def _peephole_lstm(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
-    _, _, gates = cell.step(inputs, states)
-    return dict(zip("ifo", gates, strict=True))
-
-
-def _lstm(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
-    bias = cell.bias if cell.use_bias else 0
-    drives = ops.matmul(inputs, cell.kernel) + ops.matmul(states[0], cell.recurrent_kernel) + bias
-    admit, keep, candidate, emit = ops.split(drives, 4, axis=-1)
-    gate = cell.recurrent_activation
-    return {"i": gate(admit), "f": gate(keep), "o": gate(emit), "candidate": cell.activation(candidate)}
-
-
-def _gru(cell: Any, inputs: Tensor, states: list[Tensor]) -> Quantities:
-    units, [state] = cell.units, states
-    of_input, of_state = 0, 0
-    if cell.use_bias:
-        of_input, of_state = (cell.bias[0], cell.bias[1]) if cell.reset_after else (cell.bias, 0)
-    drive = ops.matmul(inputs, cell.kernel) + of_input
-    update, reset = ops.split(
-        cell.recurrent_activation(
-            drive[:, : 2 * units] + (ops.matmul(state, cell.recurrent_kernel) + of_state)[:, : 2 * units]
-        ),
-        2,
-        axis=-1,
-    )
-    own = cell.recurrent_kernel[:, 2 * units :]
-    if cell.reset_after:
-        mixed = reset * (ops.matmul(state, cell.recurrent_kernel) + of_state)[:, 2 * units :]
-    else:
-        mixed = ops.matmul(reset * state, own)
-    return {"u": update, "r": reset, "candidate": cell.activation(drive[:, 2 * units :] + mixed)}
-
-
-_INSIDE = {
-    "keras_interp_rnn>MinimalRNNCell": _minimal_rnn,
-    "keras_interp_rnn>CFNCell": _cfn,
-    "keras_interp_rnn>PeepholeLSTMCell": _peephole_lstm,
-    "LSTMCell": _lstm,
-    "GRUCell": _gru,
-}

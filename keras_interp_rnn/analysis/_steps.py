@@ -1,8 +1,7 @@
 """From recurrent Keras layers to their linearized steps in float64: a bridge, so that `jacobians` is NumPy.
 
-For ISAN, MinimalRNN and CFN cells every step's Jacobian is written down (`equations`), for Keras's own what pulls a
-product back through a step; any other cell is differentiated by the backend, one backward pass per step over one copy
-of the batch for each entry of h.
+A cell whose equations are known (`_cells.equations_of`) is linearized by them; any other cell is differentiated by the
+backend, one backward pass per step over one copy of the batch for each entry of h.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import keras
 import numpy as np
@@ -19,22 +17,19 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn.analysis._graph import registered
+from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis._reading import run_cell
-from keras_interp_rnn.analysis._weights import checked_symbols, isan_weights
-from keras_interp_rnn.equations import isan, minimal_rnn
+from keras_interp_rnn.analysis._weights import checked_symbols
+from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
 
 Array = NDArray[np.float64]
+States = tuple[Array, ...]
 
 
-class LinearStep(Protocol):
-    """One step of every sequence of a batch, linearized where it was taken. The state s_t has s entries."""
-
-    def before(self, product: Array) -> Array:
-        """P (batch, r, s) -> P @ ds_t/ds_{t-1} (batch, r, s)."""
-
-    def input(self, product: Array) -> Array:
-        """P (batch, r, s) -> P @ ds_t/dx_t (batch, r, features)."""
+def closed_form(layer: Any) -> CellEquations | None:
+    """The equations by which a layer's steps are linearized, weights in float64; None where the backend does it."""
+    equations = equations_of(layer.cell, _float64)
+    return equations if equations is not None and equations.has_derivative else None
 
 
 def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
@@ -51,14 +46,10 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
             f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
             "shorter lag."
         )
-    ways = {
-        "keras_interp_rnn>ISANCell": _affine_steps,
-        "keras_interp_rnn>MinimalRNNCell": _gated_steps,
-        "keras_interp_rnn>CFNCell": _gated_steps,
-    }
-    if _is_plain(layer.cell):
-        return _keras_steps(layer, sequences, read, steps)
-    return ways.get(registered(layer.cell), _any_steps)(layer, sequences, read, steps)
+    equations = closed_form(layer)
+    if equations is None:
+        return _differentiated(layer, sequences, read, steps)
+    return _linearized(layer, equations, sequences, read, steps)
 
 
 def output_in_state(layer: Any) -> Array:
@@ -70,15 +61,13 @@ def output_in_state(layer: Any) -> Array:
     return np.eye(int(tree.flatten(top.state_size)[0]), everything, everything - of_top)
 
 
-def _states_before(
-    step: Callable[[Array, NDArray[Any]], Array], start: Array, sequences: NDArray[Any], read: NDArray[np.bool_]
-) -> Array:
-    """Runs `step(state, inputs)` over a batch: (time, batch, s), the state before each step."""
-    before = np.empty((sequences.shape[1], *start.shape))
+def _states_before(step: Callable[[Array, int], Array], start: Array, read: NDArray[np.bool_]) -> Array:
+    """Runs `step(state, t)` over a batch: (time, batch, s), the state before each step."""
+    before = np.empty((read.shape[1], *start.shape))
     state = start
-    for t in range(sequences.shape[1]):
+    for t in range(read.shape[1]):
         before[t] = state
-        state = np.where(read[:, t, None], step(state, sequences[:, t]), state)
+        state = np.where(read[:, t, None], step(state, t), state)
     return before
 
 
@@ -87,266 +76,94 @@ def _last_read(read: NDArray[np.bool_], steps: int) -> NDArray[np.intp]:
     return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
 
 
-@dataclass
-class _AffineStep:
-    """Eq. 1 of the ISAN is linear already; its derivative by x_t is that of `expected_step`: column k, h W_k + b_k."""
+def _linearized(
+    layer: Any, equations: CellEquations, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int
+) -> Iterator[LinearStep]:
+    """By the cell's equations."""
+    cell = layer.cell
+    reads = _read_by_equations(cell, sequences)
+    drive = equations.drive(NUMPY, reads)
+    parts = [_float64(part) for part in tree.flatten(layer.get_initial_state(batch_size=len(sequences)))]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1].tolist()
 
-    kernel: Array
-    bias: Array
-    state: Array
-    distribution: Array
+    def split(state: Array) -> States:
+        return tuple(np.split(state, ends, axis=-1))
 
-    def before(self, product: Array) -> Array:
-        return product @ np.einsum("bk,knm->bmn", self.distribution, self.kernel)
+    def step(state: Array, t: int) -> Array:
+        return np.concatenate(equations.step(NUMPY, split(state), tuple(x[:, t] for x in drive)).states, axis=-1)
 
-    def input(self, product: Array) -> Array:
-        return product @ (np.einsum("bn,knm->bmk", self.state, self.kernel) + self.bias.T)
+    rows = np.arange(len(sequences))
+    before = _states_before(step, np.concatenate(parts, axis=-1), read)
+    # A state-regularized layer may leave its centroids out at the last step: there the cell within steps alone.
+    last = equations if getattr(layer, "regularize_last_step", True) else equations.cell  # type: ignore[attr-defined]
+    for lag, t in enumerate(_last_read(read, steps)):
+        now = tuple(x[rows, t] for x in drive)
+        linear = (equations if lag else last).linearization(NUMPY, split(before[t, rows]), now)
+        yield LinearStep(linear.before, _into_inputs(cell, linear.input, sequences[rows, t]))
 
 
-def _affine_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    kernel, bias, start = isan_weights(layer.cell)
-    ids = np.issubdtype(sequences.dtype, np.integer) and sequences.shape[2:] in ((), (1,))
-    if ids:
+def _read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
+    """What the equations read of the sequences, (batch, time, ...): ids without an axis of 1, or float64."""
+    size = _vocabulary(cell)
+    if size is not None and np.issubdtype(sequences.dtype, np.integer) and sequences.shape[2:] in ((), (1,)):
+        checked_symbols(sequences.ravel(), size)
         sequences = sequences.reshape(*sequences.shape[:2], 1)
-        checked_symbols(sequences.ravel(), len(kernel))
-    elif sequences.shape[2:] != (len(kernel),):
+    elif size is not None and sequences.shape[2:] != (size,):
         raise ValueError(
             "An ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, "
-            f"{len(kernel)}). Received: {sequences.dtype} of shape {sequences.shape}. Cast ids to an integer dtype."
+            f"{size}). Received: {sequences.dtype} of shape {sequences.shape}. Cast ids to an integer dtype."
         )
-    chosen = np.eye(len(kernel))[sequences[..., 0]] if ids else sequences.astype(np.float64)
-
-    def step(state: Array, distribution: Array) -> Array:
-        return isan.expected_step(np, kernel, bias, state, distribution)
-
-    rows = np.arange(len(sequences))
-    states = _states_before(step, np.tile(start, (len(sequences), 1)), chosen, read)
-    for t in _last_read(read, steps):
-        yield _AffineStep(kernel, bias, states[t, rows], chosen[rows, t])
+    if not hasattr(cell, "encode"):
+        return _float64(sequences)
+    flat = sequences.reshape(-1, *sequences.shape[2:])
+    found = np.asarray(ops.convert_to_numpy(cell.encode(ops.convert_to_tensor(flat))))
+    found = found.reshape(*sequences.shape[:2], *found.shape[1:])
+    return found if np.issubdtype(found.dtype, np.integer) else found.astype(np.float64)
 
 
-@dataclass
-class _GatedStep:
-    """Eq. 4 and its like for CFN: a diagonal, and one scaled matrix per gate."""
-
-    cell: Any
-    inputs: NDArray[Any]
-    recurrent: Array
-    diagonal: Array
-    slopes: Array
-    admission: Array
-
-    def before(self, product: Array) -> Array:
-        units = len(self.recurrent)
-        result = product * self.diagonal[:, None]
-        for gate in self._gates():
-            scaled = (product * self.slopes[:, None, gate]).reshape(-1, units)
-            result += (scaled @ self.recurrent[:, gate].T).reshape(result.shape)
-        return result
-
-    def input(self, product: Array) -> Array:
-        of_latent, of_drive = _projection_jacobians(self.cell, self.inputs)
-        result = (product * self.admission[:, None]) @ of_latent
-        for gate in self._gates():
-            result += (product * self.slopes[:, None, gate]) @ of_drive[:, gate]
-        return result
-
-    def _gates(self) -> list[slice]:
-        units, columns = self.recurrent.shape
-        return [slice(first, first + units) for first in range(0, columns, units)]
+def _vocabulary(cell: Any) -> int | None:
+    """How many symbols the innermost cell reads, if it reads symbols."""
+    while hasattr(cell, "cell"):
+        cell = cell.cell
+    size = getattr(cell, "vocabulary_size", None)
+    return None if size is None else int(size)
 
 
-def _gated_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    cell = layer.cell
-    recurrent = _float64(cell.recurrent_kernel)
-    units = len(recurrent)
-    minimal = registered(cell) == "keras_interp_rnn>MinimalRNNCell"
-    latent, drive = cell.project(sequences.reshape(-1, *sequences.shape[2:]))
-    both = np.concatenate([_float64(latent), _float64(drive)], axis=-1).reshape(*sequences.shape[:2], -1)
+def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]) -> Callable[[Array], Array]:
+    """P -> P @ ds_t/dx_t, on through an encoder, if the cell has one. Ids that are one-hot vectors have derivatives."""
+    encoder = _encoder(cell)
+    if encoder is None and _vocabulary(cell) is not None:
+        return pull
+    if encoder is None:
+        return lambda product: (_differentiable(inputs, cell), pull(product))[1]
 
-    def gates_at(state: Array, drive: Array) -> Array:
-        return minimal_rnn.sigmoid(np, state @ recurrent + drive)
+    def through_encoder(product: Array) -> Array:
+        given, of_latent = _differentiable(inputs, cell), pull(product)
+        if _is_dense_tanh(encoder) and given.ndim == 2:
+            slope = 1 - _float64(encoder(given)) ** 2
+            return (of_latent * slope[:, None]) @ _float64(encoder.kernel).T
+        return _pulled_back(encoder, given, of_latent)
 
-    def step(state: Array, both: Array) -> Array:
-        latent, gates = both[:, :units], gates_at(state, both[:, units:])
-        if minimal:
-            return minimal_rnn.minimal_rnn_step(state, gates, latent)
-        return minimal_rnn.cfn_step(np, state, gates, latent)
-
-    rows = np.arange(len(sequences))
-    states = _states_before(step, np.zeros((len(sequences), units)), both, read)
-    for t in _last_read(read, steps):
-        state, latent = states[t, rows], both[rows, t, :units]
-        gates = gates_at(state, both[rows, t, units:])
-        if minimal:
-            diagonal, slopes = minimal_rnn.minimal_rnn_linearization(state, gates, latent)
-            admission = 1 - gates
-        else:
-            diagonal, slopes = minimal_rnn.cfn_linearization(np, state, gates, latent)
-            admission = gates[:, units:]
-        yield _GatedStep(cell, sequences[rows, t], recurrent, diagonal, slopes, admission)
+    return through_encoder
 
 
-def _projection_jacobians(cell: Any, inputs: NDArray[Any]) -> tuple[Array, Array]:
-    """dz/dx (batch, n, features) and dd/dx (batch, G n, features) at one step."""
-    inputs = _differentiable(inputs, cell)
-    if registered(cell) == "keras_interp_rnn>CFNCell":
-        kernel, units = _float64(cell.kernel), cell.units
-        candidate, _ = cell.project(inputs)
-        slope = 1 - _float64(candidate) ** 2
-        of_drive = np.broadcast_to(kernel[:, : 2 * units].T, (len(inputs), 2 * units, kernel.shape[0]))
-        return slope[:, :, None] * kernel[:, 2 * units :].T, of_drive
-    encoder = cell.encoder
-    if isinstance(encoder, keras.layers.Dense) and encoder.activation is keras.activations.tanh and inputs.ndim == 2:
-        slope = 1 - _float64(encoder(inputs)) ** 2
-        of_latent = slope[:, :, None] * _float64(encoder.kernel).T
-    else:
-        of_latent = _pulled_back(encoder, inputs, np.tile(np.eye(cell.units), (len(inputs), 1, 1)))
-    return of_latent, _float64(cell.kernel).T @ of_latent
+def _encoder(cell: Any) -> Any | None:
+    while hasattr(cell, "cell"):
+        cell = cell.cell
+    return getattr(cell, "encoder", None)
 
 
-@dataclass
-class _KerasStep:
-    """A step of Keras's own cells: part of P goes to the state before directly, the rest through what enters the gates.
-
-    `pull(product)`: the direct part (batch, r, s), and P times the derivative by what the state, and by what the input,
-    adds to the gates and the candidate (batch, r, G n).
-    """
-
-    kernel: Array
-    recurrent: Array
-    pull: Callable[[Array], tuple[Array, Array, Array]]
-
-    def before(self, product: Array) -> Array:
-        direct, of_state, _ = self.pull(product)
-        direct[..., : len(self.recurrent)] += _rows(of_state, self.recurrent.T)
-        return direct
-
-    def input(self, product: Array) -> Array:
-        return _rows(self.pull(product)[2], self.kernel.T)
+def _is_dense_tanh(encoder: Any) -> bool:
+    return (
+        type(encoder) is keras.layers.Dense
+        and encoder.activation is keras.activations.tanh
+        and encoder.quantization_mode is None
+        and not encoder.lora_enabled
+    )
 
 
-def _is_plain(cell: Any) -> bool:
-    """Whether it is a cell of Keras's with the activations it comes with."""
-    usual = {"activation": keras.activations.tanh, "recurrent_activation": keras.activations.sigmoid}
-    return registered(cell) in _PULLS and all(getattr(cell, name, wanted) is wanted for name, wanted in usual.items())
-
-
-def _keras_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    cell, pull = layer.cell, _PULLS[registered(layer.cell)]
-    _differentiable(sequences, cell)
-    kernel, recurrent = _float64(cell.kernel), _float64(cell.recurrent_kernel)
-    bias = np.zeros((2, kernel.shape[1]))
-    if cell.use_bias:
-        given = _float64(cell.bias)
-        bias = given if given.ndim == 2 else np.stack([given, np.zeros_like(given)])
-    drives = sequences.astype(np.float64) @ kernel + bias[0]
-
-    def moved(state: Array, drive: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
-        return pull(cell, recurrent, bias[1], state, drive)
-
-    rows = np.arange(len(sequences))
-    start = np.zeros((len(sequences), sum(tree.flatten(cell.state_size))))
-    states = _states_before(lambda state, drive: moved(state, drive)[0], start, drives, read)
-    for t in _last_read(read, steps):
-        yield _KerasStep(kernel, recurrent, moved(states[t, rows], drives[rows, t])[1])
-
-
-def _pull_simple_rnn(cell: Any, recurrent: Array, bias: Array, state: Array, drive: Array) -> Any:
-    new = np.tanh(state @ recurrent + bias + drive)
-
-    def pull(product: Array) -> tuple[Array, Array, Array]:
-        through = product * (1 - new**2)[:, None]
-        return np.zeros_like(product), through, through
-
-    return new, pull
-
-
-def _pull_gru(cell: Any, recurrent: Array, bias: Array, state: Array, drive: Array) -> Any:
-    n = cell.units
-    inner = state @ recurrent + bias
-    gates = minimal_rnn.sigmoid(np, (inner + drive)[:, : 2 * n])
-    update, reset = gates[:, :n], gates[:, n:]
-    own = recurrent[:, 2 * n :]
-    mixed = reset * inner[:, 2 * n :] if cell.reset_after else (reset * state) @ own
-    candidate = np.tanh(mixed + drive[:, 2 * n :])
-    through_update = (state - candidate) * update * (1 - update)
-    through_candidate = (1 - update) * (1 - candidate**2)
-
-    def pull(product: Array) -> tuple[Array, Array, Array]:
-        direct, of_update = product * update[:, None], product * through_update[:, None]
-        of_candidate = product * through_candidate[:, None]
-        if cell.reset_after:
-            of_reset = of_candidate * (inner[:, 2 * n :] * reset * (1 - reset))[:, None]
-            of_state = of_candidate * reset[:, None]
-        else:
-            held = _rows(of_candidate, own.T)
-            direct += held * reset[:, None]
-            of_reset, of_state = held * (state * reset * (1 - reset))[:, None], np.zeros_like(of_candidate)
-        return (
-            direct,
-            np.concatenate([of_update, of_reset, of_state], axis=-1),
-            np.concatenate([of_update, of_reset, of_candidate], axis=-1),
-        )
-
-    return candidate + update * (state - candidate), pull
-
-
-def _pull_lstm(cell: Any, recurrent: Array, bias: Array, state: Array, drive: Array) -> Any:
-    n = cell.units
-    drives = state[:, :n] @ recurrent + bias + drive
-    admit, keep, emit = (minimal_rnn.sigmoid(np, drives[:, i * n : (i + 1) * n]) for i in (0, 1, 3))
-    candidate = np.tanh(drives[:, 2 * n : 3 * n])
-    memory = keep * state[:, n:] + admit * candidate
-    squashed = np.tanh(memory)
-
-    def pull(product: Array) -> tuple[Array, Array, Array]:
-        of_output, of_memory = product[..., :n], product[..., n:]
-        of_memory = of_memory + of_output * (emit * (1 - squashed**2))[:, None]
-        through = [
-            of_memory * (candidate * admit * (1 - admit))[:, None],
-            of_memory * (state[:, n:] * keep * (1 - keep))[:, None],
-            of_memory * (admit * (1 - candidate**2))[:, None],
-            of_output * (squashed * emit * (1 - emit))[:, None],
-        ]
-        direct = np.concatenate([np.zeros_like(of_output), of_memory * keep[:, None]], axis=-1)
-        both = np.concatenate(through, axis=-1)
-        return direct, both, both
-
-    return np.concatenate([emit * squashed, memory], axis=-1), pull
-
-
-_PULLS: dict[str, Callable[[Any, Array, Array, Array, Array], Any]] = {
-    "SimpleRNNCell": _pull_simple_rnn,
-    "GRUCell": _pull_gru,
-    "LSTMCell": _pull_lstm,
-}
-
-
-def _rows(product: Array, matrix: Array) -> Array:
-    """P (batch, r, m) @ matrix (m, n), as one product."""
-    return (product.reshape(-1, product.shape[-1]) @ matrix).reshape(*product.shape[:-1], -1)
-
-
-@dataclass
-class _AnyStep:
-    """The backend's own derivatives of `step(state, inputs)`, which treats the rows of a batch one by one."""
-
-    step: Callable[[Any, Any], Any]
-    cell: Any
-    state: NDArray[Any]
-    inputs: NDArray[Any]
-
-    def before(self, product: Array) -> Array:
-        copies = ops.convert_to_tensor(np.repeat(self.inputs, product.shape[1], axis=0))
-        return _pulled_back(lambda state: self.step(state, copies), self.state, product)
-
-    def input(self, product: Array) -> Array:
-        copies = ops.convert_to_tensor(np.repeat(self.state, product.shape[1], axis=0))
-        return _pulled_back(lambda x: self.step(copies, x), _differentiable(self.inputs, self.cell), product)
-
-
-def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+def _differentiated(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
+    """By the backend's own derivatives of the cell, which treats the rows of a batch one by one."""
     cell = layer.cell
     dtype = cell.variable_dtype
     template = layer.get_initial_state(batch_size=len(sequences))
@@ -364,16 +181,31 @@ def _any_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], ste
         new = run_cell(cell, inputs, tree.pack_sequence_as(template, split))
         return ops.concatenate(tree.flatten(new), axis=-1)
 
-    def forward(state: Array, inputs: NDArray[Any]) -> Array:
-        return _float64(step(ops.convert_to_tensor(state, dtype=dtype), ops.convert_to_tensor(inputs)))
+    def forward(state: Array, t: int) -> Array:
+        return _float64(step(ops.convert_to_tensor(state, dtype=dtype), ops.convert_to_tensor(sequences[:, t])))
 
     rows = np.arange(len(sequences))
     start = np.concatenate([_float64(part) for part in parts], axis=-1)
-    states = _states_before(forward, start, sequences, read).astype(dtype)
+    states = _states_before(forward, start, read).astype(dtype)
     # A state-regularized layer may leave its centroids out at the last step: there the cell inside runs alone.
     last = step if getattr(layer, "regularize_last_step", True) else functools.partial(step, cell=cell.cell)
     for lag, t in enumerate(_last_read(read, steps)):
-        yield _AnyStep(step if lag else last, cell, states[t, rows], sequences[rows, t])
+        yield _linear(step if lag else last, cell, states[t, rows], sequences[rows, t])
+
+
+def _linear(step: Callable[[Any, Any], Any], cell: Any, state: NDArray[Any], inputs: NDArray[Any]) -> LinearStep:
+    def copies(rows: NDArray[Any], product: Array) -> Any:
+        return ops.convert_to_tensor(np.repeat(rows, product.shape[1], axis=0))
+
+    def before(product: Array) -> Array:
+        given = copies(inputs, product)
+        return _pulled_back(lambda state: step(state, given), state, product)
+
+    def by_input(product: Array) -> Array:
+        given = copies(state, product)
+        return _pulled_back(lambda x: step(given, x), _differentiable(inputs, cell), product)
+
+    return LinearStep(before, by_input)
 
 
 def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Array) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn.analysis._reading import recurrent_part
-from keras_interp_rnn.analysis._steps import linear_steps, output_in_state
+from keras_interp_rnn.analysis._steps import closed_form, linear_steps, output_in_state
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,29 @@ PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
 one and one and a half standard deviations of a normal distribution to both sides."""
 
 
-def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, with_respect_to: str = "input") -> Array:
+class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
+    """A float64 array that says how it was made.
+
+    Attributes:
+        method: "closed form", from the cell's equations in float64; or "autodiff", by the backend in the layer's dtype.
+    """
+
+    method: str
+
+    @classmethod
+    def made(cls, array: Array, method: str) -> Derivatives:
+        """The array with the method by which it was made."""
+        result = np.ascontiguousarray(array, np.float64).view(cls)
+        result.method = method
+        return result
+
+    def __array_finalize__(self, made_of: Any) -> None:
+        self.method = getattr(made_of, "method", "")
+
+
+def input_output_jacobian(
+    layer: Any, inputs: Any, lag: int, mask: Any = None, with_respect_to: str = "input"
+) -> Derivatives:
     r"""$\partial h_T / \partial x_{T-k}$, how the last state depends on the input k steps before.
 
     Args:
@@ -41,24 +63,28 @@ def input_output_jacobian(layer: Any, inputs: Any, lag: int, mask: Any = None, w
 
     Returns:
         (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the paper. For an
-        `ISAN` ids count as one-hot vectors, features = K.
+        `ISAN` or a `FactoredISAN` ids count as one-hot vectors, features = K. Its attribute `method` says how it was
+        made: "closed form" or "autodiff".
 
     Raises:
         ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
             weight is not finite, if ids have no derivative.
 
-    Exactness: for `ISAN`, `MinimalRNN`, `CFN`, and Keras's SimpleRNN, GRU and LSTM with their usual activations, by the
-        closed form in float64 (`MinimalRNN` up to its encoder, which runs in its own dtype); for others by the
-        backend's reverse mode in the layer's own dtype, multiplied in float64.
+    Exactness: of every layer of this package, of Keras's SimpleRNN, GRU and LSTM, and of cells that bring their
+        equations, by the closed form in float64, also inside a state-regularized layer; `MinimalRNN` up to its encoder,
+        which runs in its own dtype. Through a hard transition the derivative is the one that training takes, that of
+        the mixture. Others, and those with other activations than tanh and sigmoid or with noise outside training, by
+        the backend's reverse mode in the layer's own dtype, multiplied in float64.
     Reference: Chen, 2017, arXiv:1711.06788, eq. 4.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return dict(_jacobians(layer, inputs, [lag], mask, with_respect_to))[lag]
+        [(_, found, method)] = _jacobians(layer, inputs, [lag], mask, with_respect_to)
+    return Derivatives.made(found, method)
 
 
 def jacobian_singular_values(
     layer: Any, inputs: Any, lags: Sequence[int], mask: Any = None, with_respect_to: str = "input"
-) -> Array:
+) -> Derivatives:
     r"""Singular values of $\partial h_T / \partial x_{T-k}$ for every lag k and every sequence.
 
     Args:
@@ -67,7 +93,7 @@ def jacobian_singular_values(
         lags: ints >= 0; all come from one pass back to the longest.
 
     Returns:
-        (lags, batch, min(n, features)), float64, falling along the last axis.
+        (lags, batch, min(n, features)), float64, falling along the last axis; `method` as for one Jacobian.
 
     Raises:
         ValueError: as `input_output_jacobian`; or if there is no lag.
@@ -76,14 +102,15 @@ def jacobian_singular_values(
     """
     if not len(lags):
         raise ValueError("lags must name at least one lag. Received: none.")
-    found = {}
+    found, method = {}, ""
     with np.errstate(over="ignore", invalid="ignore"):
-        for lag, jacobian in _jacobians(layer, inputs, lags, mask, with_respect_to):
+        for lag, jacobian, made_by in _jacobians(layer, inputs, lags, mask, with_respect_to):
             if not np.isfinite(jacobian).all():
                 _check_finite_inputs(layer, inputs, mask)
                 raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
+            method = made_by
             found[lag] = np.linalg.svd(jacobian, compute_uv=False)
-    return np.stack([found[lag] for lag in lags])
+    return Derivatives.made(np.stack([found[lag] for lag in lags]), method)
 
 
 def _check_finite_inputs(layer: Any, inputs: Any, mask: Any) -> None:
@@ -97,16 +124,18 @@ def _check_finite_inputs(layer: Any, inputs: Any, mask: Any) -> None:
 
 def _jacobians(
     layer: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
-) -> Iterator[tuple[int, Array]]:
+) -> Iterator[tuple[int, Array, str]]:
+    """Lag, Jacobian and the method."""
     if with_respect_to not in ("input", "state"):
         raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
     wanted = {_checked_lag(lag) for lag in lags}
     layer, sequences, read = recurrent_part(layer, inputs, mask)
+    method = "autodiff" if closed_form(layer) is None else "closed form"
     for lag, step in enumerate(linear_steps(layer, sequences, read, max(wanted) + 1)):
         if lag == 0:
             product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
         if lag in wanted:
-            yield lag, step.input(product) if with_respect_to == "input" else product
+            yield lag, step.input(product) if with_respect_to == "input" else product, method
         if lag < max(wanted):
             product = step.before(product)
 

@@ -28,7 +28,8 @@ def trace(layer: Any, inputs: Any, mask: Any = None) -> Trace:
     | `MinimalRNN` | latent `z`, update gate `u` |
     | `CFN` | update gate `u`, input gate `i`, `candidate` |
     | GRU of Keras | update gate `u`, reset gate `r`, `candidate` |
-    | LSTM of Keras, `PeepholeLSTM` | gates `i`, `f`, `o`; of Keras's also `candidate` |
+    | LSTM of Keras, `PeepholeLSTM` | gates `i`, `f`, `o`, `candidate` |
+    | your own cell that brings its equations | what these say |
     | state-regularized | `u` the state before regularization, `alpha` (k), `centroid`; the cell's own |
     | a stack of cells | the above with the prefix `0/`, `1/`, ... |
 
@@ -49,7 +50,8 @@ def trace(layer: Any, inputs: Any, mask: Any = None) -> Trace:
         ValueError: if a sequence reads no step, if the layer is Bidirectional or not recurrent, if a weight is not
             finite.
 
-    Exactness: the layer's own code runs, step by step, in its own dtype, outside training.
+    Exactness: for the states the layer's own code runs, step by step, in its own dtype, outside training; the other
+        quantities are made of them by the cell's equations in the dtype of its variables.
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 13 to 25; Chen, 2017, eqs. 1 to 3.
     """
     layer, sequences, read = recurrent_part(layer, inputs, mask)

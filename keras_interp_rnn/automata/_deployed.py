@@ -26,6 +26,7 @@ from keras_interp_rnn.automata._network import Acceptor, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import WordEncoding
+from keras_interp_rnn.equations import transitions
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,8 @@ EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
 RECURRENT = (layers.StateRegularizedRNN, layers.SRSimpleRNN, layers.SRGRU)
 CELLS = (keras.layers.GRUCell, keras.layers.SimpleRNNCell)
 """Exact types: what a subclass computes is its own affair."""
+
+TRANSITIONS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbel)
 
 FLAGS = {
     "go_backwards": "reads words from the end",
@@ -235,7 +238,9 @@ def _check_layer(layer: Any, ends: bool) -> None:
     cell = layer.cell
     if type(cell) is not layers.StateRegularizedCell:
         raise _refusal(f"{layer.name} over a {type(cell).__name__}")
-    if cell.sample_at_inference:
+    if type(cell.transition) not in TRANSITIONS:
+        raise _refusal(f"{layer.name} with the transition {cell.transition!r}")
+    if not cell.transition.is_deterministic:
         raise _refusal(f"{layer.name} with sample_at_inference=True, which draws noise for every word")
     inner = cell.cell
     if type(inner) not in CELLS:

@@ -13,6 +13,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle, run_cell
 from keras_interp_rnn.analysis.traces import trace
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
@@ -146,7 +147,7 @@ class Acceptor:
         inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
         h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
         u, *_ = run_cell(cell.cell, inputs, [h])
-        alpha, _ = cell.transit(u, cell.component())
+        alpha, _ = cell.component().transit(ops, u)
         u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
         return u, alpha
 
@@ -163,14 +164,14 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     if not isinstance(model, keras.Model):
         raise ValueError(f"Automata are read off a keras.Model. Received: {model!r}.")
     if encoding is None:
-        carried = [part for part in model._flatten_layers() if isinstance(part, SymbolEmbedding)]
+        carried = [part for part in walk_layers(model) if isinstance(part, SymbolEmbedding)]
         if not carried:
             raise ValueError(
                 f"The model must say which id stands for which symbol. Received: {model.name}, which carries no "
                 "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
             )
         encoding = carried[0].encoding
-    sizes = [part.input_dim for part in model._flatten_layers() if isinstance(part, keras.layers.Embedding)]
+    sizes = [part.input_dim for part in walk_layers(model) if isinstance(part, keras.layers.Embedding)]
     if encoding.size > min(sizes, default=math.inf):
         raise ValueError(
             f"Ids of symbols and tokens lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
@@ -199,7 +200,7 @@ def require_memoryless(acceptor: Acceptor) -> None:
             f"A centroid must be all that the network remembers. Received: {layer.name}, whose cell has a memory "
             "besides. Use method='counts' or 'mean_probability', with data."
         )
-    if layer.cell.transition == "sample":
+    if layer.cell.transition.name == "sample":
         raise ValueError(
             f"An automaton takes one way. Received: {layer.name} with transition='sample', which draws its way."
         )

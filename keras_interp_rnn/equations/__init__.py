@@ -1,4 +1,40 @@
-"""The papers' equations, once, one module per paper: pure functions of (xp, weights, ...).
+"""The papers' equations, once, one file a cell: pure functions of an array namespace `xp` and arrays.
 
-`xp` is the array namespace, NumPy for exact analysis in float64 or `keras.ops` inside layers.
+`xp` is `keras.ops` inside layers, and `NUMPY` for exact analysis in float64. A cell's equations are a `CellEquations`
+with its weights in hand. A cell brings them by a method `equations(read)`, where `read(variable)` makes an array of a
+weight; docs/architecture.md says who asks for them.
 """
+
+from keras_interp_rnn.equations._cell import CellEquations, DenseEquations, LinearStep, PulledBack, Step, scaled
+from keras_interp_rnn.equations._gated import GatedEquations
+from keras_interp_rnn.equations._namespace import NUMPY
+from keras_interp_rnn.equations.cfn import CFN
+from keras_interp_rnn.equations.factored_isan import FactoredISAN
+from keras_interp_rnn.equations.gru import GRU
+from keras_interp_rnn.equations.isan import ISAN
+from keras_interp_rnn.equations.lstm import LSTM
+from keras_interp_rnn.equations.minimal_rnn import MinimalRNN
+from keras_interp_rnn.equations.peephole_lstm import PeepholeLSTM
+from keras_interp_rnn.equations.simple_rnn import SimpleRNN
+from keras_interp_rnn.equations.state_regularized import StateRegularized, StochasticComponent
+
+__all__ = [
+    "CFN",
+    "GRU",
+    "ISAN",
+    "LSTM",
+    "NUMPY",
+    "CellEquations",
+    "DenseEquations",
+    "FactoredISAN",
+    "GatedEquations",
+    "LinearStep",
+    "MinimalRNN",
+    "PeepholeLSTM",
+    "PulledBack",
+    "SimpleRNN",
+    "StateRegularized",
+    "Step",
+    "StochasticComponent",
+    "scaled",
+]

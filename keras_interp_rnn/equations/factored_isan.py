@@ -21,9 +21,57 @@ and Hinton, "Generating Text with Recurrent Neural Networks", ICML 2011.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
+
 Array = Any
+
+
+@dataclass(frozen=True)
+class FactoredISAN(CellEquations):
+    """The step above. Inputs are real-valued (..., features), or symbols, int (...), which count as one-hot vectors.
+
+    Attributes:
+        shared: W_0 (n, n), or None. into_factors: U (n, f). out_of_factors: V (f, n).
+        switch_kernel: P (features or K, f). kernel: B (features or K, n). bias: c (n,), or None.
+    """
+
+    shared: Array | None
+    into_factors: Array
+    out_of_factors: Array
+    switch_kernel: Array
+    kernel: Array
+    bias: Array | None
+
+    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+        """The gains g (..., f) and the biases b (..., n)."""
+        if "int" in str(inputs.dtype):
+            return xp.take(self.switch_kernel, inputs, axis=0), xp.take(self.kernel, inputs, axis=0)
+        return projections(xp, inputs, self.switch_kernel, self.kernel, self.bias)
+
+    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+        gains, addends = drive
+        joint = joint_kernel(xp, self.shared, self.into_factors)
+        switched, _ = apply_kernel(xp, joint, self.out_of_factors, states[0], gains)
+        return Step((switched + addends,), {})
+
+    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+        gains, _ = drive
+        factors = xp.matmul(states[0], self.into_factors)
+        into_factors, out_of_factors = xp.transpose(self.into_factors), xp.transpose(self.out_of_factors)
+
+        def before(product: Array) -> Array:
+            switched = times(xp, times(xp, product, out_of_factors) * gains[:, None, :], into_factors)
+            return switched if self.shared is None else switched + times(xp, product, xp.transpose(self.shared))
+
+        def into_input(product: Array) -> Array:
+            of_gains = times(xp, product, out_of_factors) * factors[:, None, :]
+            of_switch = times(xp, of_gains, xp.transpose(self.switch_kernel))
+            return of_switch + times(xp, product, xp.transpose(self.kernel))
+
+        return LinearStep(before, into_input)
 
 
 def projections(
@@ -39,7 +87,7 @@ def joint_kernel(xp: Any, shared: Array | None, into_factors: Array) -> Array:
     return into_factors if shared is None else xp.concatenate([shared, into_factors], axis=1)
 
 
-def moved(xp: Any, joint: Array, out_of_factors: Array, state: Array, gains: Array) -> tuple[Array, Array]:
+def apply_kernel(xp: Any, joint: Array, out_of_factors: Array, state: Array, gains: Array) -> tuple[Array, Array]:
     """What becomes of the state, h W(x) = h W_0 + ((h U) * g) V, and its factors h U.
 
     The next state is that plus b.
@@ -54,9 +102,9 @@ def moved(xp: Any, joint: Array, out_of_factors: Array, state: Array, gains: Arr
     """
     factors, units = out_of_factors.shape
     product = xp.matmul(state, joint)
-    entered = product[:, -factors:]
-    switched = xp.matmul(entered * gains, out_of_factors)
-    return (switched if joint.shape[1] == factors else product[:, :units] + switched), entered
+    factor_states = product[:, -factors:]
+    switched = xp.matmul(factor_states * gains, out_of_factors)
+    return (switched if joint.shape[1] == factors else product[:, :units] + switched), factor_states
 
 
 def kernels(xp: Any, shared: Array | None, into_factors: Array, out_of_factors: Array, gains: Array) -> Array:

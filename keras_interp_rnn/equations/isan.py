@@ -13,9 +13,44 @@ bias $b$ (K, n), readout $R$ (n, outputs) and readout bias $c$:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
+
 Array = Any
+
+
+@dataclass(frozen=True)
+class ISAN(CellEquations):
+    """Eq. 1. Inputs are symbols, int (...), or distributions over them (..., K); ids count as one-hot vectors.
+
+    Attributes:
+        kernel: (K, n, n). bias: (K, n).
+    """
+
+    kernel: Array
+    bias: Array
+
+    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+        return (inputs,)
+
+    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+        [state], [now] = states, drive
+        of_symbols = len(now.shape) < len(state.shape)
+        return Step(((step if of_symbols else expected_step)(xp, self.kernel, self.bias, state, now),), {})
+
+    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+        """The step is linear already; column k of its derivative by the distribution is h W_k + b_k."""
+        [state], [now] = states, drive
+        of_symbols = len(now.shape) < len(state.shape)
+        kernel = xp.take(self.kernel, now, axis=0) if of_symbols else xp.einsum("bk,knm->bnm", now, self.kernel)
+
+        def into_distribution(product: Array) -> Array:
+            columns = xp.einsum("bn,knm->bmk", state, self.kernel) + xp.transpose(self.bias)
+            return xp.matmul(product, columns)
+
+        return LinearStep(lambda product: xp.matmul(product, xp.transpose(kernel, (0, 2, 1))), into_distribution)
 
 
 def step(xp: Any, kernel: Array, bias: Array, state: Array, symbols: Array) -> Array:

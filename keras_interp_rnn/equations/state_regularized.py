@@ -3,81 +3,116 @@ r"""State-regularized networks: Wang, Lawrence and Niepert, 2022, sections 4 and
 ("State-Regularized Recurrent Neural Networks to Extract Automata and Explain Predictions".)
 
 States are rows (docs/conventions.md), so the k centroids are the rows of S (k, n), the transpose of the paper's. A step
-is the recurrent component, any cell, and the stochastic component,
+is the recurrent component, any cell, and the stochastic component (`equations.transitions`),
 
     eq. 13   u_t = f(h_{t-1}, c_{t-1}, x_t)
     eq. 15   alpha = softmax(u_t S^T / tau)                                  the transition probabilities
-    eq. 16   sample        j ~ alpha,                     h_t = s_j
-    eq. 17   soft_argmax   z = one-hot(argmax alpha),     h_t = z S          gradient: as of alpha S
-    eq. 19   gumbel        alpha = softmax((u_t S^T + g) / tau), g_i = -log(-log(uniform)),     h_t = alpha S
-    eq. 20   mixture       h_t = alpha S
-
-(Eq. 19 prints the exponent as exp(u s_i + g_i) / tau; it is the whole argument that the temperature divides.)
+             h_t = z S                                                       z by the transition
 
 With a strength lambda below 1 the state keeps a part of the cell's own, h_t = lambda (z S) + (1 - lambda) u_t. That is
 this package's, not the paper's: a way from a plain network to a regularized one.
 
-The peephole LSTM (eqs. 23 to 25) has gates that see the memory,
+Where z has the gradient of alpha,
 
-    i_t = sigmoid(x W_i + h_{t-1} R_i + p_i * c_{t-1} + b_i)             f_t likewise
-    c_t = f_t * c_{t-1} + i_t * tanh(x W_c + h_{t-1} R_c + b_c)
-    o_t = sigmoid(x W_o + h_{t-1} R_o + p_o * c_t + b_o)                 u_t = o_t * tanh(c_t)
+    dh_t/du_t = lambda / tau S^T (D_alpha - alpha^T alpha) S + (1 - lambda) I,
+
+S^T (D_alpha - alpha^T alpha) S being the covariance of the centroids under alpha.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
+from keras_interp_rnn.equations.transitions import Transition
 
 Array = Any
 
-TRANSITIONS = ("mixture", "soft_argmax", "gumbel", "sample")
+OWN = ("u", "alpha", "centroid", "h", "c")
+"""Quantities of a regularized step: a cell's own of the same name get the prefix `cell_`."""
 
 
-def scores(xp: Any, state: Array, centroids: Array) -> Array:
-    """Dot products u s_i: state (..., n), centroids (k, n) -> (..., k)."""
-    return xp.matmul(state, xp.transpose(centroids))
+@dataclass(frozen=True)
+class StochasticComponent:
+    """What takes u_t to h_t.
+
+    Attributes:
+        transition: how z follows from the scores.
+        centroids: S (k, n). temperature: tau. strength: lambda. noise: the scale of Gumbel noise.
+    """
+
+    transition: Transition
+    centroids: Array
+    temperature: Array
+    strength: Array
+    noise: Array = 1.0
+
+    def scores(self, xp: Any, u: Array) -> Array:
+        """Dot products u s_i: (..., n) -> (..., k)."""
+        return xp.matmul(u, xp.transpose(self.centroids))
+
+    def transit(self, xp: Any, u: Array, noise: Array | None = None) -> tuple[Array, Array]:
+        """Alpha and z, both (..., k)."""
+        return self.transition(xp, self.scores(xp, u), self.temperature, noise, self.noise)
+
+    def next_state(self, xp: Any, u: Array, alpha: Array, weights: Array, regularize: Array | None = None) -> Array:
+        """h_t (..., n), exact at either end of the strength.
+
+        Args:
+            regularize: bool (..., 1), False where the step goes without the stochastic component; or None.
+        """
+        mixture = xp.matmul(weights, self.centroids)
+        if self.transition.is_hard:
+            # The value is that of the weights, the gradient that of alpha: the bracket is exactly zero.
+            soft = xp.matmul(alpha, self.centroids)
+            mixture = xp.stop_gradient(mixture) + (soft - xp.stop_gradient(soft))
+        state = interpolate(mixture, u, self.strength)
+        return state if regularize is None else xp.where(regularize, state, u)
+
+    def pull_back(self, xp: Any, u: Array, product: Array) -> Array:
+        """P dh_t/du_t, P (batch, r, n): through a hard transition the gradient that training takes, the mixture's."""
+        alpha, _ = self.transit(xp, u)
+        of_alpha = times(xp, product, xp.transpose(self.centroids))
+        held = of_alpha * alpha[:, None, :]
+        of_scores = held - alpha[:, None, :] * xp.sum(held, axis=-1, keepdims=True)
+        return interpolate(times(xp, of_scores, self.centroids) / self.temperature, product, self.strength)
 
 
-def transition_probabilities(xp: Any, scores: Array, temperature: Array) -> Array:
-    """Eq. 15, and eq. 19 for scores with Gumbel noise: (..., k) -> (..., k), rows that sum to 1."""
-    if scores.shape[-1] == 1:  # of which Keras's softmax warns
-        return xp.ones_like(scores)
-    if hasattr(xp, "softmax"):
-        return xp.softmax(scores / temperature, axis=-1)
-    weights = xp.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
-    return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def gumbel(xp: Any, uniform: Array) -> Array:
-    """Noise of the Gumbel(0, 1) distribution from uniform numbers in (0, 1)."""
-    return -xp.log(-xp.log(uniform))
-
-
-def regularized(xp: Any, weights: Array, centroids: Array, state: Array, strength: Array) -> Array:
-    """State lambda (z S) + (1 - lambda) u, exact at either end: z (..., k), u (..., n) -> (..., n)."""
-    return slid(xp.matmul(weights, centroids), state, strength)
-
-
-def slid(mixture: Array, state: Array, strength: Array) -> Array:
-    """State lambda m + (1 - lambda) u from the centroids' m and the cell's own u, both (..., n)."""
+def interpolate(mixture: Array, state: Array, strength: Array) -> Array:
+    """The state lambda m + (1 - lambda) u, from the centroids' m and the cell's own u, both (..., n)."""
     return strength * mixture + (1 - strength) * state
 
 
-def peephole_lstm_step(
-    activation: Callable[[Array], Array],
-    gate: Callable[[Array], Array],
-    drives: tuple[Array, Array, Array, Array],
-    peephole: Array,
-    memory: Array,
-) -> tuple[Array, Array, tuple[Array, Array, Array]]:
-    """Eqs. 23 to 25: drives of i, f, c, o (..., n) each, peephole [p_i, p_f, p_o] (3, n), c_{t-1} (..., n).
+@dataclass(frozen=True)
+class StateRegularized(CellEquations):
+    """A cell, and the stochastic component on its first state; a memory stays as it is."""
 
-    Returns: u_t (..., n), c_t (..., n), gates (i_t, f_t, o_t), each (..., n).
-    """
-    of_input, of_forget, of_candidate, of_output = drives
-    admit = gate(of_input + peephole[0] * memory)
-    keep = gate(of_forget + peephole[1] * memory)
-    memory = keep * memory + admit * activation(of_candidate)
-    emit = gate(of_output + peephole[2] * memory)
-    return emit * activation(memory), memory, (admit, keep, emit)
+    cell: CellEquations
+    component: StochasticComponent
+
+    @property
+    def has_derivative(self) -> bool:
+        return self.cell.has_derivative and self.component.transition.is_deterministic
+
+    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+        return self.cell.drive(xp, inputs)
+
+    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+        """Without noise."""
+        (u, *others), inner = self.cell.step(xp, states, drive)
+        alpha, weights = self.component.transit(xp, u)
+        quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
+        quantities.update(u=u, alpha=alpha, centroid=xp.argmax(weights, axis=-1))
+        return Step((self.component.next_state(xp, u, alpha, weights), *others), quantities)
+
+    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+        inner = self.cell.linearization(xp, states, drive)
+        u = self.cell.step(xp, states, drive).states[0]
+        units = u.shape[-1]
+
+        def through(product: Array) -> Array:
+            first = self.component.pull_back(xp, u, product[..., :units])
+            return first if len(states) == 1 else xp.concatenate([first, product[..., units:]], axis=-1)
+
+        return LinearStep(lambda product: inner.before(through(product)), lambda product: inner.input(through(product)))

@@ -2,88 +2,70 @@
 
 from __future__ import annotations
 
-import numbers
+from collections.abc import Callable
 from typing import Any
 
 import keras
-from keras import constraints, initializers, ops, random, regularizers
+from keras import ops, random
 
-from keras_interp_rnn import _recurrence
-from keras_interp_rnn.layers._whole_sequence import WholeSequenceRNN, independent, positive_int
+from keras_interp_rnn._sequence.gated import gated_states
+from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
+from keras_interp_rnn.equations import GatedEquations
+from keras_interp_rnn.layers._arguments import independent
+from keras_interp_rnn.layers._cell import Cell
+from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._validation import as_tensor, rate
 
 Tensor = Any
 
 
-class GatedCell(keras.layers.Layer):
-    """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass gives `recurrence` and `project`."""
+class GatedCell(Cell):
+    """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass gives `equations`.
 
-    recurrence: _recurrence.Gates
+    Dropout is drawn by the layer once a sequence, by a bare cell at every step.
+    """
+
     number_of_gates: int
 
     def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any,
-        recurrent_initializer: Any,
-        bias_initializer: Any,
-        kernel_regularizer: Any,
-        recurrent_regularizer: Any,
-        bias_regularizer: Any,
-        kernel_constraint: Any,
-        recurrent_constraint: Any,
-        bias_constraint: Any,
-        dropout: float,
-        recurrent_dropout: float,
-        seed: int | None,
-        **kwargs: Any,
+        self, units: int, dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        self.units = positive_int("units", units)
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.recurrent_initializer = initializers.get(recurrent_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.recurrent_regularizer = regularizers.get(recurrent_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.kernel_constraint = constraints.get(kernel_constraint)
-        self.recurrent_constraint = constraints.get(recurrent_constraint)
-        self.bias_constraint = constraints.get(bias_constraint)
-        self.dropout = _rate("dropout", dropout)
-        self.recurrent_dropout = _rate("recurrent_dropout", recurrent_dropout)
+        super().__init__(units, **kwargs)
+        self.dropout = rate("dropout", dropout)
+        self.recurrent_dropout = rate("recurrent_dropout", recurrent_dropout)
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
-        self.state_size = self.units
-        self.output_size = self.units
-
-    def project(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """What the inputs (rows, ...) give to the step: latent (rows, n), drive (rows, gates * n)."""
-        raise NotImplementedError
 
     def add_recurrent_kernel(self) -> None:
-        self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel",
-            shape=(self.units, self.number_of_gates * self.units),
-            initializer=each_block(self.recurrent_initializer, self.number_of_gates),
-            regularizer=self.recurrent_regularizer,
-            constraint=self.recurrent_constraint,
-        )
+        """Adds the weight U (n, G n), each gate's drawn by itself."""
+        initializer = each_block(self.recurrent_initializer, self.number_of_gates)
+        shape = (self.units, self.number_of_gates * self.units)
+        self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", shape, initializer=initializer)
 
-    def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
-        given = states[0] if isinstance(states, (list, tuple)) else states
-        state = ops.cast(given, self.variable_dtype)
-        latent, drive = self.project(self.thinned(inputs, training))
-        held = state
-        thinning = self.recurrent_thinning(ops.shape(state)[0], training)
-        if thinning is not None:
-            held = held * ops.cast(thinning, held.dtype)
-        mixed = ops.matmul(ops.cast(held, self.compute_dtype), self.recurrent_kernel)
-        gates = ops.sigmoid(ops.cast(mixed, state.dtype) + ops.cast(drive, state.dtype))
-        new = self.recurrence.step(state, gates, ops.cast(latent, state.dtype))
-        # The state leaves in the dtype it came in: Keras's loops allow no other.
-        new_state = ops.cast(new, given.dtype)
-        return ops.cast(new, self.compute_dtype), [new_state] if isinstance(states, (list, tuple)) else new_state
+    def equations(self, read: Callable[[Any], Any]) -> GatedEquations:
+        raise NotImplementedError
 
-    def thinned(self, inputs: Tensor, training: bool, over_time: bool = False) -> Tensor:
+    def encode(self, inputs: Tensor) -> Tensor:
+        """What the equations read of the inputs (rows, ...), in the compute dtype."""
+        return ops.cast(inputs, self.compute_dtype)
+
+    def drive(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """What the inputs (rows, ...) give to the step: latent (rows, n), and what enters the gates."""
+        latent, of_gates = self.equations(lambda weight: weight).drive(ops, self.encode(inputs))
+        return latent, of_gates
+
+    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
+        inputs = self.apply_input_dropout(inputs, training)
+        return self.advance(inputs, state, self.recurrent_dropout_mask(ops.shape(state)[0], training))
+
+    def advance(self, inputs: Tensor, state: Tensor, dropout_mask: Tensor | None) -> Tensor:
+        """One step, the masks of dropout given; the product h U has the compute dtype."""
+        drive = tuple(ops.cast(x, state.dtype) for x in self.drive(inputs))
+        held = state if dropout_mask is None else state * ops.cast(dropout_mask, state.dtype)
+        product = ops.cast(ops.matmul(ops.cast(held, self.compute_dtype), self.recurrent_kernel), state.dtype)
+        return self.equations(lambda weight: weight).advance(ops, (state,), product, drive).states[0]
+
+    def apply_input_dropout(self, inputs: Tensor, training: bool, over_time: bool = False) -> Tensor:
         """Inputs after dropout; for sequences (batch, time, ...) one draw for all steps."""
         if not training or self.dropout == 0:
             return inputs
@@ -98,91 +80,59 @@ class GatedCell(keras.layers.Layer):
         ones = ops.ones(shape, dtype=inputs.dtype)
         return inputs * random.dropout(ones, self.dropout, seed=self.seed_generator)
 
-    def recurrent_thinning(self, batch: Any, training: bool) -> Tensor | None:
+    def recurrent_dropout_mask(self, batch: Any, training: bool) -> Tensor | None:
         """(batch, n), by which the state is multiplied where it enters the gates; None without recurrent dropout."""
         if not training or self.recurrent_dropout == 0:
             return None
         ones = ops.ones((batch, self.units), dtype=self.variable_dtype)
         return random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator)
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """[(batch_size, n)], zeros."""
-        return [ops.zeros((batch_size, self.units), dtype=self.variable_dtype)]
 
-    def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
-        shape = (input_shape[0], self.units)
-        return shape, [shape]
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": initializers.serialize(self.recurrent_initializer),
-            "bias_initializer": initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": regularizers.serialize(self.kernel_regularizer),
-            "recurrent_regularizer": regularizers.serialize(self.recurrent_regularizer),
-            "bias_regularizer": regularizers.serialize(self.bias_regularizer),
-            "kernel_constraint": constraints.serialize(self.kernel_constraint),
-            "recurrent_constraint": constraints.serialize(self.recurrent_constraint),
-            "bias_constraint": constraints.serialize(self.bias_constraint),
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-            "seed": self.seed,
-        }
-
-
-class GatedRNN(WholeSequenceRNN):
+class GatedRNN(MakesItsCell, SequenceRNN):
     """A `GatedCell` over whole sequences: projections first, in products over all steps, then a loop of one product."""
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        super().build(sequences_shape, initial_state_shape)
-        self._axes = len(sequences_shape)
-
     def checked(self, sequences: Tensor) -> Tensor:
-        sequences = sequences if hasattr(sequences, "shape") else ops.convert_to_tensor(sequences)
+        sequences = as_tensor(sequences)
         self.check_rank(sequences.shape)
         return sequences
 
-    def check_rank(self, shape: Any) -> None:
-        """Raises ValueError on what has no time axis, or other axes than the layer was built for."""
-        if len(shape) < 2 or (self.built and len(shape) != self._axes):
-            raise ValueError(
-                f"{type(self).__name__} reads sequences (batch, time, features). Received: "
-                f"shape={tuple(shape)}. Add the missing axes."
-            )
+    def path(self, sequences: Tensor) -> Path:
+        one_product = Path("whole_sequence", "projections of all steps at once, a loop with an adjoint of its own")
+        return whole_or_stepwise(self.fused, None) or one_product
 
-    @property
-    def units(self) -> int:
-        return self.cell.units
-
-    def inner_loop(
-        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if self.go_backwards:
-            sequences = ops.flip(sequences, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
-        inputs = self.cell.thinned(sequences, training, over_time=True)
+    def whole_sequence(
+        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        inputs = self.cell.apply_input_dropout(sequences, training, over_time=True)
         # Time first, as the loop wants it, and joined to the batch: whatever projects one step projects them all.
         inputs = ops.swapaxes(inputs, 0, 1)
         time, batch, *features = ops.shape(inputs)
         rows = ops.reshape(inputs, (-1, *features))
-        latent, drive = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.project(rows))
-        states = _recurrence.gated_states(
-            self.cell.recurrence,
-            ops.copy(self.cell.recurrent_kernel),  # copy: a tensor, as TensorFlow's custom gradients take no variables
-            initial_state[0],
-            drive,
+        latent, of_gates = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.drive(rows))
+        found = gated_states(
+            self.cell.equations(ops.copy),  # copy: a tensor, as TensorFlow's custom gradients take no variables
+            states[0],
+            of_gates,
             latent,
             None if mask is None else ops.transpose(mask),
-            thinning=self.cell.recurrent_thinning(batch, training),
-            unroll=self.unroll,
+            self.cell.recurrent_dropout_mask(batch, training),
+            self.unroll,
         )
-        last = states[-1]
-        if mask is None and not self.return_sequences:
-            return last, states, [last]
-        outputs = _recurrence.outputs_under_mask(ops.swapaxes(states, 0, 1), mask, self.zero_output_for_mask)
-        return outputs[:, -1], outputs, [last]
+        return ops.swapaxes(found, 0, 1), [found[-1]]
+
+    def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
+        """Dropout of the state, one draw for all steps."""
+        dropout_mask = self.cell.recurrent_dropout_mask(batch, training)
+        return {} if dropout_mask is None else {"dropout_mask": ops.repeat(dropout_mask[None], steps, axis=0)}
+
+    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
+        return lambda inputs, states, extras: [self.cell.advance(inputs, states[0], extras.get("dropout_mask"))]
+
+    def _stepwise(
+        self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        sequences = self.cell.apply_input_dropout(sequences, training, over_time=True)
+        return super()._stepwise(sequences, states, mask, training)
 
 
 def each_block(initializer: Any, blocks: int) -> Any:
@@ -197,9 +147,3 @@ def each_block(initializer: Any, blocks: int) -> Any:
         return ops.concatenate(draws, axis=1)
 
     return draw
-
-
-def _rate(name: str, value: float) -> float:
-    if not isinstance(value, numbers.Real) or not 0 <= value < 1:
-        raise ValueError(f"{name} is a share of units, at least 0 and below 1. Received: {name}={value!r}.")
-    return float(value)

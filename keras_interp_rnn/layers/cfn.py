@@ -6,13 +6,13 @@ Chen, 2017, arXiv:1711.06788.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_interp_rnn import _recurrence
-from keras_interp_rnn.equations import minimal_rnn as equations
+from keras_interp_rnn import equations
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN, each_block
 
 Tensor = Any
@@ -50,47 +50,19 @@ class CFNCell(GatedCell):
     Reference: Chen, 2017, arXiv:1711.06788, eq. 2.
     """
 
-    recurrence = _recurrence.Gates(
-        step=lambda state, gates, latent: equations.cfn_step(ops, state, gates, latent),
-        linearization=lambda state, gates, latent: equations.cfn_linearization(ops, state, gates, latent),
-        admission=lambda gates: ops.split(gates, 2, axis=-1)[1],
-    )
     number_of_gates = 2
+    weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "zeros"}
 
     def __init__(
         self,
         units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
         unit_update_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            seed=seed,
-            **kwargs,
-        )
+        super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
         self.unit_update_bias = unit_update_bias
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -99,34 +71,23 @@ class CFNCell(GatedCell):
                 "CFN reads steps (batch, features) of a known number of features. Received: a step of shape "
                 f"{tuple(input_shape)}. Flatten the features, or embed ids first."
             )
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(input_shape[1], 3 * self.units),
-            initializer=each_block(self.kernel_initializer, 3),
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
+        n = self.units
+        each = each_block(self.kernel_initializer, 3)
+        self.kernel = self.weight("kernel", "kernel", (input_shape[1], 3 * n), initializer=each)
         self.add_recurrent_kernel()
-        self.bias = self.add_weight(
-            name="bias",
-            shape=(3 * self.units,),
-            initializer=self._first_bias,
-            regularizer=self.bias_regularizer,
-            constraint=self.bias_constraint,
-        )
+        self.bias = self.weight("bias", "bias", (3 * n,), initializer=self._first_bias)
         self.built = True
 
-    def project(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def equations(self, read: Callable[[Any], Any]) -> equations.CFN:
+        return equations.CFN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
+
+    def encode(self, inputs: Tensor) -> Tensor:
         if inputs.shape[-1] != self.kernel.shape[0]:
             raise ValueError(
                 f"This CFN was built for {self.kernel.shape[0]} features a step. Received: {inputs.shape[-1]}. Pass "
                 "inputs of that size, or build another layer."
             )
-        parts = ops.matmul(ops.cast(inputs, self.compute_dtype), self.kernel) + self.bias
-        return ops.tanh(parts[:, 2 * self.units :]), parts[:, : 2 * self.units]
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "unit_update_bias": self.unit_update_bias}
+        return super().encode(inputs)
 
     def _first_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
         bias = self.bias_initializer(shape, dtype=dtype)
@@ -172,56 +133,5 @@ class CFN(GatedRNN):
     Reference: Laurent and von Brecht, ICLR 2017, arXiv:1612.06212; Chen, 2017, arXiv:1711.06788, eq. 2.
     """
 
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_update_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        seed: int | None = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        cell = CFNCell(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            unit_update_bias=unit_update_bias,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            seed=seed,
-            dtype=kwargs.get("dtype"),
-            trainable=kwargs.get("trainable", True),
-            name="cfn_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **kwargs,
-        )
+    cell_class = CFNCell
+    cell_name = "cfn_cell"

@@ -10,26 +10,26 @@ Martens and Hinton, "Generating Text with Recurrent Neural Networks", ICML 2011.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
-from keras import constraints, initializers, ops, regularizers
+from keras import initializers, ops
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn import _backend, _recurrence
+from keras_interp_rnn._sequence.factored import factored_states, rows_of_table
+from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
 from keras_interp_rnn.equations import factored_isan as equations
-from keras_interp_rnn.layers._symbols import is_integer, symbols_or_distribution
-from keras_interp_rnn.layers._whole_sequence import WholeSequenceRNN, independent, positive_int
+from keras_interp_rnn.layers._cell import AffineCell
+from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN, of_cell
+from keras_interp_rnn.layers._validation import as_tensor, is_integer, positive_int, symbols_or_distribution
 
 Tensor = Any
 
-PARTS = ("shared", "factor", "switch", "kernel", "bias", "initial_state")
-"""What has an initializer, a regularizer and a constraint: W_0, U and V, P, B, c or the biases of symbols, h_0."""
-
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class FactoredISANCell(keras.layers.Layer):
+class FactoredISANCell(AffineCell):
     r"""One step of an affine network whose matrix the input switches by few factors.
 
     $$h_t = h_{t-1} W(x_t) + b(x_t), \qquad W(x) = W_0 + U \operatorname{diag}(g(x)) V, \qquad
@@ -82,6 +82,19 @@ class FactoredISANCell(keras.layers.Layer):
     Reference: Foerster et al., ICML 2017, section 5.2.
     """
 
+    weight_initializers = {
+        "shared": None,
+        "factor": "orthogonal",
+        "switch": None,
+        "kernel": "glorot_uniform",
+        "bias": None,
+        "initial_state": "zeros",
+    }
+
+    shared_initializer: Any
+    switch_initializer: Any
+    bias_initializer: Any
+
     def __init__(
         self,
         units: int,
@@ -89,58 +102,17 @@ class FactoredISANCell(keras.layers.Layer):
         vocabulary_size: int | None = None,
         shared: bool = True,
         learn_initial_state: bool = True,
-        shared_initializer: Any = None,
-        factor_initializer: Any = "orthogonal",
-        switch_initializer: Any = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = None,
-        initial_state_initializer: Any = "zeros",
-        shared_regularizer: Any = None,
-        factor_regularizer: Any = None,
-        switch_regularizer: Any = None,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        initial_state_regularizer: Any = None,
-        shared_constraint: Any = None,
-        factor_constraint: Any = None,
-        switch_constraint: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        initial_state_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.units = positive_int("units", units)
+        super().__init__(units, **kwargs)
         self.factors = positive_int("factors", factors)
         self.vocabulary_size = None if vocabulary_size is None else positive_int("vocabulary_size", vocabulary_size)
         self.shared = shared
         self.learn_initial_state = learn_initial_state
-        if shared_initializer is None:
-            shared_initializer = initializers.Orthogonal(gain=0.9)
-        if switch_initializer is None:
-            switch_initializer = _default_switch(self.vocabulary_size is not None, shared)
-        if bias_initializer is None:
-            bias_initializer = "zeros" if self.vocabulary_size is None else "glorot_uniform"
-        self.shared_initializer = initializers.get(shared_initializer)
-        self.factor_initializer = initializers.get(factor_initializer)
-        self.switch_initializer = initializers.get(switch_initializer)
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.initial_state_initializer = initializers.get(initial_state_initializer)
-        self.shared_regularizer = regularizers.get(shared_regularizer)
-        self.factor_regularizer = regularizers.get(factor_regularizer)
-        self.switch_regularizer = regularizers.get(switch_regularizer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.initial_state_regularizer = regularizers.get(initial_state_regularizer)
-        self.shared_constraint = constraints.get(shared_constraint)
-        self.factor_constraint = constraints.get(factor_constraint)
-        self.switch_constraint = constraints.get(switch_constraint)
-        self.kernel_constraint = constraints.get(kernel_constraint)
-        self.bias_constraint = constraints.get(bias_constraint)
-        self.initial_state_constraint = constraints.get(initial_state_constraint)
-        self.state_size = self.units
-        self.output_size = self.units
+        symbols = self.vocabulary_size is not None
+        self.shared_initializer = self.shared_initializer or initializers.Orthogonal(gain=0.9)
+        self.switch_initializer = self.switch_initializer or _default_switch(symbols, shared)
+        self.bias_initializer = self.bias_initializer or initializers.get("glorot_uniform" if symbols else "zeros")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         n, f, rows = self.units, self.factors, self.vocabulary_size or input_shape[-1]
@@ -149,39 +121,35 @@ class FactoredISANCell(keras.layers.Layer):
                 f"The weights need a known number of features. Received: inputs of shape {tuple(input_shape)}. Give "
                 "the model's Input its last axis."
             )
-        self.shared_kernel = self._weight("shared", "shared_kernel", (n, n)) if self.shared else None
-        self.into_factors = self._weight("factor", "into_factors", (n, f))
-        self.out_of_factors = self._weight("factor", "out_of_factors", (f, n), draw=1)
-        self.switch_kernel = self._weight("switch", "switch_kernel", (rows, f))
+        self.shared_kernel = self.weight("shared", "shared_kernel", (n, n)) if self.shared else None
+        self.into_factors = self.weight("factor", "into_factors", (n, f))
+        self.out_of_factors = self.weight("factor", "out_of_factors", (f, n), draw=1)
+        self.switch_kernel = self.weight("switch", "switch_kernel", (rows, f))
         symbols = self.vocabulary_size is not None
-        self.kernel = None if symbols else self._weight("kernel", "kernel", (rows, n))
-        self.bias = self._weight("bias", "bias", (rows, n) if symbols else (n,))
-        self.initial_state = self._weight("initial_state", "initial_state", (n,), self.learn_initial_state)
+        self.kernel = None if symbols else self.weight("kernel", "kernel", (rows, n))
+        self.bias = self.weight("bias", "bias", (rows, n) if symbols else (n,))
+        self.add_initial_state()
         self.built = True
 
-    def _weight(self, part: str, name: str, shape: tuple[int, ...], trainable: bool = True, draw: int = 0) -> Any:
-        # autocast=False: the recurrence compounds rounding over the whole sequence, half precision has none to spare.
-        return self.add_weight(
-            name=name,
-            shape=shape,
-            initializer=independent(getattr(self, f"{part}_initializer"), draw),
-            regularizer=getattr(self, f"{part}_regularizer"),
-            constraint=getattr(self, f"{part}_constraint"),
-            trainable=trainable,
-            autocast=False,
+    def equations(self, read: Callable[[Any], Any]) -> equations.FactoredISAN:
+        table, bias = (self.bias, None) if self.kernel is None else (self.kernel, self.bias)
+        return equations.FactoredISAN(
+            *(
+                None if weight is None else read(weight)
+                for weight in (
+                    self.shared_kernel,
+                    self.into_factors,
+                    self.out_of_factors,
+                    self.switch_kernel,
+                    table,
+                    bias,
+                )
+            )
         )
 
-    def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, list[Tensor]]:
-        given = states[0] if isinstance(states, (list, tuple)) else states
-        gains, addends = self.switch(self.checked(inputs, time_axes=0))
-        if self.vocabulary_size is not None and len(gains.shape) == 3:  # ids have an axis of 1
-            gains, addends = gains[:, 0], addends[:, 0]
-        state = ops.cast(given, self.variable_dtype)
-        moved, _ = equations.moved(ops, self.joint_kernel(), self.out_of_factors, state, gains)
-        new = moved + addends
-        # The state leaves in the dtype it came in: Keras's loops allow no other.
-        new_state = ops.cast(new, given.dtype)
-        return ops.cast(new, self.compute_dtype), [new_state] if isinstance(states, (list, tuple)) else new_state
+    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
+        gains, addends = self.switch(self.encode(self.checked(inputs, time_axes=0)))
+        return self.equations(ops.convert_to_tensor).step(ops, (state,), (gains, addends)).states[0]
 
     def checked(self, inputs: Tensor, time_axes: int = 1) -> Tensor:
         """The inputs, ids with a last axis of 1; raises ValueError on wrong ones.
@@ -191,7 +159,7 @@ class FactoredISANCell(keras.layers.Layer):
         """
         if self.vocabulary_size is not None:
             return symbols_or_distribution(inputs, self.vocabulary_size, time_axes, "FactoredISAN")
-        inputs = inputs if hasattr(inputs, "shape") else ops.convert_to_tensor(inputs)
+        inputs = as_tensor(inputs)
         self.check_shape(tuple(inputs.shape), time_axes)
         return inputs
 
@@ -207,17 +175,11 @@ class FactoredISANCell(keras.layers.Layer):
             )
 
     def switch(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """What checked inputs make of the step: gains g (..., f) and addends b (..., n), in the variable dtype."""
-        if self.vocabulary_size is None:
-            inputs = ops.cast(inputs, self.variable_dtype)
-            return equations.projections(ops, inputs, self.switch_kernel, self.kernel, self.bias)
-        if is_integer(inputs):
-            return _looked_up(self.switch_kernel, inputs), _looked_up(self.bias, inputs)
-        return equations.projections(ops, ops.cast(inputs, self.variable_dtype), self.switch_kernel, self.bias)
-
-    def joint_kernel(self) -> Tensor:
-        """[W_0 | U] (n, n + f), or U (n, f)."""
-        return equations.joint_kernel(ops, self.shared_kernel, self.into_factors)
+        """What encoded inputs make of the step: gains g (..., f) and addends b (..., n), in the variable dtype."""
+        if self.vocabulary_size is not None and is_integer(inputs):
+            return rows_of_table(self.switch_kernel, inputs), rows_of_table(self.bias, inputs)
+        gains, addends = self.equations(lambda weight: weight).drive(ops, inputs)
+        return gains, addends
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of inputs: matrices W(x) (..., n, n) and biases b(x) (..., n), NumPy in float64.
@@ -256,40 +218,9 @@ class FactoredISANCell(keras.layers.Layer):
         matrices = equations.kernels(np, shared, _array(self.into_factors), _array(self.out_of_factors), gains)
         return matrices, addends
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """[(batch_size, n)], $h_0$ for every sequence."""
-        if not self.built and self.vocabulary_size is not None:
-            self.build((None, 1))
-        if not self.built:
-            raise ValueError(
-                "The initial state is a weight, and there are none before the number of features is known. Received: "
-                "a cell not built. Call cell.build((None, features)) first."
-            )
-        # A sum, not a broadcast: torch refuses to assign to a tensor whose rows share memory.
-        return [ops.zeros((batch_size, self.units), dtype=self.variable_dtype) + self.initial_state]
-
-    def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
-        shape = (input_shape[0], self.units)
-        return shape, [shape]
-
-    def get_config(self) -> dict[str, Any]:
-        config = {
-            **super().get_config(),
-            "units": self.units,
-            "factors": self.factors,
-            "vocabulary_size": self.vocabulary_size,
-            "shared": self.shared,
-            "learn_initial_state": self.learn_initial_state,
-        }
-        for kind in (initializers, regularizers, constraints):
-            suffix = kind.__name__.split(".")[-1].removesuffix("s")
-            for part in PARTS:
-                config[f"{part}_{suffix}"] = kind.serialize(getattr(self, f"{part}_{suffix}"))
-        return config
-
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class FactoredISAN(WholeSequenceRNN):
+class FactoredISAN(MakesItsCell, SequenceRNN):
     r"""Affine network whose matrix the input switches by few factors: for real-valued inputs and large vocabularies.
 
     $$h_t = h_{t-1} W(x_t) + b(x_t), \qquad W(x) = W_0 + U \operatorname{diag}(g(x)) V, \qquad
@@ -341,41 +272,12 @@ class FactoredISAN(WholeSequenceRNN):
     Reference: Foerster et al., ICML 2017, section 5.2.
     """
 
-    def __init__(
-        self,
-        units: int,
-        factors: int,
-        vocabulary_size: int | None = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        own = ("name", "dtype", "trainable", "activity_regularizer")
-        of_layer = {name: kwargs.pop(name) for name in own if name in kwargs}
-        policy = keras.dtype_policies.get(of_layer.get("dtype") or keras.config.dtype_policy())
-        cell = FactoredISANCell(
-            units,
-            factors,
-            vocabulary_size,
-            dtype=policy.variable_dtype,  # not the compute dtype: rounding would add up along the sequence
-            trainable=of_layer.get("trainable", True),
-            name="factored_isan_cell",
-            **kwargs,
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **of_layer,
-        )
+    cell_class = FactoredISANCell
+    cell_name = "factored_isan_cell"
+    precise = True
+    factors = of_cell("factors")
+    vocabulary_size = of_cell("vocabulary_size")
+    learn_initial_state = of_cell("learn_initial_state")
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         if not self.cell.built:
@@ -387,157 +289,34 @@ class FactoredISAN(WholeSequenceRNN):
     def checked(self, sequences: Tensor) -> Tensor:
         return self.cell.checked(sequences)
 
-    @property
-    def units(self) -> int:
-        return self.cell.units
-
-    @property
-    def factors(self) -> int:
-        return self.cell.factors
-
-    @property
-    def vocabulary_size(self) -> int | None:
-        return self.cell.vocabulary_size
-
-    @property
-    def learn_initial_state(self) -> bool:
-        return self.cell.learn_initial_state
-
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of inputs, by default of all symbols: as `FactoredISANCell.kernels`."""
         return self.cell.kernels(inputs)
 
-    def inner_loop(
-        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if self.vocabulary_size is not None and is_integer(sequences):
-            sequences = sequences[:, :, 0]
-        if self.go_backwards:
-            sequences = ops.flip(sequences, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
-        gains, addends = self.cell.switch(ops.swapaxes(sequences, 0, 1))
-        states = _affine_states(
-            ops.copy(self.cell.joint_kernel()),  # copy: a tensor, as TensorFlow's custom gradients take no variables
-            ops.copy(self.cell.out_of_factors),
-            initial_state[0],
+    def path(self, sequences: Tensor) -> Path:
+        one_loop = Path("whole_sequence", "gains and biases of all steps at once, a loop with an adjoint of its own")
+        return whole_or_stepwise(self.fused, None) or one_loop
+
+    def whole_sequence(
+        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        gains, addends = self.cell.switch(ops.swapaxes(self.cell.encode(sequences), 0, 1))
+        # copy: a tensor, as TensorFlow's custom gradients take no variables
+        weights = self.cell.equations(ops.copy)
+        found = factored_states(
+            equations.joint_kernel(ops, weights.shared, weights.into_factors),
+            weights.out_of_factors,
+            states[0],
             gains,
             addends,
             None if mask is None else ops.transpose(mask)[:, :, None],
             self.unroll,
         )
-        states = ops.swapaxes(states, 0, 1)
-        outputs = _recurrence.outputs_under_mask(states, mask, self.zero_output_for_mask)
-        return outputs[:, -1], outputs, [states[:, -1]]
-
-
-def _looked_up(table: Any, symbols: Tensor) -> Tensor:
-    """Rows of a table (K, width) of weights, int (...) -> (..., width).
-
-    Its gradient is dense, and sums the rows of a symbol that is read several times. TensorFlow's own lists them one by
-    one, and Keras's optimizers (3.15) do not sum what they square: their second moments, and the norms they clip, would
-    be those of the single readings (tests/layers/test_factored_isan.py, a symbol read several times).
-    """
-    if _backend.name() != "tensorflow":  # dense there anyway
-        return ops.take(table, symbols, axis=0)
-
-    @ops.custom_gradient
-    def run(table: Tensor) -> Any:
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
-            upstream = args[0] if upstream is None else upstream
-            return ops.segment_sum(_rows(upstream), ops.reshape(symbols, (-1,)), num_segments=table.shape[0])
-
-        return ops.take(table, symbols, axis=0), gradient
-
-    return run(ops.copy(table))
-
-
-def _affine_states(
-    joint: Tensor,
-    out_of_factors: Tensor,
-    start: Tensor,
-    gains: Tensor,
-    addends: Tensor,
-    read: Tensor | None,
-    unroll: bool,
-) -> Tensor:
-    """States h_1, ..., h_T of every sequence of a batch, time-major, differentiable in all tensors but the mask.
-
-    The adjoint is a recurrence of the same form, so that nothing is stored but states and factors, and the gradient of
-    a weight is one product over all steps.
-
-    Args:
-        joint: [W_0 | U] (n, n + f), or U (n, f). out_of_factors: V (f, n).
-        start: (batch, n). gains: g (time, batch, f). addends: b (time, batch, n).
-        read: bool (time, batch, 1), False keeps the state; or None.
-        unroll: whether the graph repeats the step instead of looping.
-
-    Returns:
-        (time, batch, n)
-    """
-    factors, units = out_of_factors.shape
-    shared = joint.shape[1] > factors
-
-    def silenced(x: Tensor) -> Tensor:
-        return x if read is None else ops.where(read, x, ops.zeros_like(x))
-
-    @ops.custom_gradient
-    def run(joint: Tensor, out_of_factors: Tensor, start: Tensor, gains: Tensor, addends: Tensor) -> Any:
-        _, states, entered = _affine_scan(joint, out_of_factors, start, gains, silenced(addends), read, unroll)
-
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            upstream = args[0] if upstream is None else upstream
-            transposed = None if not shared else ops.transpose(joint[:, :units])
-            back_joint = equations.joint_kernel(ops, transposed, ops.transpose(out_of_factors))
-            # From q_T = u_T; u_0 = 0, so the last one is the gradient of start.
-            earlier = ops.concatenate([ops.zeros_like(upstream[:1]), upstream[:-1]], axis=0)
-            into_start, backward, left = _affine_scan(
-                back_joint, ops.transpose(joint[:, -factors:]), upstream[-1], gains, earlier, read, unroll, True
-            )
-            into_addends = silenced(ops.concatenate([backward[1:], upstream[-1:]], axis=0))
-            left = silenced(left)
-            before = ops.concatenate([start[None], states[:-1]], axis=0)
-            into_product = equations.joint_kernel(ops, _rows(into_addends) if shared else None, _rows(left * gains))
-            into_joint = ops.matmul(ops.transpose(_rows(before)), into_product)
-            into_out = ops.matmul(ops.transpose(_rows(entered * gains)), _rows(into_addends))
-            return into_joint, into_out, into_start, entered * left, into_addends
-
-        return states, gradient
-
-    return run(joint, out_of_factors, start, gains, addends)
-
-
-def _affine_scan(
-    joint: Tensor,
-    out_of_factors: Tensor,
-    start: Tensor,
-    gains: Tensor,
-    addends: Tensor,
-    read: Tensor | None,
-    unroll: bool,
-    reverse: bool = False,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """h_t = h_{t-1} W_t + a_t, where W_t is the identity at steps not read; and the factors h_{t-1} U."""
-    factors, units = out_of_factors.shape
-
-    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        gains, addends, *read = now
-        moved, entered = equations.moved(ops, joint, out_of_factors, state, gains)
-        new = (ops.where(read[0], moved, state) if read else moved) + addends
-        return new, (new, entered)
-
-    masks = () if read is None else (read,)
-    state, [states, entered] = _recurrence.scan(
-        step, start, (gains, addends, *masks), (units, factors), reverse=reverse, unroll=unroll
-    )
-    return state, states, entered
+        return ops.swapaxes(found, 0, 1), [found[-1]]
 
 
 def _array(weight: Any) -> NDArray[np.float64]:
     return np.asarray(ops.convert_to_numpy(weight), np.float64)
-
-
-def _rows(x: Tensor) -> Tensor:
-    return ops.reshape(x, (-1, x.shape[-1]))
 
 
 def _default_switch(symbols: bool, shared: bool) -> Any:

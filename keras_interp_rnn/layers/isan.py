@@ -6,17 +6,20 @@ Designed for Interpretability", ICML 2017, arXiv:1611.09434, section 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
-from keras import constraints, initializers, ops, regularizers
+from keras import initializers, ops
 
-from keras_interp_rnn import _recurrence
+from keras_interp_rnn._sequence.affine import choose_path, switched_affine_states
+from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.constraints import MaxSpectralRadius
 from keras_interp_rnn.equations import isan as equations
-from keras_interp_rnn.layers._stepped import SteppedRNN
-from keras_interp_rnn.layers._symbols import is_integer, symbols_or_distribution
-from keras_interp_rnn.layers._whole_sequence import independent, positive_int
+from keras_interp_rnn.layers._arguments import independent
+from keras_interp_rnn.layers._cell import AffineCell
+from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN, of_cell
+from keras_interp_rnn.layers._validation import is_integer, positive_int, symbols_or_distribution
 
 Tensor = Any
 
@@ -25,7 +28,7 @@ FEW_SYMBOLS = 1024
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class ISANCell(keras.layers.Layer):
+class ISANCell(AffineCell):
     r"""One step of an input-switched affine network, $h_t = h_{t-1} W_{x_t} + b_{x_t}$.
 
     There is no nonlinearity: the symbol chooses the affine map. Given a distribution $p$ over the symbols instead of
@@ -63,115 +66,42 @@ class ISANCell(keras.layers.Layer):
     (2, 4)
     """
 
-    def __init__(
-        self,
-        units: int,
-        vocabulary_size: int,
-        learn_initial_state: bool = True,
-        recurrent_initializer: Any = None,
-        bias_initializer: Any = "glorot_uniform",
-        initial_state_initializer: Any = "zeros",
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        initial_state_regularizer: Any = None,
-        recurrent_constraint: Any = "max_spectral_radius",
-        bias_constraint: Any = None,
-        initial_state_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.units = positive_int("units", units)
-        self.vocabulary_size = positive_int("vocabulary_size", vocabulary_size)
+    weight_initializers = {
+        "recurrent": None,
+        "bias": "glorot_uniform",
+        "initial_state": "zeros",
+        "recurrent_constraint": "max_spectral_radius",
+    }
+
+    recurrent_initializer: Any
+
+    def __init__(self, units: int, vocabulary_size: int, learn_initial_state: bool = True, **kwargs: Any) -> None:
+        vocabulary_size = positive_int("vocabulary_size", vocabulary_size)
+        if kwargs.get("recurrent_constraint", "max_spectral_radius") == "max_spectral_radius":
+            kwargs["recurrent_constraint"] = MaxSpectralRadius() if vocabulary_size <= FEW_SYMBOLS else None
+        super().__init__(units, **kwargs)
+        self.vocabulary_size = vocabulary_size
         self.learn_initial_state = learn_initial_state
-        if recurrent_initializer is None:
-            recurrent_initializer = initializers.Orthogonal(gain=0.9)
-        self.recurrent_initializer = initializers.get(recurrent_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.initial_state_initializer = initializers.get(initial_state_initializer)
-        self.recurrent_regularizer = regularizers.get(recurrent_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.initial_state_regularizer = regularizers.get(initial_state_regularizer)
-        if recurrent_constraint == "max_spectral_radius":
-            recurrent_constraint = MaxSpectralRadius() if self.vocabulary_size <= FEW_SYMBOLS else None
-        self.recurrent_constraint = constraints.get(recurrent_constraint)
-        self.bias_constraint = constraints.get(bias_constraint)
-        self.initial_state_constraint = constraints.get(initial_state_constraint)
-        self.state_size = self.units
-        self.output_size = self.units
+        self.recurrent_initializer = self.recurrent_initializer or initializers.Orthogonal(gain=0.9)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        # autocast=False: the recurrence compounds rounding over the whole sequence, half precision has none to spare.
-        self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel",
-            shape=(self.vocabulary_size, self.units, self.units),
-            initializer=_each_symbol(self.recurrent_initializer),
-            regularizer=self.recurrent_regularizer,
-            constraint=self.recurrent_constraint,
-            autocast=False,
-        )
-        self.bias = self.add_weight(
-            name="bias",
-            shape=(self.vocabulary_size, self.units),
-            initializer=self.bias_initializer,
-            regularizer=self.bias_regularizer,
-            constraint=self.bias_constraint,
-            autocast=False,
-        )
-        self.initial_state = self.add_weight(
-            name="initial_state",
-            shape=(self.units,),
-            initializer=self.initial_state_initializer,
-            regularizer=self.initial_state_regularizer,
-            constraint=self.initial_state_constraint,
-            trainable=self.learn_initial_state,
-            autocast=False,
-        )
+        symbols, n = self.vocabulary_size, self.units
+        each = _each_symbol(self.recurrent_initializer)
+        self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (symbols, n, n), initializer=each)
+        self.bias = self.weight("bias", "bias", (symbols, n))
+        self.add_initial_state()
         self.built = True
 
-    def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, list[Tensor]]:
-        given = states[0] if isinstance(states, (list, tuple)) else states
-        state = ops.cast(given, self.variable_dtype)
-        inputs = symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0)
-        if is_integer(inputs):
-            new = equations.step(ops, self.recurrent_kernel, self.bias, state, inputs[:, 0])
-        else:
-            distribution = ops.cast(inputs, self.variable_dtype)
-            new = equations.expected_step(ops, self.recurrent_kernel, self.bias, state, distribution)
-        # The state leaves in the dtype it came in: Keras's loops allow no other.
-        new_state = ops.cast(new, given.dtype)
-        return ops.cast(new, self.compute_dtype), [new_state] if isinstance(states, (list, tuple)) else new_state
+    def equations(self, read: Callable[[Any], Any]) -> equations.ISAN:
+        return equations.ISAN(read(self.recurrent_kernel), read(self.bias))
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """[(batch_size, n)], $h_0$ for every sequence."""
-        if not self.built:
-            self.build((None, 1))
-        # A sum, not a broadcast: torch refuses to assign to a tensor whose rows share memory.
-        return [ops.zeros((batch_size, self.units), dtype=self.variable_dtype) + self.initial_state]
-
-    def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
-        shape = (input_shape[0], self.units)
-        return shape, [shape]
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "vocabulary_size": self.vocabulary_size,
-            "learn_initial_state": self.learn_initial_state,
-            "recurrent_initializer": initializers.serialize(self.recurrent_initializer),
-            "bias_initializer": initializers.serialize(self.bias_initializer),
-            "initial_state_initializer": initializers.serialize(self.initial_state_initializer),
-            "recurrent_regularizer": regularizers.serialize(self.recurrent_regularizer),
-            "bias_regularizer": regularizers.serialize(self.bias_regularizer),
-            "initial_state_regularizer": regularizers.serialize(self.initial_state_regularizer),
-            "recurrent_constraint": constraints.serialize(self.recurrent_constraint),
-            "bias_constraint": constraints.serialize(self.bias_constraint),
-            "initial_state_constraint": constraints.serialize(self.initial_state_constraint),
-        }
+    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
+        inputs = symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0, layer="ISAN")
+        return self.equations(ops.convert_to_tensor).step(ops, (state,), (self.encode(inputs),)).states[0]
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class ISAN(SteppedRNN):
+class ISAN(MakesItsCell, SequenceRNN):
     r"""Input-switched affine network: each symbol applies its own affine map.
 
     Reading symbol $x_t$ moves the state by $h_t = h_{t-1} W_{x_t} + b_{x_t}$ and nothing else, so the state after a
@@ -221,106 +151,29 @@ class ISAN(SteppedRNN):
     Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 2.
     """
 
-    def __init__(
-        self,
-        units: int,
-        vocabulary_size: int,
-        learn_initial_state: bool = True,
-        fused: bool | str = "auto",
-        recurrent_initializer: Any = None,
-        bias_initializer: Any = "glorot_uniform",
-        initial_state_initializer: Any = "zeros",
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        initial_state_regularizer: Any = None,
-        recurrent_constraint: Any = "max_spectral_radius",
-        bias_constraint: Any = None,
-        initial_state_constraint: Any = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if fused != "auto" and fused not in (True, False):
-            raise ValueError(f"fused must be 'auto', True or False. Received: fused={fused!r}.")
-        policy = keras.dtype_policies.get(kwargs.get("dtype") or keras.config.dtype_policy())
-        cell = ISANCell(
-            units,
-            vocabulary_size,
-            learn_initial_state=learn_initial_state,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            initial_state_initializer=initial_state_initializer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            initial_state_regularizer=initial_state_regularizer,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            initial_state_constraint=initial_state_constraint,
-            dtype=policy.variable_dtype,  # not the compute dtype: Keras's loop casts the states to that of the cell
-            trainable=kwargs.get("trainable", True),
-            name="isan_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **kwargs,
-        )
-        self.fused = fused if fused == "auto" else bool(fused)
-        self.chosen_path: _recurrence.Path | None = None
+    cell_class = ISANCell
+    cell_name = "isan_cell"
+    precise = True
+    vocabulary_size = of_cell("vocabulary_size")
+    learn_initial_state = of_cell("learn_initial_state")
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         # The loop of keras.layers.RNN wants a feature axis, which ids have not.
         super().build((*sequences_shape[:2], 1), initial_state_shape)
 
     def checked(self, sequences: Tensor) -> Tensor:
-        return symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1)
+        return symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1, layer="ISAN")
 
-    @property
-    def units(self) -> int:
-        return self.cell.units
+    def path(self, sequences: Tensor) -> Path:
+        return choose_path(self.fused, self.units, self.vocabulary_size, is_integer(sequences), self.unroll)
 
-    @property
-    def vocabulary_size(self) -> int:
-        return self.cell.vocabulary_size
-
-    @property
-    def learn_initial_state(self) -> bool:
-        return self.cell.learn_initial_state
-
-    def inner_loop(
-        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        self.chosen_path = _recurrence.choose_path(
-            self.fused, self.units, self.vocabulary_size, is_integer(sequences), self.unroll
-        )
-        if self.chosen_path.name == "stepwise":
-            return super().inner_loop(sequences, initial_state, mask, training)
-        symbols = sequences[:, :, 0]
-        if self.go_backwards:
-            symbols = ops.flip(symbols, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
-        states = _recurrence.switched_affine_states(
-            self.chosen_path.name,
-            ops.copy(self.cell.recurrent_kernel),  # copy: a tensor, as TensorFlow's custom gradients take no variables
-            ops.copy(self.cell.bias),
-            initial_state[0],
-            symbols,
-            mask,
-        )
-        outputs = _recurrence.outputs_under_mask(states, mask, self.zero_output_for_mask)
-        return outputs[:, -1], outputs, [states[:, -1]]
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "fused": self.fused}
+    def whole_sequence(
+        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        # copy: a tensor, as TensorFlow's custom gradients take no variables
+        weights = self.cell.equations(ops.copy)
+        outputs = switched_affine_states(path.name, weights.kernel, weights.bias, states[0], sequences[:, :, 0], mask)
+        return outputs, [outputs[:, -1]]
 
 
 def _each_symbol(initializer: Any) -> Any:

@@ -6,14 +6,14 @@ arXiv:1711.06788, section 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
-from keras import ops
 
-from keras_interp_rnn import _recurrence
-from keras_interp_rnn.equations import minimal_rnn as equations
+from keras_interp_rnn import equations
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
+from keras_interp_rnn.layers._rnn import of_cell
 
 Tensor = Any
 
@@ -51,47 +51,21 @@ class MinimalRNNCell(GatedCell):
     Reference: Chen, 2017, arXiv:1711.06788, eq. 3.
     """
 
-    recurrence = _recurrence.Gates(
-        step=equations.minimal_rnn_step,
-        linearization=equations.minimal_rnn_linearization,
-        admission=lambda gate: 1 - gate,
-    )
     number_of_gates = 1
+    weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "ones"}
 
     def __init__(
         self,
         units: int,
         encoder: keras.layers.Layer | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "ones",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            seed=seed,
-            **kwargs,
-        )
+        super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
+        if isinstance(encoder, dict):  # a configuration
+            encoder = keras.saving.deserialize_keras_object(encoder)
         if encoder is not None and not isinstance(encoder, keras.layers.Layer):
             raise ValueError(
                 f"encoder must be a Keras layer from (batch, ...) to (batch, {self.units}). Received: {encoder!r}. "
@@ -116,36 +90,23 @@ class MinimalRNNCell(GatedCell):
                 f"The encoder must put out (batch, units) = (batch, {self.units}) for one step. Received: an encoder "
                 f"that makes {encoded} of a step of shape {tuple(input_shape)}. Give it {self.units} outputs."
             )
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(self.units, self.units),
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
+        n = self.units
+        self.kernel = self.weight("kernel", "kernel", (n, n))
         self.add_recurrent_kernel()
-        self.bias = self.add_weight(
-            name="bias",
-            shape=(self.units,),
-            initializer=self.bias_initializer,
-            regularizer=self.bias_regularizer,
-            constraint=self.bias_constraint,
-        )
+        self.bias = self.weight("bias", "bias", (n,))
         self.built = True
 
-    def project(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        latent = ops.cast(self.encoder(inputs), self.compute_dtype)
-        return latent, ops.matmul(latent, self.kernel) + self.bias
+    def equations(self, read: Callable[[Any], Any]) -> equations.MinimalRNN:
+        return equations.MinimalRNN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        return super().encode(self.encoder(inputs))
 
     def get_config(self) -> dict[str, Any]:
         # A quantized encoder has other weights, which only its own configuration tells.
         own = self.given_encoder or self.encoder.dtype_policy.quantization_mode
         encoder = keras.saving.serialize_keras_object(self.encoder) if own else None
         return {**super().get_config(), "encoder": encoder}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> MinimalRNNCell:
-        return cls(**_with_encoder(config))
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -191,74 +152,10 @@ class MinimalRNN(GatedRNN):
     Reference: Chen, 2017, arXiv:1711.06788, section 2.
     """
 
-    def __init__(
-        self,
-        units: int,
-        encoder: keras.layers.Layer | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "ones",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        seed: int | None = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        cell = MinimalRNNCell(
-            units,
-            encoder=encoder,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            seed=seed,
-            dtype=kwargs.get("dtype"),
-            trainable=kwargs.get("trainable", True),
-            name="minimal_rnn_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **kwargs,
-        )
+    cell_class = MinimalRNNCell
+    cell_name = "minimal_rnn_cell"
+    encoder = of_cell("encoder")
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         self.check_rank(sequences_shape)  # before the encoder, which would take time for features
         super().build(sequences_shape, initial_state_shape)
-
-    @property
-    def encoder(self) -> keras.layers.Layer:
-        return self.cell.encoder
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> MinimalRNN:
-        return cls(**_with_encoder(config))
-
-
-def _with_encoder(config: dict[str, Any]) -> dict[str, Any]:
-    if not config.get("encoder"):
-        return config
-    return {**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])}

@@ -6,14 +6,16 @@ Niepert, "State-Regularized Recurrent Neural Networks", 2022, eqs. 23 to 25.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import constraints, initializers, ops, regularizers
 
-from keras_interp_rnn.equations import state_regularized as equations
-from keras_interp_rnn.layers._stepped import SteppedRNN, check_three_axes, three_axes
-from keras_interp_rnn.layers._whole_sequence import positive_int
+from keras_interp_rnn import equations
+from keras_interp_rnn._cells import unusual
+from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._validation import as_tensor, positive_int
 
 Tensor = Any
 
@@ -69,19 +71,27 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         super().build(input_shape)
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, list[Tensor]]:
-        state, memory, _ = self.step(inputs, states, training)
-        return state, [state, memory]
-
-    def step(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """h_t, c_t and the gates (i_t, f_t, o_t), all (batch, n)."""
         state, memory = states
-        drives = ops.matmul(_thinned(inputs, self.get_dropout_mask, training and self.dropout), self.kernel)
-        held = _thinned(state, self.get_recurrent_dropout_mask, training and self.recurrent_dropout)
-        drives = drives + ops.matmul(held, self.recurrent_kernel)
-        if self.use_bias:
-            drives = drives + self.bias
-        return equations.peephole_lstm_step(
-            self.activation, self.recurrent_activation, tuple(ops.split(drives, 4, axis=-1)), self.peephole, memory
+        [drive] = self.equations(ops.convert_to_tensor).drive(
+            ops, _dropped(inputs, self.get_dropout_mask, training and self.dropout)
+        )
+        held = _dropped(state, self.get_recurrent_dropout_mask, training and self.recurrent_dropout)
+        product = ops.matmul(held, self.recurrent_kernel)
+        memory, product, drive = (ops.cast(x, self.variable_dtype) for x in (memory, product, drive))
+        precise = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
+        new = precise.advance(ops, (state, memory), product, (drive,)).states
+        # The states leave in the dtype they came in: Keras's loops allow no other.
+        after = [ops.cast(x, given.dtype) for x, given in zip(new, states, strict=True)]
+        return after[0], after
+
+    def equations(self, read: Callable[[Any], Any]) -> equations.PeepholeLSTM:
+        return equations.PeepholeLSTM(
+            read(self.kernel),
+            read(self.recurrent_kernel),
+            read(self.bias) if self.use_bias else None,
+            unusual(self.activation, keras.activations.tanh),
+            unusual(self.recurrent_activation, keras.activations.sigmoid),
+            read(self.peephole),
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -94,7 +104,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class PeepholeLSTM(SteppedRNN):
+class PeepholeLSTM(MakesItsCell, SequenceRNN):
     r"""LSTM with peephole connections, which Keras has not.
 
     Args:
@@ -120,38 +130,18 @@ class PeepholeLSTM(SteppedRNN):
     (2, 5, 8)
     """
 
-    def __init__(
-        self,
-        units: int,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        of_layer = {name: kwargs.pop(name) for name in ("name", "activity_regularizer") if name in kwargs}
-        shared = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
-        super().__init__(
-            PeepholeLSTMCell(units, name="peephole_lstm_cell", **kwargs),
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **of_layer,
-            **shared,
-        )
+    cell_class = PeepholeLSTMCell
+    cell_name = "peephole_lstm_cell"
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        check_three_axes(self, sequences_shape)
+        self.check_features(sequences_shape)
         super().build(sequences_shape, initial_state_shape)
 
     def checked(self, sequences: Tensor) -> Tensor:
-        return three_axes(self, sequences)
+        sequences = as_tensor(sequences)
+        self.check_features(sequences.shape)
+        return sequences
 
 
-def _thinned(x: Tensor, mask: Any, rate: float) -> Tensor:
+def _dropped(x: Tensor, mask: Any, rate: float) -> Tensor:
     return x * mask(x) if rate else x

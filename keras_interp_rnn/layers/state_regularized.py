@@ -6,19 +6,21 @@ Predictions", IEEE TPAMI, 2022, sections 4 and 4.4.
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import numbers
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
 from keras import constraints, initializers, ops, random, regularizers
 
-from keras_interp_rnn import _recurrence
-from keras_interp_rnn.equations import state_regularized as equations
-from keras_interp_rnn.layers._stepped import SteppedRNN, check_three_axes, run_cell, three_axes
-from keras_interp_rnn.layers._whole_sequence import derived_seed, positive_int
+from keras_interp_rnn import equations
+from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._sequence.masks import last_read
+from keras_interp_rnn.equations import transitions
+from keras_interp_rnn.layers._arguments import derived_seed, parameters, signature
+from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN, run_cell
+from keras_interp_rnn.layers._validation import as_tensor, positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
@@ -30,15 +32,6 @@ NORMAL = {
     "float64": (2.0**-1022, (2 - 2.0**-52) * 2.0**1023),
 }
 """The smallest and the largest normal number of each dtype of variables; NumPy has no bfloat16."""
-
-
-class Component(NamedTuple):
-    """What the stochastic component computes with, as tensors: one reading for a whole sequence."""
-
-    centroids: Tensor  # (k, n)
-    temperature: Tensor
-    strength: Tensor
-    noise: Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -104,7 +97,7 @@ class StateRegularizedCell(keras.layers.Layer):
         cell: Any,
         num_centroids: int,
         temperature: float = 1.0,
-        transition: str = "mixture",
+        transition: Any = "mixture",
         strength: float = 1.0,
         learn_temperature: bool = False,
         straight_through: bool = False,
@@ -119,18 +112,10 @@ class StateRegularizedCell(keras.layers.Layer):
     ) -> None:
         # autocast=False: states of the variable dtype arrive as they are; the cell casts what it reads.
         super().__init__(autocast=False, **kwargs)
-        self.cell = cell
-        self.units = _units(cell)
+        self.cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
+        self.units = _units(self.cell)
         self.num_centroids = positive_int("num_centroids", num_centroids)
-        self.transition = _known_transition(transition)
-        for name, value in (("straight_through", straight_through), ("sample_at_inference", sample_at_inference)):
-            if value and transition != "gumbel":
-                raise ValueError(
-                    f"{name} belongs to transition='gumbel'. Received: {name}=True, transition={transition!r}. "
-                    "soft_argmax takes the most probable centroid, sample draws one."
-                )
-        self.straight_through = bool(straight_through)
-        self.sample_at_inference = bool(sample_at_inference)
+        self.transition = _transition(transition, straight_through, sample_at_inference)
         self.learn_temperature = bool(learn_temperature)
         self.learn_centroids = bool(learn_centroids)
         self.initial = {
@@ -152,7 +137,7 @@ class StateRegularizedCell(keras.layers.Layer):
         self.set_temperature(temperature)
         self.set_strength(strength)
         self.set_noise(noise)
-        self.state_size = cell.state_size
+        self.state_size = self.cell.state_size
         self.output_size = self.units
 
     def _scalar(self, name: str, trainable: bool = False) -> keras.Variable:
@@ -180,7 +165,8 @@ class StateRegularizedCell(keras.layers.Layer):
             )
         given = list(states) if isinstance(states, (list, tuple)) else [states]
         noise = self.draw((ops.shape(given[0])[0],), training)
-        state, new = self.step(inputs, given, self.component(), noise, training=training)
+        new = self.step(inputs, given, self.component(), noise, training=training)
+        state = new[0]
         new = [ops.cast(x, old.dtype) for x, old in zip(new, given, strict=True)]
         return ops.cast(state, self.compute_dtype), new if isinstance(states, (list, tuple)) else new[0]
 
@@ -188,12 +174,12 @@ class StateRegularizedCell(keras.layers.Layer):
         self,
         inputs: Tensor,
         states: list[Tensor],
-        component: Component,
+        component: equations.StochasticComponent,
         noise: Tensor | None = None,
         regularize: Tensor | None = None,
         training: bool = False,
-    ) -> tuple[Tensor, list[Tensor]]:
-        """One step: h (batch, n) and the new states.
+    ) -> list[Tensor]:
+        """The new states after one step, h (batch, n) first.
 
         Args:
             component: as `self.component()`. noise: as `self.draw`, or None.
@@ -201,61 +187,37 @@ class StateRegularizedCell(keras.layers.Layer):
         """
         _, new = run_cell(self.cell, inputs, states, training)
         u = ops.cast(new[0], self.variable_dtype)
-        alpha, weights = self.transit(u, component, noise)
-        state = self.arrive(u, alpha, weights, component, regularize)
-        return state, [state, *new[1:]]
+        alpha, weights = component.transit(ops, u, noise)
+        return [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
 
-    def arrive(
-        self, u: Tensor, alpha: Tensor, weights: Tensor, component: Component, regularize: Tensor | None
-    ) -> Tensor:
-        """The next state h (batch, n) from u, alpha and the weights of the centroids."""
-        if self.is_hard:
-            mixture = ops.matmul(alpha, component.centroids)
-            # The value is that of the weights, the gradient that of alpha: the bracket is exactly zero.
-            mixture = ops.stop_gradient(ops.matmul(weights, component.centroids)) + (
-                mixture - ops.stop_gradient(mixture)
-            )
-            state = equations.slid(mixture, u, component.strength)
-        else:
-            state = equations.regularized(ops, weights, component.centroids, u, component.strength)
-        return state if regularize is None else ops.where(regularize, state, u)
+    def component(self, read: Callable[[Any], Any] = ops.copy) -> equations.StochasticComponent:
+        """The stochastic component with its weights as they are now: one reading for a whole sequence."""
+        weights = (self.centroids, self.current_temperature(), self.strength, self.noise)
+        return equations.StochasticComponent(self.transition, *(read(x) for x in weights))
+
+    def equations(self, read: Callable[[Any], Any]) -> equations.StateRegularized | None:
+        """The equations, where those of the cell within are known."""
+        inner = equations_of(self.cell, read)
+        return None if inner is None else equations.StateRegularized(inner, self.component(read))
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        """What the equations read of the inputs: what those of the cell within do."""
+        return self.cell.encode(inputs) if hasattr(self.cell, "encode") else inputs
 
     @property
     def is_hard(self) -> bool:
         """Whether the state is a centroid, with the gradient of the mixture."""
-        return self.transition == "soft_argmax" or self.straight_through
-
-    def transit(self, u: Tensor, component: Component, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Transition probabilities alpha and the weights of the centroids in the state, both (batch, k), from u."""
-        scores = equations.scores(ops, u, component.centroids)
-        if self.transition == "sample":
-            alpha = equations.transition_probabilities(ops, scores, component.temperature)
-            drawn = ops.argmax(scores / component.temperature + noise, axis=-1)
-            return alpha, ops.one_hot(drawn, self.num_centroids, dtype=alpha.dtype)
-        if noise is not None:
-            scores = scores + component.noise * noise
-        alpha = equations.transition_probabilities(ops, scores, component.temperature)
-        if self.is_hard:
-            return alpha, ops.one_hot(ops.argmax(alpha, axis=-1), self.num_centroids, dtype=alpha.dtype)
-        return alpha, alpha
-
-    def component(self) -> Component:
-        """The weights of the stochastic component as they are now."""
-        return Component(
-            *(ops.copy(x) for x in (self.centroids, self.current_temperature(), self.strength, self.noise))
-        )
+        return self.transition.is_hard
 
     def draw(self, shape: tuple[Any, ...], training: bool) -> Tensor | None:
         """Gumbel noise (*shape, k), or None if this transition takes none now."""
-        if self.transition == "gumbel" and not (training or self.sample_at_inference):
-            return None
-        if self.transition not in ("gumbel", "sample"):
+        if not self.transition.takes_noise(training):
             return None
         # Not from 0, whose noise is minus infinity.
         uniform = random.uniform(
             (*shape, self.num_centroids), minval=1e-30, maxval=1.0, dtype="float32", seed=self.seed_generator
         )
-        return ops.cast(equations.gumbel(ops, ops.minimum(uniform, 1 - 2**-24)), self.variable_dtype)
+        return ops.cast(transitions.gumbel(ops, ops.minimum(uniform, 1 - 2**-24)), self.variable_dtype)
 
     def current_temperature(self) -> Tensor:
         r"""$\tau$, a positive scalar."""
@@ -301,15 +263,16 @@ class StateRegularizedCell(keras.layers.Layer):
         return (input_shape[0], self.units), [(input_shape[0], size) for size in sizes]
 
     def get_config(self) -> dict[str, Any]:
+        transition = self.transition.get_config()
+        named = type(self.transition) in _WITH_ARGUMENTS
         return {
             **super().get_config(),
             "cell": keras.saving.serialize_keras_object(self.cell),
             "num_centroids": self.num_centroids,
-            "transition": self.transition,
+            "transition": transition["name"] if named else transition,
             **self.initial,
             "learn_temperature": self.learn_temperature,
-            "straight_through": self.straight_through,
-            "sample_at_inference": self.sample_at_inference,
+            **{name: named and transition.get(name, False) for name in ("straight_through", "sample_at_inference")},
             "centroids_initializer": initializers.serialize(self.centroids_initializer),
             "centroids_regularizer": regularizers.serialize(self.centroids_regularizer),
             "centroids_constraint": constraints.serialize(self.centroids_constraint),
@@ -319,11 +282,11 @@ class StateRegularizedCell(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> StateRegularizedCell:
-        return cls(**{**config, "cell": keras.saving.deserialize_keras_object(config["cell"])})
+        return cls(**config)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class StateRegularizedRNN(SteppedRNN):
+class StateRegularizedRNN(SequenceRNN):
     """Runs a `StateRegularizedCell` along sequences.
 
     Args:
@@ -353,141 +316,76 @@ class StateRegularizedRNN(SteppedRNN):
     (2, 8)
     """
 
-    def __init__(
-        self,
-        cell: StateRegularizedCell,
-        regularize_last_step: bool = True,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, cell: StateRegularizedCell, regularize_last_step: bool = True, **kwargs: Any) -> None:
+        cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
         if not isinstance(cell, StateRegularizedCell):
             raise ValueError(
                 f"StateRegularizedRNN runs a StateRegularizedCell. Received: {cell!r}. Wrap it: "
                 "StateRegularizedCell(cell, num_centroids)."
             )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **kwargs,
-        )
+        super().__init__(cell, **kwargs)
         self.regularize_last_step = bool(regularize_last_step)
 
-    def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> tuple[Tensor, ...]:
+    def checked(self, sequences: Tensor) -> Tensor:
+        sequences = as_tensor(sequences)
+        if self.built:  # before, the cell says what it reads
+            self.check_rank(sequences.shape)
+        return sequences
+
+    def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
         noise = self.cell.draw((steps, batch), training)
-        extras = () if noise is None else (noise,)
-        if self.regularize_last_step:
-            return extras
-        return (*extras, ops.logical_not(_recurrence.last_read(mask, steps))[:, :, None])
+        extras = {} if noise is None else {"noise": noise}
+        if not self.regularize_last_step:
+            extras["regularize"] = ops.logical_not(last_read(mask, steps))[:, :, None]
+        return extras
 
-    def advance(
-        self, inputs: Tensor, states: list[Tensor], extras: tuple[Tensor, ...], training: bool
-    ) -> tuple[Tensor, list[Tensor]]:
-        regularize = None if self.regularize_last_step else extras[-1]
-        noise = extras[0] if len(extras) > (regularize is not None) else None
-        return self.cell.step(inputs, states, self._component, noise, regularize, training)
-
-    def inner_loop(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, list[Tensor]]:
-        self._component = self.cell.component()  # read once, outside the loop
-        try:
-            return super().inner_loop(*args, **kwargs)
-        finally:
-            del self._component
+    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
+        component = self.cell.component()  # read once, outside the loop
+        return lambda inputs, states, extras: self.cell.step(
+            inputs, states, component, extras.get("noise"), extras.get("regularize"), training
+        )
 
     def get_config(self) -> dict[str, Any]:
-        config = keras.layers.RNN.get_config(self)
-        return {**config, "regularize_last_step": self.regularize_last_step}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> StateRegularizedRNN:
-        return cls(**{**config, "cell": keras.saving.deserialize_keras_object(config["cell"])})
+        return {**super().get_config(), "regularize_last_step": self.regularize_last_step}
 
 
-class _OverOneCell(StateRegularizedRNN):
+class _OverOneCell(MakesItsCell, StateRegularizedRNN):
     """`StateRegularizedRNN` over a cell that the layer makes itself, of `inner`."""
 
+    cell_class = StateRegularizedCell
+    cell_name = "state_regularized_cell"
     inner: type
 
-    def __init__(
-        self,
-        units: int,
-        num_centroids: int,
-        temperature: float = 1.0,
-        transition: str = "mixture",
-        strength: float = 1.0,
-        regularize_last_step: bool = True,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        of_layer = {name: kwargs.pop(name) for name in ("name", "activity_regularizer") if name in kwargs}
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {"units": parameters(cls.inner)["units"], **parameters(StateRegularizedCell)}
+        del own["cell"]
+        cls.__signature__ = signature({**own, **parameters(cls.inner), **cls._of_layer}, positional=5)
+
+    def make_cell(self, units: int, num_centroids: int, *args: Any, seed: int | None = None, **kwargs: Any) -> Any:
+        of_component = {name: kwargs.pop(name) for name in parameters(StateRegularizedCell) if name in kwargs}
         shared = {name: kwargs.pop(name) for name in ("dtype", "trainable") if name in kwargs}
-        of_component = {name: kwargs.pop(name) for name in _COMPONENT_ARGUMENTS if name in kwargs}
-        seed = kwargs.pop("seed", None)
         # Another seed for the dropout: of one seed, masks and noise would be the same numbers.
         inner_seed = None if seed is None else derived_seed(seed, 1)
-        cell = StateRegularizedCell(
-            self.inner(positive_int("units", units), seed=inner_seed, name="cell", **kwargs, **shared),
-            num_centroids,
-            temperature=temperature,
-            transition=transition,
-            strength=strength,
-            seed=seed,
-            name="state_regularized_cell",
-            **of_component,
-            **shared,
-        )
-        super().__init__(
-            cell,
-            regularize_last_step=regularize_last_step,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            zero_output_for_mask=zero_output_for_mask,
-            **of_layer,
-            **shared,
-        )
+        inner = self.inner(positive_int("units", units), seed=inner_seed, name="cell", **kwargs, **shared)
+        return super().make_cell(inner, num_centroids, *args, seed=seed, **of_component, **shared)
+
+    def cells(self) -> list[Any]:
+        return [self.cell.cell, self.cell]
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        check_three_axes(self, sequences_shape)
+        self.check_features(sequences_shape)
         super().build(sequences_shape, initial_state_shape)
 
     def checked(self, sequences: Tensor) -> Tensor:
-        return three_axes(self, sequences)
+        sequences = as_tensor(sequences)
+        self.check_features(sequences.shape)
+        return sequences
 
     def get_config(self) -> dict[str, Any]:
-        """The layer's own flags, the component's arguments and the inner cell's, in one."""
         config = super().get_config()
-        for part in (self.cell.cell, self.cell):
-            config.update({k: v for k, v in part.get_config().items() if k not in ("name", "trainable", "dtype")})
-        del config["cell"]
+        del config["cell"]  # the one within
         return config
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> _OverOneCell:
-        return cls(**config)
-
-
-_COMPONENT_ARGUMENTS = (
-    set(inspect.signature(StateRegularizedCell).parameters)
-    - set(inspect.signature(_OverOneCell).parameters)
-    - {"cell", "seed"}
-)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -555,14 +453,20 @@ def _units(cell: Any) -> int:
     return first
 
 
-def _known_transition(transition: Any) -> str:
-    if transition not in equations.TRANSITIONS:
-        near = difflib.get_close_matches(str(transition), equations.TRANSITIONS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"transition must be one of {', '.join(map(repr, equations.TRANSITIONS))}. Received: {transition!r}.{hint}"
-        )
-    return transition
+_WITH_ARGUMENTS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbel, transitions.Sample)
+"""Those whose settings are arguments of the cell."""
+
+
+def _transition(given: Any, straight_through: bool, sample_at_inference: bool) -> transitions.Transition:
+    transition = transitions.get(given)
+    settings = {"straight_through": straight_through, "sample_at_inference": sample_at_inference}
+    for name, value in settings.items():
+        if value and type(transition) is not transitions.Gumbel:
+            raise ValueError(
+                f"{name} belongs to transition='gumbel'. Received: {name}=True, transition={transition.name!r}. "
+                "soft_argmax takes the most probable centroid, sample draws one."
+            )
+    return transitions.Gumbel(**settings) if any(settings.values()) else transition
 
 
 def _checked(name: str, value: Any) -> float:

@@ -110,7 +110,7 @@ def test_correlations_none_of_which_is_known_can_be_drawn():
 
 def test_the_last_word_of_a_column_ends_where_the_target_is():
     split = split_of([0, 1, 3], alphabet=" ab<_")
-    assert names_of(figures.contribution_column(split, target=1).axes[2].get_yticklabels())[1] == "_a"
+    assert names_of(figures.contribution_column(split, target=1).axes[2].get_yticklabels())[1] == "␣a"
 
 
 @pytest.mark.parametrize("draw", [figures.prediction_stack, figures.contribution_column, figures.word_contributions])

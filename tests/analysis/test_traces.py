@@ -28,7 +28,7 @@ LAYERS = {
 GATES = {
     "MinimalRNN": {"z", "u"},
     "CFN": {"u", "i", "candidate"},
-    "PeepholeLSTM": {"i", "f", "o", "c"},
+    "PeepholeLSTM": {"i", "f", "o", "candidate", "c"},
     "SimpleRNN": set(),
     "LSTM": {"i", "f", "o", "candidate", "c"},
     "GRU": {"u", "r", "candidate"},
@@ -36,7 +36,7 @@ GATES = {
     "SRSimpleRNN": {"u", "alpha", "centroid"},
     "SRGRU": {"u", "alpha", "centroid", "cell_u", "r", "candidate"},
     "SRLSTM": {"u", "alpha", "centroid", "i", "f", "o", "candidate", "c"},
-    "SRPeepholeLSTM": {"u", "alpha", "centroid", "i", "f", "o", "c"},
+    "SRPeepholeLSTM": {"u", "alpha", "centroid", "i", "f", "o", "candidate", "c"},
     "over MinimalRNN": {"u", "alpha", "centroid", "z", "cell_u"},
 }
 
@@ -83,7 +83,7 @@ def test_states_are_those_the_layer_puts_out(name, mask):
         ("GRU", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
         ("GRU, reset before", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
         ("LSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
-        ("PeepholeLSTM", lambda t, h: t["o"] * np.tanh(t["c"])),
+        ("PeepholeLSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
         ("SRGRU", lambda t, h: t["cell_u"] * h + (1 - t["cell_u"]) * t["candidate"]),
     ],
 )

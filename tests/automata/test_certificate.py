@@ -77,10 +77,9 @@ def test_a_region_holds_the_states_that_the_network_computes(name):
     cell, rng = parts.network.layer.cell, np.random.default_rng(0)
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.component()
-    computed, weights = cell.transit(ops.convert_to_tensor(u), component)
-    state = ops.convert_to_numpy(cell.arrive(ops.convert_to_tensor(u), computed, weights, component, None)).astype(
-        float
-    )
+    given = ops.convert_to_tensor(u)
+    computed, weights = component.transit(ops, given)
+    state = ops.convert_to_numpy(component.next_state(ops, given, computed, weights)).astype(float)
     exact = u.astype(float) @ scores.centroids.T / parts.temperature()
     alpha = np.exp(exact - exact.max(axis=1, keepdims=True))
     alpha /= alpha.sum(axis=1, keepdims=True)

@@ -245,7 +245,8 @@ def observed(model: keras.Model, inputs: np.ndarray) -> dict[str, np.ndarray]:
     counts = [sum(int(np.prod(w.shape)) for w in of) for of in (model.trainable_weights, model.non_trainable_weights)]
     found = {"inputs": inputs, "parameters": np.array(counts)}
     last = model.layers[-1]
-    if getattr(getattr(last, "cell", None), "transition", None) == "sample":
+    transition = getattr(getattr(last, "cell", None), "transition", None)
+    if getattr(transition, "name", transition) == "sample":
         return {**found, "probabilities": analysis.transition_probabilities(last, inputs)}
     names = ("output", "again") if any(getattr(layer, "stateful", False) for layer in model.layers) else ("output",)
     for name in names:

@@ -287,12 +287,7 @@ class TestCell:
 
     @every_loop
     @every_policy
-    def test_of_mixed_precision_in_keras_loop(
-        self, subject: Subject, policy: str, compute: str, request: pytest.FixtureRequest
-    ) -> None:
-        if "PeepholeLSTM" in subject.name and (TENSORFLOW or (BACKEND, subject.name) == ("jax", "PeepholeLSTM")):
-            reason = "in a bare cell, peepholes of the variable dtype meet a memory of the compute dtype"
-            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    def test_of_mixed_precision_in_keras_loop(self, subject: Subject, policy: str, compute: str) -> None:
         some = subject.sample(time=4)
         cell = some.cell(dtype=policy)
         outputs = keras.layers.RNN(cell, return_sequences=True, dtype=policy)(single_inputs(some))
@@ -881,7 +876,7 @@ every_class = pytest.mark.parametrize("kind", [getattr(layers, name) for name in
 
 def arguments_of(kind: type) -> dict[str, Any]:
     """Every argument of the class, its own and its cell's, another than the default."""
-    names = set(inspect.signature(kind.__init__).parameters) - {"self", "kwargs", "cell"}
+    names = set(inspect.signature(kind).parameters) - {"kwargs", "cell"}
     found = {name: NON_DEFAULT[name] for name in (*names, "name", "trainable", "dtype")}
     if kind is layers.StateRegularizedCell:
         found["cell"] = keras.layers.GRUCell(4, reset_after=False)
@@ -901,10 +896,10 @@ def plain(kind: type) -> keras.layers.Layer:
         return kind(keras.layers.GRUCell(5), 2)
     if kind is layers.StateRegularizedRNN:
         return kind(plain(layers.StateRegularizedCell))
-    needs = [p for p in inspect.signature(kind.__init__).parameters.values() if p.default is p.empty and p.kind != 4]
+    needs = [p for p in inspect.signature(kind).parameters.values() if p.default is p.empty and p.kind != 4]
     if kind.__name__.startswith("FactoredISAN"):
         return kind(5, 2)
-    return kind(*[5, 2][: len(needs) - 1])
+    return kind(*[5, 2][: len(needs)])
 
 
 class TestConfiguration:

@@ -128,24 +128,18 @@ class TestSequences:
 
     @of_features
     @pytest.mark.parametrize("built", [False, True])
-    def test_without_a_time_axis(self, subject: Subject, built: bool, request: pytest.FixtureRequest) -> None:
+    def test_without_a_time_axis(self, subject: Subject, built: bool) -> None:
         layer, reader = layer_of(subject), subject.name.split()[0].strip(",")
         if built:
             layer(sequences(subject))
         if not subject.options:  # its cell may say it
             reader = ""
-            if built:
-                reason = "a built StateRegularizedRNN over a cell of this package takes two axes for three"
-                request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
         for given in (keras.Input((None,)), keras.Input((5,)), np.zeros(7, "float32"), np.zeros((3, 5), "float32")):
             with pytest.raises(ValueError, match=f"{reader}.* reads (sequences|steps|real-valued inputs).* Received: "):
                 layer(given)
 
     @of_features
-    def test_of_other_features_than_before(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        if "PeepholeLSTM" in subject.name or subject.name.startswith("SR"):
-            reason = "another number of features ends in the backend's own error"
-            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    def test_of_other_features_than_before(self, subject: Subject) -> None:
         layer = layer_of(subject)
         layer(sequences(subject))
         with pytest.raises(ValueError, match="5.*3"):

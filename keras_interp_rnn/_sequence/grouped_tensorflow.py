@@ -1,9 +1,6 @@
-"""What `_recurrence` runs on TensorFlow: a scan over several sequences, and the grouped affine scan for CPUs.
+"""The grouped affine scan, for TensorFlow on CPUs.
 
-`loop` stands for `keras.ops.scan`, which on TensorFlow puts out nothing but tensors of the state's shape and fails over
-several sequences of unknown length (Keras 3.15). It runs anywhere.
-
-The grouped scan: the recurrence, states as rows, is
+The recurrence, states as rows, is
 
     h_t = h_{t-1} W_{x_t} + a_t        (masked steps: h_t = h_{t-1} + a_t).
 
@@ -33,39 +30,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_interp_rnn._sequence.sizes import SLOTS
+
 Tensor = Any
-
-SLOTS = 64
-"""Symbols with a product of their own. More of them mean more empty operations, fewer mean more copies of matrices."""
-
-
-def loop(
-    step: Callable[[Any, tuple[Tensor, ...]], tuple[Any, tuple[Tensor, ...]]],
-    start: Any,
-    sequences: tuple[Tensor, ...],
-    widths: tuple[int, ...],
-    reverse: bool = False,
-) -> tuple[Any, tuple[Tensor, ...]]:
-    """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
-
-    Args:
-        start: (B, n), or a list of such. sequences: each (T, ...). widths: last axes of the outputs, each (B, width)
-            of the (first) state's dtype.
-    """
-    steps = sequences[0].shape[0] if sequences[0].shape[0] is not None else tf.shape(sequences[0])[0]
-    first = tf.nest.flatten(start)[0]
-    # Arrays, not slices: the gradient of a slice is a whole sequence of zeros.
-    entries = tuple(tf.TensorArray(x.dtype, size=steps).unstack(x) for x in sequences)
-    arrays = tuple(tf.TensorArray(first.dtype, size=steps, element_shape=[first.shape[0], width]) for width in widths)
-
-    def body(i: Tensor, state: Any, arrays: Any) -> Any:
-        t = steps - 1 - i if reverse else i
-        state, outputs = step(state, tuple(x.read(t) for x in entries))
-        return i + 1, state, tuple(a.write(t, y) for a, y in zip(arrays, outputs, strict=True))
-
-    # maximum_iterations: XLA differentiates no loop without it.
-    _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
-    return state, tuple(a.stack() for a in arrays)
 
 
 class Order(NamedTuple):

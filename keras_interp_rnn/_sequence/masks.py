@@ -1,0 +1,37 @@
+"""The mask rule of `keras.layers.RNN`.
+
+A masked step keeps the state and repeats the last output; before the first unmasked step the output is zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras import ops
+
+Tensor = Any
+
+
+def last_read(mask: Tensor | None, steps: Any) -> Tensor:
+    """Bool (time, batch) or (time, 1), time-major: True at the last step that each sequence reads.
+
+    Args:
+        mask: bool (time, batch), or None. steps: their number.
+    """
+    if mask is None:
+        return (ops.arange(steps) == steps - 1)[:, None]
+    after = ops.flip(ops.cumsum(ops.cast(ops.flip(mask, axis=0), "int32"), axis=0), axis=0)
+    return ops.logical_and(mask, after == 1)
+
+
+def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -> Tensor:
+    """What an RNN layer puts out for states (batch, time, n) whose masked steps repeat the state before."""
+    if mask is None:
+        return states
+    begun = mask if zero_output else ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
+    return ops.where(begun[:, :, None], states, ops.zeros_like(states))
+
+
+def zero_where_masked(x: Tensor, read: Tensor | None) -> Tensor:
+    """Zeros where a step is not read: read is a bool that broadcasts with x, or None."""
+    return x if read is None else ops.where(read, x, ops.zeros_like(x))

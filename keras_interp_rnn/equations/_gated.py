@@ -1,0 +1,67 @@
+r"""What MinimalRNN and CFN share: the state is mixed inside the gates alone.
+
+With G gates, $[u_t, \dots] = \sigma(h_{t-1} U + d_t)$, the next state is a function of h_{t-1}, the gates and a latent,
+entry by entry. So its Jacobian is a diagonal and one scaled matrix per gate (Chen, 2017, eq. 4),
+
+    dh_t/dh_{t-1} = D_{diagonal} + sum_g D_{slopes_g} U_g^T,        dh_t/dlatent_t = D_{admission}.
+
+The layers' gradients run on the same vectors (`_sequence.gated`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class GatedEquations(DenseEquations):
+    """A drive has two parts: the latent (..., n), and what enters the gates (..., G n)."""
+
+    @staticmethod
+    @abstractmethod
+    def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
+        """h_t from h_{t-1} (..., n), gates (..., G n) and latent (..., n)."""
+
+    @staticmethod
+    @abstractmethod
+    def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
+        """Eq. 4's diagonal (..., n) and slopes (..., G n), before what the gates admit of the latent."""
+
+    @staticmethod
+    @abstractmethod
+    def admission(xp: Any, gates: Array) -> Array:
+        """dh_t/dlatent_t with the gates held, a diagonal (..., n)."""
+
+    @abstractmethod
+    def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:
+        """Gates and latent by the papers' names."""
+
+    @staticmethod
+    def gates(xp: Any, product: Array, drive: Array) -> Array:
+        """sigmoid(h U + d): both (..., G n)."""
+        return xp.sigmoid(product + drive)
+
+    def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+        latent, of_gates = drive
+        gates = self.gates(xp, product, of_gates)
+        return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
+
+    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+        [state], (latent, of_gates) = states, drive
+        gates = self.gates(xp, xp.matmul(state, self.recurrent_kernel), of_gates)
+        diagonal, slopes = self.slopes(xp, state, gates, latent)
+        admission = self.admission(xp, gates)
+        count = slopes.shape[-1] // state.shape[-1]
+
+        def pull(product: Array) -> PulledBack:
+            of_gates = scaled(xp.concatenate([product] * count, axis=-1), slopes)
+            return PulledBack(scaled(product, diagonal), of_gates, (scaled(product, admission), of_gates))
+
+        return pull

@@ -1,0 +1,65 @@
+r"""Chaos-free networks: Laurent and von Brecht, ICLR 2017, arXiv:1612.06212; eq. 2 of Chen, 2017, arXiv:1711.06788.
+
+States are rows (docs/conventions.md). With kernel [V_u, V_i, W_x] (features, 3n), recurrent kernel [U_u, U_i] (n, 2n),
+
+    eq. 2    [u_t, i_t] = sigmoid(h_{t-1} U + x_t V + b)
+             h_t = u_t * tanh(h_{t-1}) + i_t * c_t,                  c_t = tanh(x_t W_x + b_x)
+
+             dh_t/dh_{t-1} = D_{u (1 - tanh(h)^2)} + D_{tanh(h) u (1 - u)} U_u^T + D_{c i (1 - i)} U_i^T
+
+(Chen gives eq. 2 without its gates; they are those of Laurent and von Brecht, who write theta and eta.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from keras_interp_rnn.equations._cell import PulledBack, States, scaled
+from keras_interp_rnn.equations._gated import GatedEquations
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class CFN(GatedEquations):
+    """Eq. 2; the latent is the candidate c_t."""
+
+    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+        [drive] = super().drive(xp, inputs)
+        of_gates = self.recurrent_kernel.shape[1]
+        return xp.tanh(drive[..., of_gates:]), drive[..., :of_gates]
+
+    @staticmethod
+    def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
+        update, admit = xp.split(gates, 2, axis=-1)
+        return update * xp.tanh(state) + admit * latent
+
+    @staticmethod
+    def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
+        update, _ = xp.split(gates, 2, axis=-1)
+        squashed = xp.tanh(state)
+        return update * (1 - squashed * squashed), xp.concatenate([squashed, latent], axis=-1) * gates * (1 - gates)
+
+    @staticmethod
+    def admission(xp: Any, gates: Array) -> Array:
+        return xp.split(gates, 2, axis=-1)[1]
+
+    def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:
+        update, admit = xp.split(gates, 2, axis=-1)
+        return {"u": update, "i": admit, "candidate": latent}
+
+    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+        pull = super().pull_back(xp, states, drive)
+        slope = 1 - drive[0] * drive[0]  # of the candidate's tanh, so that the drive is that before it
+
+        def through_tanh(product: Array) -> PulledBack:
+            pulled = pull(product)
+            return pulled._replace(drive=(scaled(pulled.drive[0], slope), pulled.drive[1]))
+
+        return through_tanh
+
+    def into_input(self, xp: Any, pulled: tuple[Array, ...]) -> Array:
+        of_candidate, of_gates = pulled
+        return super().into_input(xp, (xp.concatenate([of_gates, of_candidate], axis=-1),))

@@ -1,0 +1,25 @@
+r"""The LSTM whose gates see the memory: Gers and Schmidhuber, 2000; eqs. 23 to 25 of Wang, Lawrence and Niepert, 2022.
+
+As `equations.lstm`, with peepholes p_i, p_f, p_o (n,):
+
+    i_t = sigmoid(a_i + p_i * c_{t-1})        f_t = sigmoid(a_f + p_f * c_{t-1})        o_t = sigmoid(a_o + p_o * c_t)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from keras_interp_rnn.equations.lstm import LSTM
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class PeepholeLSTM(LSTM):
+    """peepholes: [p_i, p_f, p_o] (3, n)."""
+
+    peepholes: Array = None
+
+    def peephole(self, gate: int) -> Array:
+        return self.peepholes[gate]

@@ -1,0 +1,164 @@
+r"""How a state-regularized network goes to its next state: section 4 of Wang, Lawrence and Niepert, 2022.
+
+From the scores u_t S^T (k centroids) a transition makes the transition probabilities alpha and the weights z of the
+centroids in the next state z S:
+
+    eq. 15   alpha = softmax(u_t S^T / tau)
+    eq. 16   sample        j ~ alpha,                     z = one-hot(j)
+    eq. 17   soft_argmax   z = one-hot(argmax alpha)      gradient: as of z = alpha
+    eq. 19   gumbel        alpha = softmax((u_t S^T + g) / tau), g_i = -log(-log(uniform)),     z = alpha
+    eq. 20   mixture       z = alpha
+
+(Eq. 19 prints the exponent as exp(u s_i + g_i) / tau; it is the whole argument that the temperature divides.)
+
+A transition is an object; its name stands for it with its usual settings. A subclass with a name of its own is found
+by it from then on.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+Array = Any
+
+NAMES: dict[str, type[Transition]] = {}
+"""Transitions by name, in the order of their definition."""
+
+
+class Transition:
+    """How alpha and z follow from the scores.
+
+    Attributes:
+        name: by which it is found.
+        is_hard: whether the state is the most probable centroid itself, with the gradient of the mixture.
+        is_deterministic: whether, outside training, it takes the same way every time.
+    """
+
+    name: ClassVar[str] = ""
+    is_hard = False
+    is_deterministic = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.name:
+            NAMES[cls.name] = cls
+
+    def takes_noise(self, training: bool) -> bool:
+        """Whether a step wants Gumbel noise (batch, k)."""
+        return False
+
+    def __call__(
+        self, xp: Any, scores: Array, temperature: Array, noise: Array | None = None, scale: Array = 1.0
+    ) -> tuple[Array, Array]:
+        """Alpha and z, both (..., k).
+
+        Args:
+            xp: array namespace. scores: (..., k). temperature: tau.
+            noise: Gumbel noise (..., k), or None where none is wanted. scale: by which it is multiplied.
+        """
+        alpha = probabilities(xp, scores, temperature)
+        return alpha, most_probable(xp, alpha) if self.is_hard else alpha
+
+    def get_config(self) -> dict[str, Any]:
+        """The name, and the settings of the constructor."""
+        return {"name": self.name}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transition) and self.get_config() == other.get_config()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        settings = {k: v for k, v in self.get_config().items() if k != "name"}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in settings.items())})"
+
+
+class Mixture(Transition):
+    """Eq. 20: the state is the mean of the centroids under alpha."""
+
+    name = "mixture"
+
+
+class SoftArgmax(Transition):
+    """Eq. 17: the most probable centroid; the gradient is that of the mixture."""
+
+    name = "soft_argmax"
+    is_hard = True
+
+
+class Gumbel(Transition):
+    """Eq. 19: a mixture under scores with Gumbel noise, drawn in training.
+
+    Args:
+        straight_through: the most probable centroid alone, with the gradient of the mixture.
+        sample_at_inference: draws noise outside training too.
+    """
+
+    name = "gumbel"
+
+    def __init__(self, straight_through: bool = False, sample_at_inference: bool = False) -> None:
+        self.straight_through = self.is_hard = bool(straight_through)
+        self.sample_at_inference = bool(sample_at_inference)
+        self.is_deterministic = not self.sample_at_inference
+
+    def takes_noise(self, training: bool) -> bool:
+        return training or self.sample_at_inference
+
+    def __call__(
+        self, xp: Any, scores: Array, temperature: Array, noise: Array | None = None, scale: Array = 1.0
+    ) -> tuple[Array, Array]:
+        return super().__call__(xp, scores if noise is None else scores + scale * noise, temperature)
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"straight_through": self.straight_through, "sample_at_inference": self.sample_at_inference}
+        return {**super().get_config(), **own}
+
+
+class Sample(Transition):
+    """Eq. 16: a centroid drawn from alpha, always. No gradient passes from the state to alpha."""
+
+    name = "sample"
+    is_deterministic = False
+
+    def takes_noise(self, training: bool) -> bool:
+        return True
+
+    def __call__(
+        self, xp: Any, scores: Array, temperature: Array, noise: Array | None = None, scale: Array = 1.0
+    ) -> tuple[Array, Array]:
+        """As `Transition`: the largest of log alpha + g is a draw from alpha (the Gumbel-max trick)."""
+        alpha = probabilities(xp, scores, temperature)
+        return alpha, most_probable(xp, scores / temperature + noise, alpha.dtype)
+
+
+def probabilities(xp: Any, scores: Array, temperature: Array) -> Array:
+    """Eq. 15, and eq. 19 for scores with Gumbel noise: (..., k) -> (..., k), rows that sum to 1."""
+    if scores.shape[-1] == 1:  # of which Keras's softmax warns
+        return xp.ones_like(scores)
+    return xp.softmax(scores / temperature, axis=-1)
+
+
+def most_probable(xp: Any, scores: Array, dtype: Any = None) -> Array:
+    """One-hot vectors of the largest entries: (..., k) -> (..., k)."""
+    return xp.one_hot(xp.argmax(scores, axis=-1), scores.shape[-1], dtype=dtype or scores.dtype)
+
+
+def gumbel(xp: Any, uniform: Array) -> Array:
+    """Noise of the Gumbel(0, 1) distribution from uniform numbers in (0, 1)."""
+    return -xp.log(-xp.log(uniform))
+
+
+def get(identifier: Any) -> Transition:
+    """A transition, by itself, by its name or by its config; raises ValueError for anything else."""
+    if isinstance(identifier, Transition):
+        return identifier
+    settings = dict(identifier) if isinstance(identifier, Mapping) else {"name": identifier}
+    kind = NAMES.get(name) if isinstance(name := settings.pop("name", None), str) else None
+    if kind is None:
+        near = difflib.get_close_matches(str(name), NAMES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"transition must be one of {', '.join(map(repr, NAMES))}. Received: {name!r}.{hint}")
+    return kind(**settings)

@@ -1,0 +1,349 @@
+"""One way along a sequence for all layers: `keras.layers.RNN` with flags, states, masks and direction handled once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._backend.keras_quirks import pass_masks_on
+from keras_interp_rnn._sequence.masks import outputs_under_mask
+from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
+from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
+from keras_interp_rnn.layers._cell import reads_training
+from keras_interp_rnn.layers._validation import checked_mask, dense
+
+Tensor = Any
+Extras = Mapping[str, Tensor]
+
+
+class SequenceRNN(keras.layers.RNN):
+    """`keras.layers.RNN` with five differences.
+
+    - A subclass may run whole sequences at once; `chosen_path` says which path the last call took, and why.
+    - States keep the variable dtype under mixed precision: rounding them would add up along the sequence.
+    - With `stateful=True` a text begins with the cell's own initial state, also after `reset_state()`, and as it is
+      then: it may be trained.
+    - The states can be set, for a run that goes on where another one stopped.
+    - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
+
+    A subclass says in `checked` what it reads; in `path` and `whole_sequence`, how it runs all steps at once; in
+    `per_step` and `stepper`, what its steps take besides the inputs.
+
+    Attributes:
+        chosen_path: name and reason of the path that the last call took; None before the first.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = signature(parameters(cls.__init__, SequenceRNN.__init__, keras.layers.RNN.__init__))
+
+    def __init__(self, cell: Any, fused: bool | str = "auto", **kwargs: Any) -> None:
+        if fused != "auto" and fused not in (True, False):
+            raise ValueError(f"fused must be 'auto', True or False. Received: fused={fused!r}.")
+        super().__init__(cell, **kwargs)
+        pass_masks_on(self)
+        self.fused = fused if fused == "auto" else bool(fused)
+        self.chosen_path: Path | None = None
+
+    def checked(self, sequences: Tensor) -> Tensor:
+        """The sequences as the layer takes them; raises ValueError on wrong ones."""
+        return sequences
+
+    def path(self, sequences: Tensor) -> Path:
+        """How these sequences are read."""
+        obstacle = f"the cell of {type(self).__name__} runs step by step: pass fused=False"
+        path = whole_or_stepwise(self.fused, obstacle)
+        assert path is not None
+        return path
+
+    def whole_sequence(
+        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        """All states h (batch, time, n) and the last states, where `path` is not stepwise."""
+        raise NotImplementedError
+
+    def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
+        """What a step takes besides its input: tensors (time, batch or 1, ...), time in reading order."""
+        return {}
+
+    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
+        """What takes the input, the states and the extras of a step to the new states."""
+        return lambda inputs, states, extras: run_cell(self.cell, inputs, states, training)[1]
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        if self.stateful and self.states is None and sequences_shape[0] is not None:
+            # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
+            # autocast, which would round the state at every batch under mixed precision.
+            starts = [ops.cast(x, self.variable_dtype) for x in self.get_initial_state(sequences_shape[0])]
+            states = [keras.Variable(start, trainable=False, autocast=False, name="rnn_state") for start in starts]
+            fresh = keras.Variable(1, dtype="int32", trainable=False, name="fresh")
+            object.__setattr__(self, "states", states)
+            object.__setattr__(self, "_fresh", fresh)
+        super().build(sequences_shape, initial_state_shape)
+        self._built_for = tuple(sequences_shape)
+
+    def check_rank(self, shape: Any) -> None:
+        """Raises ValueError on what has no time axis, or other axes than the layer was built for."""
+        if len(shape) < 2 or (self.built and len(shape) != len(self._built_for)):
+            raise ValueError(
+                f"{type(self).__name__} reads sequences (batch, time, features). Received: "
+                f"shape={tuple(shape)}. Add the missing axes."
+            )
+
+    def check_features(self, shape: Any) -> None:
+        """Raises ValueError unless sequences of this shape are (batch, time, features), as many as before."""
+        if len(shape) != 3 or shape[2] is None:
+            raise ValueError(
+                f"{type(self).__name__} reads sequences (batch, time, features). Received: shape={tuple(shape)}. "
+                f"{'Give the Input its last axis' if len(shape) == 3 else 'Add the missing axis'}; ids need an "
+                "Embedding before."
+            )
+        if self.built and shape[2] != self._built_for[2]:
+            raise ValueError(
+                f"This {type(self).__name__} was built for {self._built_for[2]} features a step. Received: {shape[2]}. "
+                "Pass inputs of that size, or build another layer."
+            )
+
+    def call(
+        self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
+        sequences = self.checked(dense(sequences))
+        mask = None if mask is None else checked_mask(mask, sequences)
+        self._check_sizes(sequences)
+        unrelated = initial_state is not None or self.stateful  # states whose batch is not that of the sequences
+        states = self._first_states(initial_state, sequences)
+        if unrelated:
+            sequences, mask, states = _backend.of_one_batch(sequences, mask, states)
+        last_output, outputs, states = self._run(sequences, states, mask, training)
+        if self.stateful:
+            for variable, state in zip(self.states, states, strict=True):
+                variable.assign(state)
+            self._fresh.assign(ops.zeros_like(self._fresh.value))
+        output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
+        return (output, *(ops.cast(s, self.compute_dtype) for s in states)) if self.return_state else output
+
+    def _check_sizes(self, sequences: Tensor) -> None:
+        if sequences.shape[1] == 0:
+            raise ValueError(
+                f"A sequence has at least one step. Received: sequences of shape {tuple(sequences.shape)}. Leave empty "
+                "ones out."
+            )
+        if self.unroll and sequences.shape[1] is None:
+            raise ValueError(
+                "unroll=True needs a known number of steps. Received: sequences of shape "
+                f"{tuple(sequences.shape)}. Give the model's Input its time, or pass unroll=False."
+            )
+        if self.stateful and sequences.shape[0] is not None and sequences.shape[0] != self.states[0].shape[0]:
+            raise ValueError(
+                f"stateful=True carries one state per sequence, of {self.states[0].shape[0]}. Received: a batch of "
+                f"{sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
+            )
+
+    def _first_states(self, initial_state: Any, sequences: Tensor) -> list[Tensor]:
+        if initial_state is None:
+            initial_state = self.get_initial_state(ops.shape(sequences)[0])
+            if self.stateful:
+                fresh = self._fresh.value > 0
+                initial_state = [
+                    ops.where(fresh, ops.cast(start, state.dtype), state.value)
+                    for start, state in zip(initial_state, self.states, strict=True)
+                ]
+        return [ops.cast(x, self.variable_dtype) for x in self.checked_states(initial_state, sequences.shape[0])]
+
+    def _run(
+        self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """The last output, all outputs (batch, time, n), and the last states."""
+        self.chosen_path = self.path(sequences)
+        if self.go_backwards:
+            sequences = ops.flip(sequences, axis=1)
+            mask = None if mask is None else ops.flip(mask, axis=1)
+        if self.chosen_path.name == "stepwise":
+            outputs, last = self._stepwise(sequences, states, mask, training)
+        else:
+            outputs, last = self.whole_sequence(self.chosen_path, sequences, states, mask, training)
+        if mask is None:
+            return last[0], outputs, last
+        outputs = outputs_under_mask(outputs, mask, self.zero_output_for_mask)
+        return outputs[:, -1], outputs, last
+
+    def _stepwise(
+        self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        sequences = ops.swapaxes(sequences, 0, 1)
+        steps, batch = ops.shape(sequences)[:2]
+        mask = None if mask is None else ops.transpose(mask)
+        masks = () if mask is None else (mask[:, :, None],)
+        extras = self.per_step(steps, batch, mask, training)
+        draw_dropout(self.cell, sequences[0], states[0], training)
+        advance = self.stepper(training)
+
+        def step(states: list[Tensor], now: tuple[Tensor, ...]) -> tuple[list[Tensor], tuple[Tensor]]:
+            inputs, *rest = now
+            read, given = rest[: len(masks)], dict(zip(extras, rest[len(masks) :], strict=True))
+            new = advance(inputs, states, given)
+            new = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
+            if read:
+                new = [ops.where(read[0], x, old) for x, old in zip(new, states, strict=True)]
+            return new, (new[0],)
+
+        width = states[0].shape[-1]
+        last, [outputs] = scan(step, states, (sequences, *masks, *extras.values()), (width,), unroll=self.unroll)
+        forget_dropout(self.cell)
+        return ops.swapaxes(outputs, 0, 1), last
+
+    def compute_output_spec(
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+    ) -> Any:
+        # Keras infers shapes without calling the layer, so a model of wrong inputs would pass unnoticed until it runs.
+        self.checked(dense(sequences))
+        if mask is not None:
+            checked_mask(mask, sequences)
+        if initial_state is not None:
+            self.checked_states(initial_state, sequences.shape[0])
+        return super().compute_output_spec(sequences, initial_state=initial_state, mask=mask, training=training)
+
+    def checked_states(self, initial_state: Any, batch: int | None) -> list[Tensor]:
+        """The states as a list; raises ValueError on other shapes. batch: that of the sequences, None if not known."""
+        states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
+        sizes = keras.tree.flatten(self.state_size)
+        shapes = [tuple(state.shape) if hasattr(state, "shape") else np.shape(state) for state in states]
+        fits = [len(shape) for shape in shapes] == [2] * len(sizes) and all(
+            shape[1] == size and (shape[0] == batch or None in (shape[0], batch))
+            for shape, size in zip(shapes, sizes, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"initial_state must be one array (batch, size) for each state, of sizes {sizes}"
+                f"{'' if batch is None else f', for a batch of {batch}'}. Received: {shapes}. Give each sequence a "
+                "state of its own."
+            )
+        return states
+
+    def reset_state(self) -> None:
+        """The next batch begins with the initial state, as it is then."""
+        if self.states is not None:
+            for variable, start in zip(self.states, self.get_initial_state(self.states[0].shape[0]), strict=True):
+                variable.assign(ops.convert_to_tensor(start))
+            self._fresh.assign(ops.ones_like(self._fresh.value))
+
+    @property
+    def at_start(self) -> bool:
+        """Whether the next batch of a `stateful=True` layer begins with the initial state."""
+        return bool(ops.convert_to_numpy(self._fresh.value))
+
+    def set_states(self, states: list[Any]) -> None:
+        """The next batch begins with these states, each (batch, n), of a `stateful=True` layer."""
+        for variable, state in zip(self.states, states, strict=True):
+            variable.assign(state)
+        self._fresh.assign(ops.zeros_like(self._fresh.value))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "fused": self.fused}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SequenceRNN:
+        return cls(**config)
+
+
+class MakesItsCell:
+    """A layer over a cell that it makes itself, of the arguments which it is given and has no use for.
+
+    Stands before the layer's class: `class CFN(MakesItsCell, SequenceRNN)`. The signature is put together from both.
+
+    Attributes:
+        cell_class: of the cell. cell_name: its name.
+        precise: whether the cell computes in the variable dtype under mixed precision too.
+    """
+
+    cell_class: ClassVar[type]
+    _of_layer: ClassVar[dict[str, inspect.Parameter]]
+    __signature__: ClassVar[Any]
+    cell_name: ClassVar[str] = "cell"
+    precise: ClassVar[bool] = False
+    cell: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        mro = cls.__mro__
+        base = mro[mro.index(MakesItsCell) + 1]
+        cls._of_layer = parameters(base, SequenceRNN, keras.layers.RNN)
+        del cls._of_layer["cell"]
+        if "__init__" in vars(cls):
+            cls.__signature__ = signature(parameters(vars(cls)["__init__"]))
+        elif hasattr(cls, "cell_class"):
+            own = parameters(cls.cell_class)
+            required = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in own.values())
+            cls.__signature__ = signature({**own, **cls._of_layer}, positional=required)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        of_layer = {name: kwargs.pop(name) for name in (*self._of_layer, *OF_EVERY_LAYER) if name in kwargs}
+        shared = {name: of_layer[name] for name in ("dtype", "trainable") if name in of_layer}
+        if self.precise:
+            shared["dtype"] = keras.dtype_policies.get(
+                shared.get("dtype") or keras.config.dtype_policy()
+            ).variable_dtype
+        super().__init__(self.make_cell(*args, **kwargs, **shared), **of_layer)  # type: ignore[call-arg]
+
+    def make_cell(self, *args: Any, **kwargs: Any) -> Any:
+        """The cell, of the arguments that are not the layer's own."""
+        return self.cell_class(*args, name=self.cell_name, **kwargs)
+
+    def cells(self) -> list[Any]:
+        """Whose arguments the layer takes, the innermost first."""
+        return [self.cell]
+
+    @property
+    def units(self) -> int:
+        return self.cell.units
+
+    def get_config(self) -> dict[str, Any]:
+        """The layer's own flags and its cell's arguments, in one."""
+        config = super().get_config()  # type: ignore[misc]
+        del config["cell"]
+        for part in self.cells():
+            config.update({k: v for k, v in part.get_config().items() if k not in ("name", "trainable", "dtype")})
+        return config
+
+
+def of_cell(name: str) -> property:
+    """A property that is the cell's."""
+    return property(lambda layer: getattr(layer.cell, name), doc=f"As the cell's `{name}`.")
+
+
+def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
+    """One step of any Keras cell: its output, and its new states as a list."""
+    arguments = {"training": training} if reads_training(cell) else {}
+    output, new = cell(inputs, list(states), **arguments)
+    return output, list(new) if isinstance(new, (list, tuple)) else [new]
+
+
+def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:
+    """Has the Keras cells within draw their dropout masks outside the loop, once for all steps.
+
+    Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: in JAX's loop that would leave
+    a tracer in its seed.
+    """
+    for part in _dropout_cells(cell):
+        if not training and not isinstance(part, keras.layers.SimpleRNNCell):
+            continue
+        part.get_dropout_mask(ops.cast(inputs, part.compute_dtype))
+        part.get_recurrent_dropout_mask(ops.cast(state, part.compute_dtype))
+
+
+def forget_dropout(cell: Any) -> None:
+    """Has them draw anew for the next batch."""
+    for part in _dropout_cells(cell):
+        part.reset_dropout_mask()
+        part.reset_recurrent_dropout_mask()
+
+
+def _dropout_cells(cell: Any) -> list[keras.layers.Layer]:
+    parts = [cell, *_dropout_cells(cell.cell)] if hasattr(cell, "cell") else [cell]
+    return [part for part in parts if hasattr(part, "get_dropout_mask")]

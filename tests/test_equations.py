@@ -1,0 +1,308 @@
+"""Every cell's equations in NumPy and in keras.ops, against the oracles: steps, quantities, linearized steps.
+
+The Jacobians are those of the oracle's own step by the complex step, good to the last digits; the bound asked for of
+the package is 1e-9, that of tests/tolerances.py is narrower.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn.equations import NUMPY, CellEquations, transitions
+from tests.gated_samples import assert_close
+from tests.oracles import factored_isan, isan
+from tests.oracles import state_regularized as oracle
+from tests.oracles.minimal_rnn import complex_step
+from tests.state_regularized_samples import GATED, KINDS, make_cell, random_network, set_weights
+
+BATCH, UNITS, FEATURES, CENTROIDS = 3, 4, 5, 6
+NAMES = {"z": "u", "hh": "candidate", "cc": "candidate"}
+"""Quantities that the oracle calls by another letter."""
+NAMESPACES = pytest.mark.parametrize(
+    ("xp", "backend"), [(NUMPY, "numpy"), (keras.ops, None)], ids=["numpy", "keras.ops"]
+)
+every_kind = pytest.mark.parametrize("kind", [*KINDS, *GATED])
+every_seed = pytest.mark.parametrize("seed", [0, 1, 2])
+
+
+def float64(weight: Any) -> np.ndarray:
+    return np.asarray(keras.ops.convert_to_numpy(weight), np.float64)
+
+
+def known(kind: str, seed: int, xp: Any = NUMPY) -> tuple[oracle.Network, keras.layers.Layer, CellEquations]:
+    """A network of the oracle's, the cell with its weights, and the cell's equations."""
+    network = random_network(kind, np.random.default_rng(seed), UNITS, FEATURES)
+    cell = make_cell(kind, UNITS, dtype="float64")
+    cell.build((BATCH, FEATURES))
+    set_weights(cell, network)
+    equations = equations_of(cell, float64 if xp is NUMPY else keras.ops.convert_to_tensor)
+    assert equations is not None
+    return network, cell, equations
+
+
+def drawn(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Whole states (batch, s) and inputs (batch, features)."""
+    rng = np.random.default_rng([seed, 1])
+    states = 2 if kind.endswith("LSTM") else 1
+    return rng.normal(size=(BATCH, states * UNITS)), rng.normal(size=(BATCH, FEATURES))
+
+
+def of_rows(function: Any, *batches: np.ndarray) -> np.ndarray:
+    return np.stack([function(*row) for row in zip(*batches, strict=True)])
+
+
+def moved(network: oracle.Network, state: np.ndarray, x: np.ndarray, stochastic: Any = None) -> np.ndarray:
+    """The oracle's next whole state."""
+    h, c = (state, None) if len(state) == UNITS else (state[:UNITS], state[UNITS:])
+    h, c, _ = network.step(h, c, x)
+    h = h if stochastic is None else stochastic.state(h, np.zeros(CENTROIDS))
+    return h if c is None else np.concatenate([h, c])
+
+
+def split(state: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(np.split(state, state.shape[-1] // UNITS, axis=-1))
+
+
+def drive(equations: CellEquations, cell: Any, x: np.ndarray, xp: Any = NUMPY) -> tuple[Any, ...]:
+    reads = cell.encode(keras.ops.convert_to_tensor(x)) if hasattr(cell, "encode") else keras.ops.convert_to_tensor(x)
+    return equations.drive(xp, float64(reads) if xp is NUMPY else reads)
+
+
+class TestSteps:
+    @NAMESPACES
+    @every_seed
+    @every_kind
+    def test_states_and_quantities(self, xp: Any, backend: str | None, kind: str, seed: int) -> None:
+        network, cell, equations = known(kind, seed, xp)
+        states, x = drawn(kind, seed)
+        given = split(states) if xp is NUMPY else tuple(map(keras.ops.convert_to_tensor, split(states)))
+        found = equations.step(xp, given, drive(equations, cell, x, xp))
+        assert len(found.states) == len(given)
+        together = np.concatenate([keras.ops.convert_to_numpy(x) for x in found.states], axis=-1)
+        # The encoder of a MinimalRNN is a layer: it runs on the backend, whatever the namespace.
+        bound = None if kind == "MinimalRNN" else backend
+        assert_close(together, of_rows(lambda s, x: moved(network, s, x), states, x), "float64", bound)
+        halves = split(states) if len(given) == 2 else (*split(states), [None] * BATCH)
+        expected = [network.step(*row)[2] for row in zip(*halves, x, strict=True)]
+        assert {NAMES.get(name, name) for name in expected[0]} <= set(found.quantities)
+        for name in expected[0]:
+            values = np.stack([gates[name] for gates in expected])
+            assert_close(found.quantities[NAMES.get(name, name)], values, "float64", bound)
+
+    @every_kind
+    def test_cells_of_other_activations_have_no_derivative(self, kind: str) -> None:
+        if kind in GATED:
+            pytest.skip("its activations are its own")
+        cell = make_cell(kind, UNITS, activation="relu")
+        cell.build((BATCH, FEATURES))
+        equations = equations_of(cell, float64)
+        assert equations is not None
+        assert not equations.has_derivative
+
+
+class TestLinearizedSteps:
+    @every_seed
+    @every_kind
+    def test_by_state_and_input(self, kind: str, seed: int) -> None:
+        network, cell, equations = known(kind, seed)
+        states, x = drawn(kind, seed)
+        self.check(network, None, cell, equations, states, x)
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"transition": "mixture"},
+            {"transition": "mixture", "strength": 0.7},
+            {"transition": "soft_argmax"},
+            {"transition": "gumbel"},
+            {"transition": "gumbel", "straight_through": True, "strength": 0.4},
+        ],
+        ids=str,
+    )
+    @every_kind
+    def test_under_state_regularization(self, kind: str, settings: dict[str, Any]) -> None:
+        network = random_network(kind, np.random.default_rng(3), UNITS, FEATURES)
+        inner = make_cell(kind, UNITS, dtype="float64")
+        cell = layers.StateRegularizedCell(inner, CENTROIDS, temperature=0.6, dtype="float64", **settings)
+        cell.build((BATCH, FEATURES))
+        set_weights(inner, network)
+        S = np.random.default_rng(4).normal(size=(UNITS, CENTROIDS))
+        cell.centroids.assign(S.T)
+        equations = equations_of(cell, float64)
+        assert equations is not None
+        assert equations.has_derivative
+        states, x = drawn(kind, 5)
+        self.check(network, oracle.Stochastic(S, tau=0.6, **settings), cell, equations, states, x)
+
+    @staticmethod
+    def check(network: Any, stochastic: Any, cell: Any, equations: Any, states: np.ndarray, x: np.ndarray) -> None:
+        # The rows of a random P, not of the identity: every entry of the product counts.
+        product = np.random.default_rng(6).normal(size=(BATCH, 3, states.shape[-1]))
+        linear = equations.linearization(NUMPY, split(states), drive(equations, cell, x))
+        by_state = of_rows(lambda s, x: complex_step(lambda s: moved(network, s, x, stochastic), s), states, x)
+        inner = cell.cell if hasattr(cell, "cell") else cell
+        bound = "jax, tanh" if keras.backend.backend() == "jax" else keras.backend.backend()
+        bound = bound if isinstance(inner, layers.MinimalRNNCell) else "numpy"
+        assert_close(linear.before(product), product @ by_state, "float64", bound)
+        if isinstance(inner, layers.MinimalRNNCell):  # whose input is the latent here
+            slope = 1 - float64(inner.encoder(x)) ** 2
+            by_input = (linear.input(product) * slope[:, None]) @ float64(inner.encoder.kernel).T
+        else:
+            by_input = linear.input(product)
+        expected = of_rows(lambda s, x: complex_step(lambda x: moved(network, s, x, stochastic), x), states, x)
+        assert_close(by_input, product @ expected, "float64", bound)
+
+    @every_seed
+    def test_of_an_isan(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        W, b = rng.normal(size=(FEATURES, UNITS, UNITS)), rng.normal(size=(FEATURES, UNITS))
+        cell = layers.ISANCell(UNITS, FEATURES, dtype="float64")
+        cell.build((None, 1))
+        cell.recurrent_kernel.assign(np.swapaxes(W, 1, 2))
+        cell.bias.assign(b)
+        equations, state = equations_of(cell, float64), rng.normal(size=(BATCH, UNITS))
+        product, p = rng.normal(size=(BATCH, 2, UNITS)), rng.dirichlet(np.ones(FEATURES), size=BATCH)
+        assert equations is not None
+        for given, weights in ((p, p), (np.array([3, 0, 3]), np.eye(FEATURES)[[3, 0, 3]])):
+            linear = equations.linearization(NUMPY, (state,), equations.drive(NUMPY, given))
+            by_state = np.einsum("bk,kij->bij", weights, W)
+            by_input = np.einsum("kij,bj->bik", W, state) + b.T
+            assert_close(linear.before(product), product @ by_state, "float64", "numpy")
+            assert_close(linear.input(product), product @ by_input, "float64", "numpy")
+            expected = isan.expected_states(W, b, state, weights[:, None])[:, 0]
+            assert_close(equations.step(NUMPY, (state,), (given,)).states[0], expected, "float64", "numpy")
+
+    @every_seed
+    @pytest.mark.parametrize("shared", [True, False])
+    @pytest.mark.parametrize("symbols", [True, False])
+    def test_of_a_factored_isan(self, symbols: bool, shared: bool, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        size = {"vocabulary_size": FEATURES} if symbols else {}
+        cell = layers.FactoredISANCell(UNITS, 2, shared=shared, dtype="float64", **size)
+        cell.build((None, FEATURES))
+        for weight in cell.weights:
+            weight.assign(rng.normal(size=weight.shape))
+        U, V = float64(cell.into_factors).T, float64(cell.out_of_factors).T
+        W_0, P = float64(cell.shared_kernel).T if shared else None, float64(cell.switch_kernel).T
+        B = float64(cell.bias if symbols else cell.kernel).T
+        c = np.zeros(UNITS) if symbols else float64(cell.bias)
+        # The oracle's U leads out of the factors, the cell's into them.
+        network = factored_isan.Network(W_0, V, U, P, B, c, float64(cell.initial_state))
+        equations, state = equations_of(cell, float64), rng.normal(size=(BATCH, UNITS))
+        assert equations is not None
+
+        def step(h: np.ndarray, x: np.ndarray) -> np.ndarray:
+            W, b = factored_isan.affine_map(network, x)
+            return W @ h + b
+
+        ids = np.array([4, 1, 4])
+        x = np.eye(FEATURES)[ids] if symbols else rng.normal(size=(BATCH, FEATURES))
+        product = rng.normal(size=(BATCH, 3, UNITS))
+        now = equations.drive(NUMPY, ids if symbols else x)
+        assert_close(equations.step(NUMPY, (state,), now).states[0], of_rows(step, state, x), "float64", "numpy")
+        linear = equations.linearization(NUMPY, (state,), now)
+        by_state = of_rows(lambda h, x: complex_step(lambda h: step(h, x), h), state, x)
+        by_input = of_rows(lambda h, x: complex_step(lambda x: step(h, x), x), state, x)
+        assert_close(linear.before(product), product @ by_state, "float64", "numpy")
+        assert_close(linear.input(product), product @ by_input, "float64", "numpy")
+
+
+class TestWhoseEquationsAreKnown:
+    def test_a_subclass_that_computes_otherwise_has_none(self) -> None:
+        class Louder(layers.CFNCell):
+            def advance(self, inputs, state, dropout_mask):
+                return 2 * super().advance(inputs, state, dropout_mask)
+
+        class OwnCall(keras.layers.GRUCell):
+            def call(self, inputs, states, training=False):
+                return inputs, [inputs]
+
+        class OwnName(layers.CFNCell):
+            """Adds nothing that computes."""
+
+            def __init__(self, units, **kwargs):
+                super().__init__(units, **kwargs)
+                self.purpose = "none"
+
+        for kind, has_some in ((Louder, False), (OwnCall, False), (OwnName, True), (layers.CFNCell, True)):
+            cell = kind(UNITS)
+            cell.build((None, FEATURES))
+            assert (equations_of(cell, float64) is not None) == has_some
+
+    def test_a_users_cell_may_bring_its_own(self) -> None:
+        class Shifted(Cell := layers.CFNCell):
+            def advance(self, inputs, state, dropout_mask):
+                return 1 + super().advance(inputs, state, dropout_mask)
+
+            def equations(self, read):
+                return ("its own", *Cell.equations(self, read).__dict__)
+
+        cell = Shifted(UNITS)
+        cell.build((None, FEATURES))
+        assert equations_of(cell, float64)[0] == "its own"  # type: ignore[index]
+
+    def test_of_a_stack_they_are_not(self) -> None:
+        stack = keras.layers.StackedRNNCells([keras.layers.GRUCell(3), layers.CFNCell(4)])
+        stack.build((None, FEATURES))
+        assert equations_of(stack, float64) is None
+
+
+class TestTransitions:
+    @pytest.mark.parametrize("name", transitions.NAMES)
+    def test_names_and_configs_stand_for_them(self, name: str) -> None:
+        transition = transitions.get(name)
+        assert transition.name == name
+        assert transitions.get(transition) is transition
+        assert transitions.get(transition.get_config()) == transition
+
+    def test_settings_are_kept(self) -> None:
+        gumbel = transitions.Gumbel(straight_through=True)
+        assert transitions.get(gumbel.get_config()) == gumbel != transitions.Gumbel()
+        assert repr(gumbel) == "Gumbel(straight_through=True, sample_at_inference=False)"
+        assert gumbel.is_hard
+        assert gumbel.is_deterministic
+        assert not transitions.Gumbel(sample_at_inference=True).is_deterministic
+
+    def test_which_take_noise(self) -> None:
+        takes = {name: [kind().takes_noise(training) for training in (True, False)] for name, kind in NOISY.items()}
+        expected = {"mixture": [False, False], "soft_argmax": [False, False]}
+        assert takes == {**expected, "gumbel": [True, False], "sample": [True, True]}
+
+    @pytest.mark.parametrize("given", ["mixtrue", None, 3, {"name": "none"}])
+    def test_an_unknown_one(self, given: Any) -> None:
+        with pytest.raises(ValueError, match="transition must be one of 'mixture', 'soft_argmax', 'gumbel', 'sample'"):
+            transitions.get(given)
+
+    def test_a_cell_keeps_a_users_own(self) -> None:
+        class Sharpened(transitions.Transition):
+            """A mixture at half the temperature."""
+
+            name = "sharpened, of the tests"
+
+            def __call__(self, xp, scores, temperature, noise=None, scale=1.0):
+                return super().__call__(xp, scores, temperature / 2)
+
+        try:
+            layer = layers.SRGRU(UNITS, 3, transition=Sharpened())
+            again = layers.SRGRU.from_config(layer.get_config())
+            assert type(again.cell.transition) is Sharpened
+            half = layers.SRGRU(UNITS, 3, temperature=0.5)
+            x = np.random.default_rng(0).normal(size=(2, 7, FEATURES)).astype("float32")
+            layer(x), half(x)
+            for ours, theirs in (
+                (layer.cell.centroids, half.cell.centroids),
+                *zip(*(part.cell.cell.weights for part in (layer, half)), strict=True),
+            ):
+                theirs.assign(ours)
+            np.testing.assert_allclose(*(keras.ops.convert_to_numpy(part(x)) for part in (layer, half)), atol=1e-6)
+        finally:
+            del transitions.NAMES[Sharpened.name]
+
+
+NOISY = dict(transitions.NAMES)
