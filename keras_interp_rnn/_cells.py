@@ -26,18 +26,21 @@ def equations_of(cell: Any, read: Read) -> CellEquations | None:
         read: makes an array of a weight, e.g. a float64 array of NumPy.
     """
     if hasattr(cell, "equations"):
-        return cell.equations(read) if _computes_as_said(type(cell)) else None
+        return cell.equations(read) if _computes_as_said(cell) else None
     of_keras = _KERAS.get(type(cell))
     return None if of_keras is None else of_keras(cell, read)
 
 
-def _computes_as_said(kind: type) -> bool:
-    """Whether no class that is more derived than the one with `equations` overrides a method of it."""
-    for part in kind.__mro__:
+def _computes_as_said(cell: Any) -> bool:
+    """Whether nothing that is more derived than the class with `equations` overrides a method or a property of it."""
+    if "call" in vars(cell):  # set on the cell itself
+        return False
+    classes = type(cell).__mro__
+    for i, part in enumerate(classes):
         if "equations" in vars(part):
             return True
-        methods = (name for name, value in vars(part).items() if callable(value) and name not in NOT_MATHEMATICS)
-        if any(hasattr(base, name) for name in methods for base in part.__mro__[1:2]):
+        own = {name for name, value in vars(part).items() if callable(value) or isinstance(value, property)}
+        if any(hasattr(base, name) for name in own - set(NOT_MATHEMATICS) for base in classes[i + 1 : -1]):
             return False
     return False
 

@@ -223,6 +223,13 @@ class TestWhoseEquationsAreKnown:
             def call(self, inputs, states, training=False):
                 return inputs, [inputs]
 
+        class Mixin:
+            def call(self, inputs, states, training=False):
+                return 2 * inputs, states
+
+        class Mixed(Mixin, layers.CFNCell):
+            pass
+
         class OwnName(layers.CFNCell):
             """Adds nothing that computes."""
 
@@ -230,10 +237,13 @@ class TestWhoseEquationsAreKnown:
                 super().__init__(units, **kwargs)
                 self.purpose = "none"
 
-        for kind, has_some in ((Louder, False), (OwnCall, False), (OwnName, True), (layers.CFNCell, True)):
+        expected = {Louder: False, OwnCall: False, Mixed: False, OwnName: True, layers.CFNCell: True}
+        for kind, has_some in expected.items():
             cell = kind(UNITS)
             cell.build((None, FEATURES))
             assert (equations_of(cell, float64) is not None) == has_some
+        cell.call = lambda inputs, states: (inputs, [inputs])
+        assert equations_of(cell, float64) is None
 
     def test_a_users_cell_may_bring_its_own(self) -> None:
         class Shifted(Cell := layers.CFNCell):

@@ -232,14 +232,14 @@ def _proved(parts: Deployed, dfa: DFA, tau: float, read: Extraction) -> Certific
     attempts = list(zip(epsilons, _attempts(parts, path, centroids, tau, epsilons), strict=True))
     epsilon, best = max(attempts, key=lambda pair: pair[1].least)
     word = path.counterexample(dfa)
-    failure = ""
+    holds, failure = word is None and best.least > 0, ""
     if word is not None:
         failure = f"the path of the centroids is another automaton: they differ on {word!r}"
-    elif best.least <= 0:
+    elif not holds:
         # The path first: a verdict fails alone only for an epsilon for which the path holds.
         epsilon, best = max(attempts, key=lambda pair: (pair[1].least_of_path > 0, pair[1].least))
         failure = _failure(best, path, centroids)
-    return Certificate(not failure, dfa, path, centroids, tau, epsilon, best.margins, best.verdicts, failure)
+    return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.verdicts, failure)
 
 
 def _attempts(

@@ -58,9 +58,7 @@ class SequenceRNN(keras.layers.RNN):
     def path(self, sequences: Tensor) -> Path:
         """How these sequences are read."""
         obstacle = f"the cell of {type(self).__name__} runs step by step: pass fused=False"
-        path = whole_or_stepwise(self.fused, obstacle)
-        assert path is not None
-        return path
+        return whole_or_stepwise(self.fused, obstacle) or Path("stepwise", obstacle)
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
