@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
     "automata/_deployed.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "equations", "layers"))},
-    "automata/_bounds.py": {"keras", f"{OURS}.automata"},
+    "automata/_bounds.py": {f"{OURS}.{n}" for n in ("_cells", "automata", "equations")},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
     "automata/extraction.py": {f"{OURS}._progress", f"{OURS}.automata"},
     "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},

@@ -9,14 +9,15 @@ or NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, cast
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.automata._deployed import Deployed, as_float64
+from keras_interp_rnn.equations import DenseEquations, between
 
 Array = NDArray[np.float64]
 
@@ -72,6 +73,86 @@ class Box(NamedTuple):
     @property
     def magnitude(self) -> Array:
         return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The array namespace in which a cell's equations are evaluated on intervals.
+
+    Attributes:
+        terms: more than any sum of the cell has. operands: sum of the absolute values of all factors.
+    """
+
+    arithmetic: Arithmetic
+    terms: int
+    operands: float
+
+    def slack(self, absolute: Array) -> Array:
+        """How far a sum whose terms have this sum of absolute values may be off."""
+        return self.arithmetic.slack(self.terms, absolute, self.operands)
+
+    def matmul(self, x: Interval | Array, matrix: Array) -> Interval:
+        if isinstance(x, Interval):
+            box = x.computed()
+            return Interval(self, _linear(box, matrix), box.magnitude @ np.abs(matrix))
+        value = x @ matrix
+        return Interval(self, Box(value, value), np.abs(x) @ np.abs(matrix))
+
+    def tanh(self, x: Interval) -> Interval:
+        return Interval(self, _tanh(x.computed()), None)
+
+    def sigmoid(self, x: Interval) -> Interval:
+        return Interval(self, _sigmoid(x.computed()), None)
+
+    def split(self, x: Interval, parts: int, axis: int) -> list[Interval]:
+        size = len(x.box.low) // parts
+        return [x[..., i * size : (i + 1) * size] for i in range(parts)]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Bounds of a sum of computed terms; what the network computes of it rounds.
+
+    Attributes:
+        box: of the exact sum. size: bounds the sum of the absolute values of its terms; None of what has no rounding
+            left to count.
+    """
+
+    xp: Intervals
+    box: Box
+    size: Array | None
+
+    __array_ufunc__ = None  # array + interval is for the interval to compute
+
+    def computed(self) -> Box:
+        """Bounds of what the network arrives at."""
+        return self.box if self.size is None else self.box.wider(self.xp.slack(self.size))
+
+    def __getitem__(self, key: Any) -> Interval:
+        box = Box(self.box.low[key], self.box.high[key])
+        return Interval(self.xp, box, None if self.size is None else self.size[key])
+
+    def __add__(self, other: Interval | Array) -> Interval:
+        size = self.box.magnitude if self.size is None else self.size
+        if not isinstance(other, Interval):
+            return Interval(self.xp, _shifted(self.box, other), size + np.abs(other))
+        box = Box(self.box.low + other.box.low, self.box.high + other.box.high).wider(
+            WIDEN * (self.box.magnitude + other.box.magnitude)
+        )
+        return Interval(self.xp, box, size + (other.box.magnitude if other.size is None else other.size))
+
+    def __mul__(self, other: Interval) -> Interval:
+        box = _product(self.computed(), other.computed())
+        return Interval(self.xp, box, box.magnitude)
+
+
+@between.register
+def _(gate: Interval, first: Interval, second: Interval) -> Interval:
+    """Linear in each of g, a and b, so that its extremes lie at corners."""
+    a, b = first.computed(), second.computed()
+    corners = [z * h + (1 - z) * c for z in gate.computed() for h in a for c in b]
+    box = Box(np.minimum.reduce(corners), np.maximum.reduce(corners)).wider(0.0)
+    return Interval(gate.xp, box, a.magnitude + b.magnitude)
 
 
 @dataclass(frozen=True)
@@ -167,60 +248,28 @@ Verdict = Callable[[Box, bool], float]
 def of(parts: Deployed, temperature: float) -> tuple[Cell, Verdict, Scores]:
     """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component."""
     arithmetic = Arithmetic.of(parts.dtype)
-    kinds = {keras.layers.GRUCell: _gru, keras.layers.SimpleRNNCell: _simple_rnn}
     # exp of the backend, and the two roundings of its argument and result
     spread = 2 * FUNCTION_ERROR if parts.learns_temperature else 0.0
     scores = Scores(parts.centroids, parts.hard, temperature * (1 - spread), temperature * (1 + spread), arithmetic)
-    return kinds[type(parts.cell)](parts.cell, arithmetic), _head(parts, arithmetic), scores
+    return _cell(parts, arithmetic), _head(parts, arithmetic), scores
 
 
-def _simple_rnn(cell: Any, arithmetic: Arithmetic) -> Cell:
-    kernel, recurrent = as_float64(cell.kernel), as_float64(cell.recurrent_kernel)
-    bias = as_float64(cell.bias) if cell.use_bias else np.zeros(recurrent.shape[1])
-    weights = _total(kernel, recurrent, bias)
-
-    def bounds(region: Region, x: Array) -> Box:
-        state = region.box().magnitude
-        drive = x @ kernel + bias
-        absolute = np.abs(x) @ np.abs(kernel) + np.abs(bias) + state @ np.abs(recurrent)
-        slack = arithmetic.slack(len(x) + len(recurrent) + 8, absolute, _total(x, state) + weights)
-        return _tanh(_shifted(region.under(recurrent), drive).wider(slack))
-
-    return bounds
-
-
-def _gru(cell: Any, arithmetic: Arithmetic) -> Cell:
-    kernel, recurrent = as_float64(cell.kernel), as_float64(cell.recurrent_kernel)
-    n = recurrent.shape[0]
-    of_input, of_state = np.zeros(3 * n), np.zeros(3 * n)
-    if cell.use_bias:
-        bias = as_float64(cell.bias)
-        of_input, of_state = (bias[0], bias[1]) if cell.reset_after else (bias, of_state)
-    weights = _total(kernel, recurrent, of_input, of_state)
+def _cell(parts: Deployed, arithmetic: Arithmetic) -> Cell:
+    """The cell's own equations, evaluated on intervals."""
+    equations = equations_of(parts.cell, as_float64)
+    assert isinstance(equations, DenseEquations)  # of the closed list of cells, see `_deployed`
+    units = len(equations.recurrent_kernel)
+    arrays = (getattr(equations, field.name) for field in fields(equations))
+    weights = _total(*(array for array in arrays if isinstance(array, np.ndarray)))
 
     def bounds(region: Region, x: Array) -> Box:
         state = region.box()
-        drive = x @ kernel + of_input
-        of_drive = np.abs(x) @ np.abs(kernel) + np.abs(of_input)
-        of_inner = state.magnitude @ np.abs(recurrent) + np.abs(of_state)
-        operands = _total(x, state.magnitude) + weights
-
-        def slack(absolute: Array) -> Array:
-            return arithmetic.slack(len(x) + n + 12, absolute, operands)
-
-        inner = _shifted(region.under(recurrent), of_state).wider(slack(of_inner))
-        gates = _sigmoid(_shifted(inner, drive).wider(slack(of_drive + of_inner)))
-        update, reset, own = slice(n), slice(n, 2 * n), slice(2 * n, None)
-        r = Box(gates.low[reset], gates.high[reset])
-        if cell.reset_after:
-            mixed = _product(r, Box(inner.low[own], inner.high[own]))
-        else:
-            held = _product(r, state).wider(slack(state.magnitude))
-            mixed = _linear(held, recurrent[:, own]).wider(slack(of_inner[own]))
-        size = mixed.magnitude + of_drive[own]
-        candidate = _tanh(_shifted(mixed, drive[own]).wider(slack(size)))
-        gate = Box(gates.low[update], gates.high[update])
-        return _between(gate, state, candidate).wider(slack(state.magnitude + candidate.magnitude))
+        xp = Intervals(arithmetic, len(x) + units + 12, _total(x, state.magnitude) + weights)
+        recurrent = equations.recurrent_kernel
+        product = Interval(xp, region.under(recurrent), state.magnitude @ np.abs(recurrent))
+        drive = equations.drive(xp, x)
+        new = equations.advance(xp, (Interval(xp, state, None),), product, drive).states[0]
+        return cast(Interval, new).computed()
 
     return bounds
 
@@ -238,12 +287,6 @@ def _head(parts: Deployed, arithmetic: Arithmetic) -> Verdict:
         return (low if accepts else -high) - slack - WIDEN * size - 8 * FUNCTION_ERROR
 
     return margin
-
-
-def _between(gate: Box, state: Box, candidate: Box) -> Box:
-    """Z * h + (1 - z) * c: linear in each of z, h and c, so that its extremes lie at corners."""
-    corners = [z * h + (1 - z) * c for z in gate for h in state for c in candidate]
-    return Box(np.minimum.reduce(corners), np.maximum.reduce(corners)).wider(0.0)
 
 
 def _product(a: Box, b: Box) -> Box:

@@ -5,7 +5,15 @@ with its weights in hand. A cell brings them by a method `equations(read)`, wher
 weight; docs/architecture.md says who asks for them.
 """
 
-from keras_interp_rnn.equations._cell import CellEquations, DenseEquations, LinearStep, PulledBack, Step, scaled
+from keras_interp_rnn.equations._cell import (
+    CellEquations,
+    DenseEquations,
+    LinearStep,
+    PulledBack,
+    Step,
+    between,
+    scaled,
+)
 from keras_interp_rnn.equations._gated import GatedEquations
 from keras_interp_rnn.equations._namespace import NUMPY
 from keras_interp_rnn.equations.cfn import CFN
@@ -36,5 +44,6 @@ __all__ = [
     "StateRegularized",
     "Step",
     "StochasticComponent",
+    "between",
     "scaled",
 ]

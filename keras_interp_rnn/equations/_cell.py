@@ -9,6 +9,7 @@ row i of ds_t/ds_{t-1} belonging to s_t[i], as in the papers. So no Jacobian is 
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,6 +116,12 @@ class DenseEquations(CellEquations):
             return first if len(states) == 1 else xp.concatenate([first, pulled.states[..., units:]], axis=-1)
 
         return LinearStep(before, lambda product: self.into_input(xp, pull(product).drive))
+
+
+@functools.singledispatch
+def between(gate: Array, first: Array, second: Array) -> Array:
+    """The mean g a + (1 - g) b, all (..., n); other arithmetics than that of arrays register their own."""
+    return second + gate * (first - second)
 
 
 def scaled(product: Array, diagonal: Array) -> Array:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled, times
+from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, between, scaled, times
 
 Array = Any
 
@@ -50,8 +50,7 @@ class GRU(DenseEquations):
     def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
         [state] = states
         update, reset, candidate, _ = self._parts(xp, state, product, drive[0])
-        new = candidate + update * (state - candidate)
-        return Step((new,), {"u": update, "r": reset, "candidate": candidate})
+        return Step((between(update, state, candidate),), {"u": update, "r": reset, "candidate": candidate})
 
     def _parts(self, xp: Any, state: Array, product: Array, drive: Array) -> tuple[Array, Array, Array, Array]:
         """u_t, r_t, c_t, and h_{t-1} U_c + b_h, which has no part where the reset comes first."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from keras_interp_rnn.equations._cell import times
+from keras_interp_rnn.equations._cell import between, times
 from keras_interp_rnn.equations._gated import GatedEquations
 
 Array = Any
@@ -29,7 +29,7 @@ class MinimalRNN(GatedEquations):
 
     @staticmethod
     def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
-        return latent + gates * (state - latent)
+        return between(gates, state, latent)
 
     @staticmethod
     def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
