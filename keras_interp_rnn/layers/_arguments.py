@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import constraints, initializers, regularizers
+from keras import constraints, initializers, ops, regularizers
 
 KINDS = {"initializer": initializers, "regularizer": regularizers, "constraint": constraints}
 
@@ -83,6 +83,20 @@ def independent(initializer: Any, k: int) -> Any:
     if k == 0 or not isinstance(seed, int):
         return initializer
     return type(initializer).from_config({**initializer.get_config(), "seed": derived_seed(seed, k)})
+
+
+def each_block(initializer: Any, blocks: int) -> Any:
+    """An initializer of (n, blocks * m) that draws each (n, m) by itself.
+
+    An orthogonal matrix of all gates side by side has no orthogonal gate in it.
+    """
+
+    def draw(shape: tuple[int, int], dtype: Any = None) -> Any:
+        size = shape[1] // blocks
+        draws = [independent(initializer, k)((shape[0], size), dtype=dtype) for k in range(blocks)]
+        return ops.concatenate(draws, axis=1)
+
+    return draw
 
 
 def derived_seed(seed: int, k: int) -> int:

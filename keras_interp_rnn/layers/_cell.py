@@ -12,6 +12,7 @@ from keras import ops
 from keras_interp_rnn.equations import CellEquations
 from keras_interp_rnn.layers._arguments import (
     config_of_weight_arguments,
+    each_block,
     independent,
     parameters,
     set_weight_arguments,
@@ -26,8 +27,8 @@ Tensor = Any
 class Cell(keras.layers.Layer):
     """A cell of one state (batch, n).
 
-    A subclass names its weights, builds them with `weight`, gives `equations` and `next_state`. Whatever its
-    constructor takes by name, it keeps under that name.
+    A subclass names its weights, builds them with `weight`, and gives `equations`. Whatever its constructor takes by
+    name, it keeps under that name. States and inputs arrive as they are, not rounded to the compute dtype.
 
     Attributes:
         weight_initializers: the default initializer of each weight: it gets an argument for that, a regularizer and a
@@ -44,7 +45,7 @@ class Cell(keras.layers.Layer):
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         given = {name: kwargs.pop(name, parameter.default) for name, parameter in self._of_weights.items()}
-        super().__init__(**kwargs)
+        super().__init__(**{**kwargs, "autocast": False})
         self.units = positive_int("units", units)
         set_weight_arguments(self, given)
         self.state_size = self.units
@@ -52,16 +53,29 @@ class Cell(keras.layers.Layer):
 
     def equations(self, read: Callable[[Any], Any]) -> CellEquations:
         """The equations, with `read(weight)` for each weight."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} says what it computes in equations(read).")
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        """What the equations read of the inputs of a step, (batch, ...)."""
+        return ops.cast(inputs, self.variable_dtype)
 
     def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
-        """The state (batch, n) after one step, in the variable dtype as the one before."""
-        raise NotImplementedError
+        """The state (batch, n) after one step, in the variable dtype as the one before and all between."""
+        known = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
+        return known.step(ops, (state,), known.drive(ops, self.encode(inputs))).states[0]
 
-    def weight(self, part: str, name: str, shape: tuple[int, ...], draw: int = 0, **kwargs: Any) -> Any:
-        """A new weight; `part` says whose arguments it has, `draw` which of several independent draws it is."""
+    def weight(
+        self, part: str, name: str, shape: tuple[Any, ...], draw: int = 0, blocks: int = 1, **kwargs: Any
+    ) -> Any:
+        """A new weight.
+
+        Args:
+            part: whose arguments it has. draw: which of several independent draws it is.
+            blocks: how many matrices stand side by side in it, each drawn by itself.
+        """
+        initializer = independent(getattr(self, f"{part}_initializer"), draw)
         arguments = {
-            "initializer": independent(getattr(self, f"{part}_initializer"), draw),
+            "initializer": initializer if blocks == 1 else each_block(initializer, blocks),
             "regularizer": getattr(self, f"{part}_regularizer"),
             "constraint": getattr(self, f"{part}_constraint"),
         }
@@ -97,13 +111,13 @@ class AffineCell(Cell):
     learn_initial_state: bool
     vocabulary_size: Any
 
-    def weight(self, part: str, name: str, shape: tuple[int, ...], draw: int = 0, **kwargs: Any) -> Any:
-        return super().weight(part, name, shape, draw, autocast=False, **kwargs)
+    def weight(self, part: str, name: str, shape: tuple[Any, ...], *args: Any, **kwargs: Any) -> Any:
+        return super().weight(part, name, shape, *args, autocast=False, **kwargs)
 
     def encode(self, inputs: Tensor) -> Tensor:
         """What the equations read of checked inputs: ids (...) without their last axis of 1, or numbers."""
         symbols = self.vocabulary_size is not None and is_integer(inputs)
-        return inputs[..., 0] if symbols else ops.cast(inputs, self.variable_dtype)
+        return inputs[..., 0] if symbols else super().encode(inputs)
 
     def add_initial_state(self) -> None:
         """Adds the weight h_0 (n,)."""

@@ -10,11 +10,9 @@ from keras import ops, random
 
 from keras_interp_rnn._sequence.gated import gated_states
 from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
-from keras_interp_rnn.equations import GatedEquations
-from keras_interp_rnn.layers._arguments import independent
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import as_tensor, rate
+from keras_interp_rnn.layers._validation import rate
 
 Tensor = Any
 
@@ -25,8 +23,6 @@ class GatedCell(Cell):
     Dropout is drawn by the layer once a sequence, by a bare cell at every step.
     """
 
-    number_of_gates: int
-
     def __init__(
         self, units: int, dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
     ) -> None:
@@ -36,22 +32,17 @@ class GatedCell(Cell):
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
 
-    def add_recurrent_kernel(self) -> None:
-        """Adds the weight U (n, G n), each gate's drawn by itself."""
-        initializer = each_block(self.recurrent_initializer, self.number_of_gates)
-        shape = (self.units, self.number_of_gates * self.units)
-        self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", shape, initializer=initializer)
-
-    def equations(self, read: Callable[[Any], Any]) -> GatedEquations:
-        raise NotImplementedError
-
     def encode(self, inputs: Tensor) -> Tensor:
         """What the equations read of the inputs (rows, ...), in the compute dtype."""
         return ops.cast(inputs, self.compute_dtype)
 
+    def rounded_equations(self) -> Any:
+        """The equations with weights in the compute dtype, that of the products."""
+        return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
+
     def drive(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """What the inputs (rows, ...) give to the step: latent (rows, n), and what enters the gates."""
-        latent, of_gates = self.equations(lambda weight: weight).drive(ops, self.encode(inputs))
+        latent, of_gates = self.rounded_equations().drive(ops, self.encode(inputs))
         return latent, of_gates
 
     def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
@@ -60,10 +51,11 @@ class GatedCell(Cell):
 
     def advance(self, inputs: Tensor, state: Tensor, dropout_mask: Tensor | None) -> Tensor:
         """One step, the masks of dropout given; the product h U has the compute dtype."""
+        known = self.rounded_equations()
         drive = tuple(ops.cast(x, state.dtype) for x in self.drive(inputs))
         held = state if dropout_mask is None else state * ops.cast(dropout_mask, state.dtype)
-        product = ops.cast(ops.matmul(ops.cast(held, self.compute_dtype), self.recurrent_kernel), state.dtype)
-        return self.equations(lambda weight: weight).advance(ops, (state,), product, drive).states[0]
+        product = ops.cast(ops.matmul(ops.cast(held, self.compute_dtype), known.recurrent_kernel), state.dtype)
+        return known.advance(ops, (state,), product, drive).states[0]
 
     def apply_input_dropout(self, inputs: Tensor, training: bool, over_time: bool = False) -> Tensor:
         """Inputs after dropout; for sequences (batch, time, ...) one draw for all steps."""
@@ -91,10 +83,8 @@ class GatedCell(Cell):
 class GatedRNN(MakesItsCell, SequenceRNN):
     """A `GatedCell` over whole sequences: projections first, in products over all steps, then a loop of one product."""
 
-    def checked(self, sequences: Tensor) -> Tensor:
-        sequences = as_tensor(sequences)
-        self.check_rank(sequences.shape)
-        return sequences
+    def check_shape(self, shape: Any) -> None:
+        self.check_rank(shape)
 
     def path(self, sequences: Tensor) -> Path:
         one_product = Path("whole_sequence", "projections of all steps at once, a loop with an adjoint of its own")
@@ -110,7 +100,8 @@ class GatedRNN(MakesItsCell, SequenceRNN):
         rows = ops.reshape(inputs, (-1, *features))
         latent, of_gates = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.drive(rows))
         found = gated_states(
-            self.cell.equations(ops.copy),  # copy: a tensor, as TensorFlow's custom gradients take no variables
+            # copy: a tensor, as TensorFlow's custom gradients take no variables
+            self.cell.equations(lambda weight: ops.copy(ops.cast(weight, self.compute_dtype))),
             states[0],
             of_gates,
             latent,
@@ -133,17 +124,3 @@ class GatedRNN(MakesItsCell, SequenceRNN):
     ) -> tuple[Tensor, list[Tensor]]:
         sequences = self.cell.apply_input_dropout(sequences, training, over_time=True)
         return super()._stepwise(sequences, states, mask, training)
-
-
-def each_block(initializer: Any, blocks: int) -> Any:
-    """An initializer of (n, blocks * m) that draws each (n, m) by itself.
-
-    An orthogonal matrix of all gates side by side has no orthogonal gate in it.
-    """
-
-    def draw(shape: tuple[int, int], dtype: Any = None) -> Tensor:
-        size = shape[1] // blocks
-        draws = [independent(initializer, k)((shape[0], size), dtype=dtype) for k in range(blocks)]
-        return ops.concatenate(draws, axis=1)
-
-    return draw

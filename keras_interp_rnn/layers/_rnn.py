@@ -16,7 +16,7 @@ from keras_interp_rnn._sequence.masks import outputs_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
 from keras_interp_rnn.layers._cell import reads_training
-from keras_interp_rnn.layers._validation import checked_mask, dense
+from keras_interp_rnn.layers._validation import as_tensor, checked_mask, dense
 
 Tensor = Any
 Extras = Mapping[str, Tensor]
@@ -32,8 +32,8 @@ class SequenceRNN(keras.layers.RNN):
     - The states can be set, for a run that goes on where another one stopped.
     - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
 
-    A subclass says in `checked` what it reads; in `path` and `whole_sequence`, how it runs all steps at once; in
-    `per_step` and `stepper`, what its steps take besides the inputs.
+    A subclass says in `check_shape` or `checked` what it reads; in `path` and `whole_sequence`, how it runs all steps
+    at once; in `per_step` and `stepper`, what its steps take besides the inputs.
 
     Attributes:
         chosen_path: name and reason of the path that the last call took; None before the first.
@@ -51,8 +51,14 @@ class SequenceRNN(keras.layers.RNN):
         self.fused = fused if fused == "auto" else bool(fused)
         self.chosen_path: Path | None = None
 
+    def check_shape(self, shape: Any) -> None:
+        """Raises ValueError unless the layer reads sequences of this shape; by default (batch, time, features)."""
+        self.check_features(shape)
+
     def checked(self, sequences: Tensor) -> Tensor:
         """The sequences as the layer takes them; raises ValueError on wrong ones."""
+        sequences = as_tensor(sequences)
+        self.check_shape(sequences.shape)
         return sequences
 
     def path(self, sequences: Tensor) -> Path:
@@ -75,6 +81,7 @@ class SequenceRNN(keras.layers.RNN):
         return lambda inputs, states, extras: run_cell(self.cell, inputs, states, training)[1]
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        self.check_shape(sequences_shape)
         if self.stateful and self.states is None and sequences_shape[0] is not None:
             # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
             # autocast, which would round the state at every batch under mixed precision.

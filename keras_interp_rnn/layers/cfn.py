@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from keras_interp_rnn import equations
-from keras_interp_rnn.layers._gated import GatedCell, GatedRNN, each_block
+from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
 
 Tensor = Any
 
@@ -50,7 +50,6 @@ class CFNCell(GatedCell):
     Reference: Chen, 2017, arXiv:1711.06788, eq. 2.
     """
 
-    number_of_gates = 2
     weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "zeros"}
 
     def __init__(
@@ -72,9 +71,8 @@ class CFNCell(GatedCell):
                 f"{tuple(input_shape)}. Flatten the features, or embed ids first."
             )
         n = self.units
-        each = each_block(self.kernel_initializer, 3)
-        self.kernel = self.weight("kernel", "kernel", (input_shape[1], 3 * n), initializer=each)
-        self.add_recurrent_kernel()
+        self.kernel = self.weight("kernel", "kernel", (input_shape[1], 3 * n), blocks=3)
+        self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, 2 * n), blocks=2)
         self.bias = self.weight("bias", "bias", (3 * n,), initializer=self._first_bias)
         self.built = True
 

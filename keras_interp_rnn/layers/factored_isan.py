@@ -286,6 +286,9 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
         # The loop of keras.layers.RNN wants a feature axis, which ids have not.
         super().build((*sequences_shape[:2], *(sequences_shape[2:] or (1,))), initial_state_shape)
 
+    def check_shape(self, shape: Any) -> None:
+        """Nothing more than `checked` does."""
+
     def checked(self, sequences: Tensor) -> Tensor:
         return self.cell.checked(sequences)
 

@@ -97,7 +97,7 @@ class ISANCell(AffineCell):
 
     def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
         inputs = symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0, layer="ISAN")
-        return self.equations(ops.convert_to_tensor).step(ops, (state,), (self.encode(inputs),)).states[0]
+        return super().next_state(inputs, state, training)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -160,6 +160,9 @@ class ISAN(MakesItsCell, SequenceRNN):
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         # The loop of keras.layers.RNN wants a feature axis, which ids have not.
         super().build((*sequences_shape[:2], 1), initial_state_shape)
+
+    def check_shape(self, shape: Any) -> None:
+        """Nothing more than `checked` does."""
 
     def checked(self, sequences: Tensor) -> Tensor:
         return symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1, layer="ISAN")

@@ -51,7 +51,6 @@ class MinimalRNNCell(GatedCell):
     Reference: Chen, 2017, arXiv:1711.06788, eq. 3.
     """
 
-    number_of_gates = 1
     weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "ones"}
 
     def __init__(
@@ -92,7 +91,7 @@ class MinimalRNNCell(GatedCell):
             )
         n = self.units
         self.kernel = self.weight("kernel", "kernel", (n, n))
-        self.add_recurrent_kernel()
+        self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, n))
         self.bias = self.weight("bias", "bias", (n,))
         self.built = True
 
@@ -155,7 +154,3 @@ class MinimalRNN(GatedRNN):
     cell_class = MinimalRNNCell
     cell_name = "minimal_rnn_cell"
     encoder = of_cell("encoder")
-
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        self.check_rank(sequences_shape)  # before the encoder, which would take time for features
-        super().build(sequences_shape, initial_state_shape)

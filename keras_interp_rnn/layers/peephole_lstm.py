@@ -15,7 +15,7 @@ from keras import constraints, initializers, ops, regularizers
 from keras_interp_rnn import equations
 from keras_interp_rnn._cells import unusual
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import as_tensor, positive_int
+from keras_interp_rnn.layers._validation import positive_int
 
 Tensor = Any
 
@@ -132,15 +132,6 @@ class PeepholeLSTM(MakesItsCell, SequenceRNN):
 
     cell_class = PeepholeLSTMCell
     cell_name = "peephole_lstm_cell"
-
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        self.check_features(sequences_shape)
-        super().build(sequences_shape, initial_state_shape)
-
-    def checked(self, sequences: Tensor) -> Tensor:
-        sequences = as_tensor(sequences)
-        self.check_features(sequences.shape)
-        return sequences
 
 
 def _dropped(x: Tensor, mask: Any, rate: float) -> Tensor:

@@ -20,7 +20,7 @@ from keras_interp_rnn._sequence.masks import last_read
 from keras_interp_rnn.equations import transitions
 from keras_interp_rnn.layers._arguments import derived_seed, parameters, signature
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN, run_cell
-from keras_interp_rnn.layers._validation import as_tensor, positive_int
+from keras_interp_rnn.layers._validation import positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
@@ -82,7 +82,8 @@ class StateRegularizedCell(keras.layers.Layer):
     Returns: h (batch, n), the new states.
     Weights: centroids (k, n); temperature or log_temperature, strength, noise, scalars, not trained except
         log_temperature, saved with the model and set by `callbacks.TemperatureSchedule`; the cell's own.
-    Precision: scores, probabilities and states keep the variable dtype.
+    Precision: scores, probabilities and states keep the variable dtype. Cells of this package read them so; Keras's own
+        cells round the state that they read to their compute dtype.
     Raises: ValueError, if the cell has no vector state, if k < 1, tau <= 0, strength outside [0, 1], noise < 0, or for
         an unknown transition.
 
@@ -326,11 +327,9 @@ class StateRegularizedRNN(SequenceRNN):
         super().__init__(cell, **kwargs)
         self.regularize_last_step = bool(regularize_last_step)
 
-    def checked(self, sequences: Tensor) -> Tensor:
-        sequences = as_tensor(sequences)
+    def check_shape(self, shape: Any) -> None:
         if self.built:  # before, the cell says what it reads
-            self.check_rank(sequences.shape)
-        return sequences
+            self.check_rank(shape)
 
     def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
         noise = self.cell.draw((steps, batch), training)
@@ -373,14 +372,8 @@ class _OverOneCell(MakesItsCell, StateRegularizedRNN):
     def cells(self) -> list[Any]:
         return [self.cell.cell, self.cell]
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        self.check_features(sequences_shape)
-        super().build(sequences_shape, initial_state_shape)
-
-    def checked(self, sequences: Tensor) -> Tensor:
-        sequences = as_tensor(sequences)
-        self.check_features(sequences.shape)
-        return sequences
+    def check_shape(self, shape: Any) -> None:
+        self.check_features(shape)
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -10,8 +12,10 @@ import pytest
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._cells import equations_of
+from tests.gated_samples import assert_close
 from tests.layers.contract import Subject
 from tests.layers.subjects import ALL, every_subject, no_variant
+from tests.oracles.minimal_rnn import complex_step
 
 LAYERS = [name for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)]
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -36,12 +40,44 @@ def test_its_equations_are_known_and_have_a_derivative(subject: Subject) -> None
     assert equations.has_derivative
 
 
+def diagonal(function: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """The derivatives of each row of `function(rows)` by its own row of `rows`: (batch, n, entries)."""
+    found = complex_step(function, rows)
+    return np.stack([found[row, :, row] for row in range(len(rows))])
+
+
 @no_variant
-def test_its_jacobians_have_the_closed_form(subject: Subject) -> None:
+@pytest.mark.parametrize("lag", [0, 2])
+def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
     some = subject.sample()
-    jacobian = analysis.input_output_jacobian(some.layer(), some.inputs, 2, with_respect_to="state")
-    assert jacobian.method == "closed form"
-    assert jacobian.dtype == np.float64
+    layer, after = some.layer(), some.inputs.shape[1] - lag
+    run = subject.oracle
+    before = [states[:, after - 1] for states in run(some.weights, some.inputs, None, None)]
+    ends = np.cumsum([states.shape[1] for states in before])[:-1]
+    if lag:
+
+        def last_state(state: np.ndarray) -> np.ndarray:
+            return run(some.weights, some.inputs[:, after:], np.split(state, ends, axis=1), None)[0][:, -1]
+
+        found = analysis.input_output_jacobian(layer, some.inputs, lag, with_respect_to="state")
+        assert found.method == "closed form"
+        check(subject, found, diagonal(last_state, np.concatenate(before, axis=1)))
+    if subject.reads == "features":
+
+        def last_output(step: np.ndarray) -> np.ndarray:
+            moved = some.inputs.astype(step.dtype)
+            moved[:, after - 1] = step
+            return run(some.weights, moved, None, None)[0][:, -1]
+
+        found = analysis.input_output_jacobian(layer, some.inputs, lag)
+        assert found.method == "closed form"
+        check(subject, found, diagonal(last_output, some.inputs[:, after - 1]))
+
+
+def check(subject: Subject, found: np.ndarray, expected: np.ndarray) -> None:
+    assert np.abs(expected).max() > 1e-6
+    # An encoder is a layer, and runs on the backend.
+    assert_close(np.asarray(found), expected, "float64", None if "MinimalRNN" in subject.name else "numpy")
 
 
 @every_subject
@@ -71,8 +107,34 @@ def test_a_path_that_cannot_run_is_refused(name: str) -> None:
 @every_layer
 @pytest.mark.parametrize("fused", ["yes", None, 2])
 def test_fused_is_auto_or_a_bool(name: str, fused: object) -> None:
-    arguments = {"ISAN": (4, 5), "MinimalRNN": (4,), "CFN": (4,), "PeepholeLSTM": (4,)}.get(name, (4, 3))
+    taken = inspect.signature(getattr(layers, name)).parameters.values()
+    needs = [parameter for parameter in taken if parameter.default is parameter.empty and parameter.name != "kwargs"]
+    arguments: tuple = (4, 3)[: len(needs)]
     if name == "StateRegularizedRNN":
         arguments = (layers.StateRegularizedCell(keras.layers.GRUCell(4), 3),)
     with pytest.raises(ValueError, match="fused must be 'auto', True or False. Received: fused="):
         getattr(layers, name)(*arguments, fused=fused)
+
+
+@pytest.mark.parametrize("kind", ["MinimalRNN", "CFN"])
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_state_that_is_kept_is_not_rounded_on_the_way(kind: str, policy: str) -> None:
+    """A gate that is nearly open for the old state adds a little at every step: in half precision, nothing."""
+
+    def last(dtype: str) -> float:
+        cell = getattr(layers, f"{kind}Cell")(1, dtype=dtype)
+        regularized = layers.StateRegularizedCell(cell, 1, strength=0.0, dtype=dtype)
+        layer = layers.StateRegularizedRNN(regularized, dtype=dtype)
+        layer(np.zeros((1, 2, 1)))
+        for weight in cell.weights:
+            weight.assign(np.zeros(weight.shape))
+        if kind == "MinimalRNN":
+            cell.bias.assign([7.0])
+            cell.encoder.bias.assign([1.0])
+        else:
+            cell.bias.assign([9.0, -6.0, 1.0])
+        output = layer(np.zeros((1, 100, 1)), initial_state=[np.full((1, 1), 0.1)])
+        return float(keras.ops.convert_to_numpy(keras.ops.cast(output, "float32"))[0, 0])
+
+    assert last(policy) == pytest.approx(last("float32"), abs=4e-3)
+    assert abs(last("float32") - 0.1) > 0.01
