@@ -13,6 +13,7 @@ from keras_interp_rnn.equations._cell import (
     Step,
     between,
     scaled,
+    times,
 )
 from keras_interp_rnn.equations._gated import GatedEquations
 from keras_interp_rnn.equations._namespace import NUMPY
@@ -46,4 +47,5 @@ __all__ = [
     "StochasticComponent",
     "between",
     "scaled",
+    "times",
 ]
