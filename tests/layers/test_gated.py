@@ -433,7 +433,13 @@ class TestInitialization:
         np.testing.assert_array_equal(recurrent_kernel, np.tile(np.eye(6), {"MinimalRNN": 1, "CFN": 2}[kind]))
 
 
-@pytest.mark.parametrize("shape", [(7,), (7, 5), (3, 7, 5, 1)])
+def test_a_sequence_has_a_time_axis() -> None:
+    sentence = says("CFN reads sequences (batch, time, features). Received: shape=(7,). Add the missing axes.")
+    with pytest.raises(ValueError, match=sentence):
+        layer_of("CFN")(np.zeros(7, "float32"))
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (3, 7, 5, 1)])
 def test_cfn_reads_three_axes(shape: tuple[int, ...]) -> None:
     sentence = says(
         "CFN reads steps (batch, features) of a known number of features.",

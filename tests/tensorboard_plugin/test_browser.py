@@ -324,7 +324,7 @@ def test_the_address_keeps_what_is_looked_at(tab):
 
     tab.until(lambda: noted().get("tag", "").endswith("text_1"))
     tab.open(**noted())
-    assert "".join(span.text for span in tab.all("p.text span")) == "an_argument"
+    assert "".join(span.text for span in tab.all("p.text span")) == "an␣argument"
 
 
 @pytest.mark.parametrize(
