@@ -32,8 +32,10 @@ def closed_form(layer: Any) -> CellEquations | None:
     return equations if equations is not None and equations.has_derivative else None
 
 
-def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int) -> Iterator[LinearStep]:
-    """The last `steps` steps that each sequence reads, the last one first.
+def linear_steps(
+    layer: Any, equations: CellEquations | None, sequences: NDArray[Any], read: NDArray[np.bool_], steps: int
+) -> Iterator[LinearStep]:
+    """The last `steps` steps that each sequence reads, the last one first; `equations` as of `closed_form(layer)`.
 
     Raises:
         ValueError: if a sequence reads fewer.
@@ -46,7 +48,6 @@ def linear_steps(layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], s
             f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
             "shorter lag."
         )
-    equations = closed_form(layer)
     if equations is None:
         return _differentiated(layer, sequences, read, steps)
     return _linearized(layer, equations, sequences, read, steps)
@@ -123,15 +124,13 @@ def _read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
 
 def _vocabulary(cell: Any) -> int | None:
     """How many symbols the innermost cell reads, if it reads symbols."""
-    while hasattr(cell, "cell"):
-        cell = cell.cell
-    size = getattr(cell, "vocabulary_size", None)
+    size = getattr(_innermost(cell), "vocabulary_size", None)
     return None if size is None else int(size)
 
 
 def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]) -> Callable[[Array], Array]:
     """P -> P @ ds_t/dx_t, on through an encoder, if the cell has one. Ids that are one-hot vectors have derivatives."""
-    encoder = _encoder(cell)
+    encoder = getattr(_innermost(cell), "encoder", None)
     if encoder is None and _vocabulary(cell) is not None:
         return pull
     if encoder is None:
@@ -147,10 +146,11 @@ def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]
     return through_encoder
 
 
-def _encoder(cell: Any) -> Any | None:
+def _innermost(cell: Any) -> Any:
+    """The cell that reads the inputs."""
     while hasattr(cell, "cell"):
         cell = cell.cell
-    return getattr(cell, "encoder", None)
+    return cell
 
 
 def _is_dense_tanh(encoder: Any) -> bool:

@@ -130,8 +130,9 @@ def _jacobians(
         raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
     wanted = {_checked_lag(lag) for lag in lags}
     layer, sequences, read = recurrent_part(layer, inputs, mask)
-    method = "autodiff" if closed_form(layer) is None else "closed form"
-    for lag, step in enumerate(linear_steps(layer, sequences, read, max(wanted) + 1)):
+    equations = closed_form(layer)
+    method = "autodiff" if equations is None else "closed form"
+    for lag, step in enumerate(linear_steps(layer, equations, sequences, read, max(wanted) + 1)):
         if lag == 0:
             product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
         if lag in wanted:
