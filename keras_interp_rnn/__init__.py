@@ -6,6 +6,7 @@
 - `constraints`: what keeps recurrent matrices in bounds while they are trained.
 - `losses`: what is minimised, in the papers' units.
 - `optimizers`: for weights of which a batch touches a few rows.
+- `recommender`: next-item recommenders over large catalogues.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
 - `figures`: the papers' figures; imported by itself, as it needs matplotlib.
@@ -23,7 +24,27 @@ def _runs_as_command() -> bool:
 # Python imports the package before its command. The command imports the same modules once it has read its options, so
 # that `--help` does not wait for TensorFlow. For everyone else one import registers every class with Keras.
 if not _runs_as_command():
-    from keras_interp_rnn import analysis, automata, callbacks, constraints, datasets, layers, losses, optimizers
+    from keras_interp_rnn import (
+        analysis,
+        automata,
+        callbacks,
+        constraints,
+        datasets,
+        layers,
+        losses,
+        optimizers,
+        recommender,
+    )
 
-__all__ = ["analysis", "automata", "callbacks", "constraints", "datasets", "layers", "losses", "optimizers"]
+__all__ = [
+    "analysis",
+    "automata",
+    "callbacks",
+    "constraints",
+    "datasets",
+    "layers",
+    "losses",
+    "optimizers",
+    "recommender",
+]
 __version__ = "0.1.0"

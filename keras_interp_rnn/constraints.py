@@ -24,7 +24,7 @@ import keras
 import numpy as np
 from keras import ops
 
-__all__ = ["MaxSpectralNorm", "MaxSpectralRadius"]
+__all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 
 Tensor = Any
 
@@ -182,6 +182,29 @@ class MaxSpectralNorm(keras.constraints.Constraint):
     def get_config(self) -> dict[str, Any]:
         """What `from_config` takes."""
         return {"max_value": self.max_value}
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Zero(keras.constraints.Constraint):
+    r"""Keeps a weight at zero: a network is trained without it, the layer being the same.
+
+    An `ISAN` whose biases are zero is linear in its initial state, $h_T = h_0 W_{x_1} \cdots W_{x_T}$, and what the
+    biases contribute is then seen in the loss. Initialize the weight with "zeros" too: the constraint holds from the
+    first training step on.
+
+    Call arguments:
+        w: a weight of any shape.
+
+    Returns: zeros like `w`.
+    Example:
+
+    >>> layer = keras.layers.Dense(2, bias_initializer="zeros", bias_constraint=Zero())
+    >>> keras.ops.convert_to_numpy(Zero()(np.ones(2))).tolist()
+    [0.0, 0.0]
+    """
+
+    def __call__(self, w: Tensor) -> Tensor:
+        return ops.zeros_like(w)
 
 
 def _positive(max_value: Any) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.constraints import MaxSpectralNorm, MaxSpectralRadius
+from keras_interp_rnn.constraints import MaxSpectralNorm, MaxSpectralRadius, Zero
 
 
 def radii(w):
@@ -225,3 +225,13 @@ class TestInAnISAN:
         kernel = model.layers[1].get_weights()[0]
         assert np.isfinite(kernel).all()
         assert np.linalg.norm(kernel) < 1.2 * np.sqrt(30)
+
+
+def test_a_weight_kept_at_zero_stays_there_in_training():
+    layer = layers.ISAN(3, 5, bias_initializer="zeros", bias_constraint=Zero(), initial_state_initializer="ones")
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layer])
+    model.compile("sgd", "mse")
+    before = keras.ops.convert_to_numpy(layer.cell.recurrent_kernel).copy()
+    model.fit(np.array([[1, 2, 4]]), np.ones((1, 3)), verbose=0)
+    assert not keras.ops.convert_to_numpy(layer.cell.bias).any()
+    assert (keras.ops.convert_to_numpy(layer.cell.recurrent_kernel) != before).any()

@@ -20,7 +20,6 @@ from tests.golden import make
 from tests.tolerances import assert_close
 
 FILES = sorted(make.GOLDEN.glob("*/*.keras"))
-OF_THE_PACKAGE = [path for path in FILES if path.stem not in make.OF_PROTOCOLS]
 FIRST = make.GOLDEN / "0.1.0"
 
 pytestmark = pytest.mark.skipif(
@@ -63,9 +62,9 @@ for path, inputs, outputs in zip(*[iter(sys.argv[1:])] * 3):
 
 @pytest.mark.slow
 def test_a_fresh_process_loads_them_with_one_import(tmp_path):
-    drawn = [path for path in OF_THE_PACKAGE if "output_0" not in np.load(path.with_suffix(".npz"))]
+    drawn = [path for path in FILES if "output_0" not in np.load(path.with_suffix(".npz"))]
     assert [path.stem for path in drawn] == ["sample"] * len(drawn)
-    outputs = {path: tmp_path / f"{path.parent.name}-{path.stem}.npy" for path in OF_THE_PACKAGE}
+    outputs = {path: tmp_path / f"{path.parent.name}-{path.stem}.npy" for path in FILES}
     arguments = [str(x) for path, output in outputs.items() for x in (path, path.with_suffix(".npz"), output)]
     environment = {name: value for name, value in os.environ.items() if name != "JAX_ENABLE_X64"}
     ran = subprocess.run(

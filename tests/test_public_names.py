@@ -16,6 +16,7 @@ PUBLIC = {
         "layers",
         "losses",
         "optimizers",
+        "recommender",
     ],
     "keras_interp_rnn.analysis": [
         "BackoffModel",
@@ -81,7 +82,7 @@ PUBLIC = {
         "TemperatureSchedule",
         "TransitionProbabilities",
     ],
-    "keras_interp_rnn.constraints": ["MaxSpectralNorm", "MaxSpectralRadius"],
+    "keras_interp_rnn.constraints": ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"],
     "keras_interp_rnn.datasets": [
         "LabelledWords",
         "Windows",
@@ -135,8 +136,17 @@ PUBLIC = {
             "PeepholeLSTM",
             "PeepholeLSTMCell",
         ),
-        *("SRGRU", "SRLSTM", "SRPeepholeLSTM", "SRSimpleRNN", "StateRegularizedCell", "StateRegularizedRNN"),
+        *(
+            "SRGRU",
+            "SRLSTM",
+            "SRPeepholeLSTM",
+            "SRSimpleRNN",
+            "StateRegularizedCell",
+            "StateRegularizedRNN",
+            "WordDropout",
+        ),
     ],
+    "keras_interp_rnn.recommender": ["Catalogue", "Recommender"],
 }
 
 

@@ -1,5 +1,7 @@
 """Recurrent layers whose workings can be read exactly: a cell and a layer for each family.
 
+`WordDropout` goes before an Embedding in front of them.
+
 The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly and Hinton, 2015, arXiv:1504.00941):
 
     keras.layers.SimpleRNN(units, recurrent_initializer="orthogonal")
@@ -19,6 +21,7 @@ from keras_interp_rnn.layers.state_regularized import (
     StateRegularizedCell,
     StateRegularizedRNN,
 )
+from keras_interp_rnn.layers.word_dropout import WordDropout
 
 __all__ = [
     "CFN",
@@ -37,4 +40,5 @@ __all__ = [
     "SRSimpleRNN",
     "StateRegularizedCell",
     "StateRegularizedRNN",
+    "WordDropout",
 ]

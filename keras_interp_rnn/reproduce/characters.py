@@ -15,7 +15,7 @@ from typing import Any
 import keras
 from numpy.typing import NDArray
 
-from keras_interp_rnn import analysis, layers, losses
+from keras_interp_rnn import analysis, constraints, layers, losses
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.reproduce import records, training
 from keras_interp_rnn.reproduce.networks import COUNTED
@@ -97,14 +97,6 @@ def units_within(network: str, most: float, inputs: int = 27, outputs: int = 27)
     return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= most)
 
 
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class Zero(keras.constraints.Constraint):
-    """Keeps a weight at zero."""
-
-    def __call__(self, w: Any) -> Any:
-        return keras.ops.zeros_like(w)
-
-
 def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Model:
     """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
 
@@ -119,7 +111,7 @@ def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Mod
     if network == "ISAN":
         recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **flags)]
     elif network == "ISAN without biases":
-        zero: dict[str, Any] = {"bias_initializer": "zeros", "bias_constraint": Zero()}
+        zero: dict[str, Any] = {"bias_initializer": "zeros", "bias_constraint": constraints.Zero()}
         recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **zero, **flags)]
     else:
         kind = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}

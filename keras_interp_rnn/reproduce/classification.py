@@ -14,7 +14,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
@@ -84,32 +83,6 @@ class Protocol:
     decay: float = 0.01
 
 
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class WordDropout(keras.layers.Layer):
-    """Reads a share of the ids as the unknown word, 1, in training; padding, 0, stays.
-
-    Args:
-        rate: of ids. seed: of the draws.
-    """
-
-    def __init__(self, rate: float, seed: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.rate, self.seed = rate, seed
-        self.seed_generator = keras.random.SeedGenerator(seed)
-
-    def call(self, ids: Any, training: bool = False) -> Any:
-        if not training or not self.rate:
-            return ids
-        drawn = keras.random.uniform(ops.shape(ids), seed=self.seed_generator)
-        return ops.where(ops.logical_and(drawn < self.rate, ids > 0), ops.ones_like(ids), ids)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
-
-
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
     """The recurrent layer, named "recurrent"."""
     kind = protocol.network
@@ -150,7 +123,7 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     reads: Any = inputs
     if data.vocabulary is not None:
         if protocol.word_dropout:
-            reads = WordDropout(protocol.word_dropout, seed)(reads)
+            reads = layers.WordDropout(protocol.word_dropout, seed=seed)(reads)
         embedding = keras.layers.Embedding(len(data.vocabulary), protocol.embedding, mask_zero=True)
         reads = embedding(reads)
         if protocol.vectors:

@@ -8,7 +8,6 @@ catalogue, in chunks. The backend is TensorFlow.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,115 +16,16 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
+from keras_interp_rnn.recommender import Catalogue, Recommender
 from keras_interp_rnn.reproduce import records, training
 
 ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
 TOP = 20
-
-
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class Catalogue(keras.layers.Layer):
-    """Embeddings of all items: what the network reads, and what its state is compared with.
-
-    Args:
-        items: int > 0; ids from 1, the commonest first, as negatives are drawn log-uniformly; 0 for padding.
-        size: of an embedding.
-        negatives: different ids drawn for a batch, shared by all its targets; fewer where few are to be had.
-        seed: of the draws, which follow from it and the step alone.
-    """
-
-    def __init__(self, items: int, size: int, negatives: int = 512, seed: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.items, self.size, self.negatives, self.seed = items, size, negatives, seed
-
-    def build(self, input_shape: Any = None) -> None:
-        normal = keras.initializers.RandomNormal(stddev=self.size**-0.5)
-        self.embeddings = self.add_weight(name="embeddings", shape=(self.items + 1, self.size), initializer=normal)
-        self.bias = self.add_weight(name="bias", shape=(self.items + 1,), initializer="zeros")
-        self.built = True
-
-    def call(self, ids: Any) -> Any:
-        return ops.take(self.embeddings, ids, axis=0)
-
-    def compute_mask(self, ids: Any, mask: Any = None) -> Any:
-        return ops.not_equal(ids, 0)
-
-    def loss(self, states: Any, targets: Any, step: Any) -> Any:
-        """Mean sampled softmax cross-entropy, nats, over targets that are not padding: (..., size), int (...)."""
-        places = tf.where(targets > 0)
-        wanted = tf.cast(tf.gather_nd(targets, places), tf.int64)[:, None]
-        drawn, draws = self.drawn(step)
-        losses = tf.nn.sampled_softmax_loss(
-            weights=self.embeddings.value,
-            biases=self.bias.value,
-            labels=wanted,
-            inputs=tf.gather_nd(states, places),
-            num_sampled=tf.size(drawn),
-            num_classes=self.items + 1,
-            sampled_values=(drawn, self._expected(wanted, draws), self._expected(drawn, draws)),
-        )
-        return tf.reduce_mean(losses)
-
-    def drawn(self, step: Any) -> tuple[Any, Any]:
-        """The negatives of a step, int64, all different, and how many draws gave them.
-
-        An id i is drawn with P(i) = log((i + 2) / (i + 1)) / log(items + 2), as `tf.random`'s log-uniform sampler
-        draws it, until there are enough different ones, at most four times as often.
-        """
-        most = min(self.negatives, self.items)
-        seed = tf.stack([self.seed, tf.cast(step, tf.int32)])
-        uniform = tf.random.stateless_uniform([4 * most], seed, dtype=tf.float64)
-        all_draws = tf.cast(tf.exp(uniform * tf.math.log(tf.cast(self.items + 2, tf.float64))), tf.int64) - 1
-        # The largest uniform number may give items + 1, by rounding.
-        different, which = tf.unique(tf.minimum(all_draws, self.items))
-        last = tf.cast(tf.equal(which, most - 1), tf.int32)
-        return different[:most], tf.where(tf.reduce_max(last) > 0, tf.argmax(last) + 1, 4 * most)
-
-    def _expected(self, ids: Any, draws: Any) -> Any:
-        """How probable it is that ids are among so many draws, 1 - (1 - P)^draws."""
-        chance = tf.math.log1p(1 / (1 + tf.cast(ids, tf.float64))) / tf.math.log(tf.cast(self.items + 2, tf.float64))
-        return tf.cast(-tf.math.expm1(tf.cast(draws, tf.float64) * tf.math.log1p(-chance)), tf.float32)
-
-    def ranks(self, states: NDArray[np.float32], targets: NDArray[np.int32], chunk: int = 100_000) -> NDArray[np.int64]:
-        """Rank of each target among all items, from 1: states (rows, size), targets (rows,).
-
-        Ties, and scores that are no numbers, count against the target. The catalogue is scored `chunk` items at a time.
-        """
-        wanted = tf.reduce_sum(states * tf.gather(self.embeddings.value, targets), 1) + tf.gather(
-            self.bias.value, targets
-        )
-        ahead = np.zeros(len(targets), np.int64)
-        for first in range(1, self.items + 1, chunk):
-            ids = np.arange(first, min(first + chunk, self.items + 1))
-            scores = tf.matmul(states, self.embeddings.value[first : ids[-1] + 1], transpose_b=True)
-            below = (scores + self.bias.value[first : ids[-1] + 1]).numpy() < wanted.numpy()[:, None]
-            ahead += (~below & (ids != targets[:, None])).sum(axis=1)
-        return ahead + 1
-
-    def get_config(self) -> dict[str, Any]:
-        own = {"items": self.items, "size": self.size, "negatives": self.negatives, "seed": self.seed}
-        return {**super().get_config(), **own}
-
-
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class Recommender(keras.Model):
-    """From histories to states (batch, time, size), trained by the catalogue's own loss: `compile(optimizer)`."""
-
-    def compute_loss(
-        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
-    ) -> Any:
-        return self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations)
-
-    @functools.cached_property
-    def read(self) -> Any:
-        """The model as a graph that all evaluations share, as tracing takes time."""
-        return tf.function(self, reduce_retracing=True)
 
 
 def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:

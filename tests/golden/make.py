@@ -22,13 +22,12 @@ import keras_interp_rnn
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.automata import tomita
 from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding, Verdict
-from keras_interp_rnn.constraints import MaxSpectralNorm
+from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
 from keras_interp_rnn.optimizers import LazyAdam
-from keras_interp_rnn.reproduce.characters import Zero
-from keras_interp_rnn.reproduce.classification import WordDropout
-from keras_interp_rnn.reproduce.recommendation import Recommender, recommender
+from keras_interp_rnn.recommender import Recommender
+from keras_interp_rnn.reproduce.recommendation import recommender
 from tests.automata.networks import network_of
 
 GOLDEN = Path(__file__).parent
@@ -38,9 +37,6 @@ SCALARS = {"temperature": 0.7, "log_temperature": -0.4, "strength": 0.85, "noise
 """What these weights are saved as: none of it what the layer was made with, so that it can come from the file alone."""
 
 VERDICT = Verdict(True, 1.0, 0.9375, 0.875, 0.9921875, 3, 2, 1.5)
-
-OF_PROTOCOLS = ("protocol_characters", "protocol_classification", "protocol_recommendation")
-"""Models with classes of `reproduce`, which load once its modules are imported."""
 
 
 def ids(*rest: Any, **flags: Any) -> keras.Sequential:
@@ -197,7 +193,7 @@ MODELS: dict[str, Callable[[], keras.Model]] = {
     "characters": characters,
     "protocol_characters": lambda: ids(layers.ISAN(6, SYMBOLS, bias_constraint=Zero(), return_sequences=True)),
     "protocol_classification": lambda: ids(
-        WordDropout(0.2), keras.layers.Embedding(SYMBOLS, FEATURES, mask_zero=True), layers.SRLSTM(6, 4)
+        layers.WordDropout(0.2), keras.layers.Embedding(SYMBOLS, FEATURES, mask_zero=True), layers.SRLSTM(6, 4)
     ),
     "protocol_recommendation": lambda: recommender("MinimalRNN", SYMBOLS - 1, 8, with_gaps=False, negatives=2),
 }

@@ -860,6 +860,7 @@ NON_DEFAULT: dict[str, Any] = {
     **{"num_centroids": 6, "temperature": 0.5, "transition": "gumbel", "strength": 0.9, "learn_temperature": True},
     **{"straight_through": True, "sample_at_inference": True, "noise": 0.8, "learn_centroids": False},
     **{"regularize_last_step": False, "return_sequences": True, "return_state": True, "go_backwards": True},
+    **{"rate": 0.3, "unknown_id": 2, "padding_id": 3},
     **{"stateful": True, "unroll": True, "zero_output_for_mask": True},
     **{"name": "some_layer", "trainable": False, "dtype": "mixed_bfloat16"},
     "encoder": keras.layers.Dense(4, use_bias=False, name="some_encoder"),
@@ -908,6 +909,8 @@ def plain(kind: type) -> keras.layers.Layer:
     needs = [p for p in inspect.signature(kind).parameters.values() if p.default is p.empty and p.kind != 4]
     if kind.__name__.startswith("FactoredISAN"):
         return kind(5, 2)
+    if kind is layers.WordDropout:
+        return kind(0.5)
     return kind(*[5, 2][: len(needs)])
 
 

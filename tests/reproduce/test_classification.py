@@ -90,18 +90,3 @@ def test_a_class_given_away_by_a_word_is_learned(tmp_path):
     chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
     record, _ = classification.run("test", chosen, data, tmp_path, verbose=0)
     assert record["result"]["test_error"] == 0
-
-
-class TestWordDropout:
-    def test_ids_become_unknown_in_training_alone_and_padding_stays(self):
-        layer = classification.WordDropout(0.5, seed=3)
-        ids = np.tile([[0, 5, 6, 7]], (200, 1)).astype("int32")
-        np.testing.assert_array_equal(layer(ids), ids)
-        found = np.asarray(layer(ids, training=True))
-        assert (found[:, 0] == 0).all()
-        assert set(np.unique(found[:, 1])) == {1, 5}
-        assert 0.4 < (found[:, 1:] == 1).mean() < 0.6
-
-    def test_it_is_saved(self):
-        layer = classification.WordDropout.from_config(classification.WordDropout(0.25, seed=3).get_config())
-        assert (layer.rate, layer.seed) == (0.25, 3)

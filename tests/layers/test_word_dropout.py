@@ -1,0 +1,63 @@
+"""Which ids WordDropout replaces, how often, and when."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn.layers import WordDropout
+
+IDS = np.tile([[0, 5, 6, 7]], (200, 1)).astype("int32")
+
+
+def numpy(x):
+    return keras.ops.convert_to_numpy(x)
+
+
+def test_ids_become_unknown_in_training_alone_and_padding_stays():
+    layer = WordDropout(0.5, seed=3)
+    np.testing.assert_array_equal(numpy(layer(IDS)), IDS)
+    replaced = numpy(layer(IDS, training=True))
+    assert replaced.dtype == IDS.dtype
+    assert (replaced[:, 0] == 0).all()
+    for column in (1, 2, 3):
+        assert set(np.unique(replaced[:, column])) == {1, IDS[0, column]}
+    assert 0.4 < (replaced[:, 1:] == 1).mean() < 0.6
+    assert (numpy(layer(IDS, training=True)) != replaced).any()
+
+
+def test_the_unknown_word_and_padding_are_the_users():
+    replaced = numpy(WordDropout(0.5, unknown_id=9, padding_id=6, seed=3)(IDS, training=True))
+    assert (replaced[:, 2] == 6).all()
+    assert set(np.unique(replaced[:, 0])) == {0, 9}
+    without_padding = numpy(WordDropout(0.5, padding_id=None, seed=3)(IDS, training=True))
+    assert set(np.unique(without_padding[:, 0])) == {0, 1}
+
+
+def test_the_seed_decides():
+    first, again, other = (numpy(WordDropout(0.5, seed=seed)(IDS, training=True)) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_it_trains_in_a_model():
+    inputs = keras.Input((None,), dtype="int32")
+    read = WordDropout(0.5, seed=3)(inputs)
+    assert read.shape == (None, None)
+    assert read.dtype == "int32"
+    model = keras.Model(inputs, keras.layers.GRU(2)(keras.layers.Embedding(8, 3, mask_zero=True)(read)))
+    model.compile("sgd", "mse")
+    untouched = model.layers[2].get_weights()[0][1]
+    model.fit(IDS, np.ones((200, 2)), verbose=0)
+    assert (model.layers[2].get_weights()[0][1] != untouched).all()  # the unknown word was read
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, "a half"])
+def test_rates_are_checked(rate):
+    with pytest.raises(ValueError, match=r"rate is .* at least 0 and below 1\. Received: rate="):
+        WordDropout(rate)
+
+
+def test_numbers_that_are_no_ids_are_refused():
+    for read in (np.ones((2, 3)), keras.Input((3,))):
+        with pytest.raises(ValueError, match="reads integer ids. Received: dtype=float"):
+            WordDropout(0.5)(read)
