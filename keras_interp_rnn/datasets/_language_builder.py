@@ -75,9 +75,9 @@ def collect(
     corrupt: Callable[[str], str],
     taken: set[str],
 ) -> Words:
-    """So many words of either label, none of them `taken`, which they are added to.
+    """Numbers of new words of either label, none of them in `taken`, to which they are added.
 
-    Positives come from `draw`; a negative is one of those after `corrupt`, if that took it out of the language.
+    Positives come from `draw`; a negative is one of those after `corrupt`, if it is no longer in the language.
     """
     found: Words = {}
     wanted = {True: positives, False: negatives}
@@ -100,5 +100,5 @@ def collect(
 
 
 def scattered(word: str, alphabet: str, rng: random.Random) -> str:
-    """The word with each symbol drawn anew with probability 1/2."""
+    """The word with each symbol redrawn with probability 1/2."""
     return "".join(rng.choice(alphabet) if rng.random() < 0.5 else symbol for symbol in word)

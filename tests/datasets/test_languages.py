@@ -70,8 +70,8 @@ LARGE = pytest.param("balanced_parentheses", "large_near", marks=pytest.mark.slo
 
 CONFIGS = [
     *(("tomita", str(i)) for i in range(1, 8)),
-    *(("balanced_parentheses", config) for config in ("small", "small_near")),
-    ("palindromes", "small"),
+    *(("balanced_parentheses", config) for config in ("small", "small_near", "small_paper")),
+    *(("palindromes", config) for config in ("small", "small_near")),
     LARGE,
 ]
 
@@ -120,6 +120,7 @@ def test_tomitas_splits_are_apart_by_length():
     [
         ("small", (601, 407), (142, 126)),
         ("small_near", (601, 407), (142, 126)),
+        ("small_paper", (601, 407), (142, 126)),
         pytest.param("large_near", (13_025, 9_261), (3_582, 3_122), marks=pytest.mark.slow),
     ],
 )
@@ -136,7 +137,35 @@ def test_parentheses_have_the_papers_numbers_depths_and_lengths(config, train, v
         assert min(depths) >= shallowest
         assert max(depths) == deepest
         assert max(map(len, words.words)) <= longest
-        assert max(map(len, positives)) > 0.9 * longest
+        assert max(map(len, positives)) > (0.5 if config == "small_paper" else 0.9) * longest
+
+
+def test_the_papers_grammar_gives_short_strings_and_unequal_numbers():
+    loaded = splits("balanced_parentheses", "small_paper")[1]
+
+    def median(split):
+        words = loaded[split]
+        return np.median([len(word) for word, label in zip(words.words, words.labels, strict=True) if label])
+
+    # The published data: 9 to 10 in training, about 67 at depths 10 to 20.
+    assert 7 <= median("train") <= 12
+    assert 50 <= median("test_d10_20_l100") <= 80
+    # The depths of critical branching: the probability of at least d falls as 1/d.
+    words = loaded["train"]
+    depths = [depth(word) for word, label in zip(words.words, words.labels, strict=True) if label]
+    counts = np.bincount(depths, minlength=6)[1:]
+    assert (np.diff(counts[1:]) < 0).all(), counts
+    for words in loaded.values():
+        for word, label in zip(words.words, words.labels, strict=True):
+            assert label or word.count("(") != word.count(")")
+
+
+def test_near_palindromes_are_one_letter_from_one():
+    words = splits("palindromes", "small_near")[1]["test_l100"]
+    for word, label in zip(words.words, words.labels, strict=True):
+        half = len(word) // 2
+        unequal = sum(a != b for a, b in zip(word[:half], word[half:][::-1], strict=True))
+        assert unequal == (0 if label else 1)
 
 
 def test_near_negatives_are_one_symbol_from_balanced():

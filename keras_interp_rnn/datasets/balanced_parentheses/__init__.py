@@ -9,9 +9,12 @@ Splits: train (depth 1 to 5, at most 100 symbols), validation (depth 6 to 10), a
 table 1, 500 words of either label each: test_d1_10_l100, test_d10_20_l100, test_d10_20_l200, test_d5_l200,
 test_d10_l200, test_d20_l1000. Numbers of training and validation words and of their positives are the paper's.
 
-A negative is a positive in which each symbol was drawn anew with probability 1/2, as in the published data: most of
-those are so far from balanced that a network need not count exactly. In the configs "small_near" and "large_near" it
-differs from a positive in one symbol.
+The configs "small_paper" and "large_paper" draw positives as the paper does, by S -> ( S ) | S S | letter with
+probability 1/3 for each rule: most are short, with a median of about ten symbols in training and 60 at depths 10 to 20.
+In "small" and "large" all depths and many lengths are equally frequent, so that training strings are nearly as long as
+test strings. A negative is a positive in which each symbol was redrawn with probability 1/2, as in the published data;
+in the paper's configs the numbers of ( and ) differ. In "small_near" and "large_near" a negative differs from a positive
+in one symbol.
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 1.
 """
@@ -27,7 +30,7 @@ def builder(config: str = "small", seed: int = 0, data_dir: PathLike | None = No
     """Returns the TFDS builder, its data prepared.
 
     Args:
-        config: "small", "large", "small_near", "large_near".
+        config: "small", "large", "small_near", "large_near", "small_paper", "large_paper".
         seed: of the words; other seeds lie in other folders.
         data_dir: where prepared data lie; TFDS's own default.
 

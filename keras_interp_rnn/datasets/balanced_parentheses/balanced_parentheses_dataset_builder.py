@@ -24,7 +24,7 @@ TESTS = {
     "test_d10_l200": (10, 10, 200),
     "test_d20_l1000": (20, 20, 1000),
 }
-"""Least and largest depth and largest length, table 1."""
+"""Smallest and largest depth and largest length, table 1."""
 
 EACH = 500
 """Words of either label in a test set."""
@@ -39,7 +39,11 @@ class Builder(LanguageBuilder):
             description=f"Balanced parentheses, {sum(sizes['train']):,} words for training; {negatives}.",
         )
         for size, sizes in TRAINING.items()
-        for suffix, negatives in (("", "negatives far from balanced"), ("_near", "negatives one symbol from balanced"))
+        for suffix, negatives in (
+            ("", "all depths equally frequent, half of a negative's symbols redrawn"),
+            ("_near", "all depths equally frequent, negatives one symbol from balanced"),
+            ("_paper", "drawn by the paper's grammar, half of a negative's symbols redrawn"),
+        )
     ]
     ALPHABET = "()" + string.ascii_lowercase
     SOURCE = "After Wang, Lawrence and Niepert, 2022, section 5.2."
@@ -48,14 +52,20 @@ class Builder(LanguageBuilder):
         size, _, kind = language.partition("_")
         taken: set[str] = set()
 
-        def some(sizes: tuple[int, int], shallowest: int, deepest: int, longest: int) -> Words:
+        def some(sizes: tuple[int, int], min_depth: int, max_depth: int, max_length: int) -> Words:
             def word() -> str:
-                return draw(rng.randint(shallowest, deepest), longest, rng)
+                if kind == "paper":
+                    return derive(min_depth, max_depth, max_length, rng)
+                return draw(rng.randint(min_depth, max_depth), max_length, rng)
 
             return collect(*sizes, word, balanced, corrupt, taken)
 
         def corrupt(word: str) -> str:
-            return turned(word, rng) if kind else scattered(word, self.ALPHABET, rng)
+            if kind == "near":
+                return turned(word, rng)
+            other = scattered(word, self.ALPHABET, rng)
+            # The paper's label is whether the numbers of ( and ) are equal: a string that keeps them is drawn again.
+            return word if kind == "paper" and other.count("(") == other.count(")") else other
 
         sizes = TRAINING[size]
         return {
@@ -94,6 +104,30 @@ def draw(depth: int, longest: int, rng: random.Random) -> str:
             into.insert(rng.randint(0, len(into)), rng.choice(string.ascii_lowercase))
             size += 1
     return "".join(_written(part) for part in root)
+
+
+def derive(min_depth: int, max_depth: int, max_length: int, rng: random.Random) -> str:
+    """A balanced string of the paper's grammar, of these depths and at most this length.
+
+    S -> ( S ) | S S | letter, each with probability 1/3, from the left; strings that are longer, or of another depth,
+    are thrown away. Most strings are short: half of those of depth 1 to 5 have at most ten symbols.
+    """
+    while True:
+        word: list[str] = []
+        rest, depth, deepest = ["S"], 0, 0
+        while rest and len(word) + len(rest) <= max_length and deepest <= max_depth:
+            part = rest.pop()
+            if part == "S":
+                rule = rng.randrange(3)
+                rest += (
+                    [")", "S", "("] if rule == 0 else ["S", "S"] if rule == 1 else [rng.choice(string.ascii_lowercase)]
+                )
+                continue
+            depth += (part == "(") - (part == ")")
+            deepest = max(deepest, depth)
+            word.append(part)
+        if not rest and min_depth <= deepest <= max_depth:
+            return "".join(word)
 
 
 def turned(word: str, rng: random.Random) -> str:

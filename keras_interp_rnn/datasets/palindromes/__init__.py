@@ -9,6 +9,10 @@ Splits: train and validation (at most 100 symbols), and the three test sets of t
 test_l200, test_l500, 500 words of either label each. The paper does not give the numbers of words: they are those of
 `balanced_parentheses`.
 
+A negative is a palindrome in which each letter was redrawn with probability 1/2: the outermost two or three pairs of
+letters give nearly all of them away, so nothing has to be remembered. In "small_near" and "large_near" it differs from
+a palindrome in one letter.
+
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
 """
 
@@ -23,7 +27,7 @@ def builder(config: str = "small", seed: int = 0, data_dir: PathLike | None = No
     """Returns the TFDS builder, its data prepared.
 
     Args:
-        config: "small", "large".
+        config: "small", "large", "small_near", "large_near".
         seed: of the words; other seeds lie in other folders.
         data_dir: where prepared data lie; TFDS's own default.
 

@@ -27,13 +27,17 @@ class Builder(LanguageBuilder):
     """Words w followed by themselves backwards; training and test differ in length."""
 
     BUILDER_CONFIGS: ClassVar[list[LanguageConfig]] = [
-        LanguageConfig(name=name, description=f"Palindromes, {sum(sizes['train']):,} words for training.")
+        LanguageConfig(
+            name=name + suffix, description=f"Palindromes, {sum(sizes['train']):,} words for training; {negatives}."
+        )
         for name, sizes in TRAINING.items()
+        for suffix, negatives in (("", "half of a negative's letters redrawn"), ("_near", "negatives one letter away"))
     ]
     ALPHABET = string.ascii_lowercase
     SOURCE = "After Wang, Lawrence and Niepert, 2022, section 5.2."
 
     def drawn(self, language: str, rng: random.Random) -> dict[str, Words]:
+        size, _, near = language.partition("_")
         taken: set[str] = set()
 
         def some(positives: int, negatives: int, longest: int) -> Words:
@@ -42,12 +46,12 @@ class Builder(LanguageBuilder):
                 negatives,
                 lambda: draw(longest, rng),
                 palindrome,
-                lambda word: scattered(word, self.ALPHABET, rng),
+                lambda word: changed(word, rng) if near else scattered(word, self.ALPHABET, rng),
                 taken,
             )
 
         return {
-            **{split: some(*sizes, 100) for split, sizes in TRAINING[language].items()},
+            **{split: some(*sizes, 100) for split, sizes in TRAINING[size].items()},
             **{name: some(EACH, EACH, longest) for name, longest in TESTS.items()},
         }
 
@@ -56,6 +60,12 @@ def draw(longest: int, rng: random.Random) -> str:
     """A palindrome of an even length, all lengths alike."""
     half = "".join(rng.choices(string.ascii_lowercase, k=rng.randint(1, longest // 2)))
     return half + half[::-1]
+
+
+def changed(word: str, rng: random.Random) -> str:
+    """The word with one of its letters replaced by another."""
+    at = rng.randrange(len(word))
+    return word[:at] + rng.choice([letter for letter in string.ascii_lowercase if letter != word[at]]) + word[at + 1 :]
 
 
 def palindrome(word: str) -> bool:
