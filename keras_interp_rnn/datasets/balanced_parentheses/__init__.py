@@ -13,8 +13,8 @@ The configs "small_paper" and "large_paper" draw positives as the paper does, by
 probability 1/3 for each rule: most are short, with a median of about ten symbols in training and 60 at depths 10 to 20.
 In "small" and "large" all depths and many lengths are equally frequent, so that training strings are nearly as long as
 test strings. A negative is a positive in which each symbol was redrawn with probability 1/2, as in the published data;
-in the paper's configs the numbers of ( and ) differ. In "small_near" and "large_near" a negative differs from a positive
-in one symbol.
+in the paper's configs the numbers of ( and ) differ. In "small_near" and "large_near" a negative differs from a
+positive in one symbol.
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 1.
 """
