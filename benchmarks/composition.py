@@ -28,7 +28,7 @@ import tensorflow as tf
 from turns import in_turn
 
 from keras_interp_rnn import datasets, layers
-from keras_interp_rnn.analysis.composition import CompositionTable
+from keras_interp_rnn.analysis import CompositionTable
 
 SYMBOLS = len(datasets.text.ALPHABET)
 
@@ -114,7 +114,7 @@ def main() -> None:
     print("| ratio (range) | ratio, processor time | bits | apart | apart, one symbol |")
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for budget in args.budgets:
-        table = CompositionTable.from_corpus(model, train[: args.corpus], budget=budget * 2**20)
+        table = CompositionTable.from_corpus(model, train[: args.corpus], max_bytes=budget * 2**20)
         steps = sum(len(table.segment(lane[:-1])) for lane in lanes[:50])
         words = Timed(lambda table=table: table.score(lanes))
         symbols = Timed(lambda: score(lanes[: args.fused_lanes], batch))

@@ -120,7 +120,7 @@ def jacobians(kind: str, units: int, features: int, batch: int, lag: int, rounds
         return np.linalg.svd(np.stack(rows, axis=1), compute_uv=False)
 
     ways: dict[str, Callable[[], np.ndarray]] = {
-        "jacobian_singular_values": lambda: analysis.jacobian_singular_values(layer, inputs, [lag])[0],
+        "jacobian_singular_values": lambda: analysis.jacobian_singular_values(layer, inputs, lags=[lag])[0],
         "batch_jacobian": lambda: np.linalg.svd(batch_jacobian(first, rest).numpy(), compute_uv=False),
     }
     if with_loop:

@@ -37,7 +37,7 @@ with command_line.quiet():
     import tensorflow as tf
 
     from keras_interp_rnn import datasets, layers, losses
-    from keras_interp_rnn.analysis.composition import CompositionTable, fixed_points
+    from keras_interp_rnn.analysis import CompositionTable, fixed_points
     from keras_interp_rnn.reproduce import records
 
 SYMBOLS = len(datasets.text.ALPHABET)
@@ -97,7 +97,7 @@ def main() -> None:
     model.set_weights(source.get_weights())
 
     start = time.perf_counter()
-    table = CompositionTable.from_corpus(model, train[: args.corpus], budget=int(args.budget * 2**20))
+    table = CompositionTable.from_corpus(model, train[: args.corpus], max_bytes=int(args.budget * 2**20))
     seconds = time.perf_counter() - start
     print(f"\n{table}, made in {seconds:.1f} s.")
     sample = test[:20_000]

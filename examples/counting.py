@@ -37,9 +37,8 @@ with command_line.quiet():
     import keras
     import numpy as np
 
-    from keras_interp_rnn import layers
+    from keras_interp_rnn import analysis, layers
     from keras_interp_rnn.affine import AffineMap
-    from keras_interp_rnn.analysis import bases
     from keras_interp_rnn.datasets import counting
     from keras_interp_rnn.figures import isan_counting
     from keras_interp_rnn.reproduce import records
@@ -68,7 +67,7 @@ def train(args: argparse.Namespace, task: dict[str, int]) -> tuple[tuple, list[d
 
 def run(layer: layers.ISAN, symbols: np.ndarray) -> Iterator[np.ndarray]:
     """States after each step (batch, n), in float64."""
-    maps, start = bases.augmented(layer), keras.ops.convert_to_numpy(layer.cell.initial_state)
+    maps, start = analysis.homogeneous_matrices(layer), keras.ops.convert_to_numpy(layer.cell.initial_state)
     state = np.tile(np.append(start, 1.0), (len(symbols), 1))
     for column in symbols.T:
         following = np.empty_like(state)
@@ -107,28 +106,29 @@ def main() -> None:
     states = np.stack(list(run(isan, late.symbols)), axis=1)
     print("Hot coordinates are 0 or 1 on every state; columns 3 and 4: how far states and matrices are from 0 or 1.")
     print(f"{'basis':16}{'hot':>5}{'states off':>18}{'matrices off':>14}{'zeros':>8}{'wrong if rounded':>18}")
-    rows = {"as trained": {"near_zero": bases.near_zero(bases.augmented(isan)[:, :, :-1])}}
+    rows = {"as trained": {"near_zero": analysis.fraction_near_zero(analysis.homogeneous_matrices(isan)[:, :, :-1])}}
     for label in ("given counts", "without labels"):
-        given = label == "given counts" and bases.label_basis(states, codes, codes.shape[-1] // 2)
-        basis = given or bases.sparse_basis(model, states)
-        changed, readout = bases.change_basis(model, basis)
-        parts = bases.named_blocks(changed, basis)
-        rows[label] = row = {"hot": basis.hot, "states": basis.residual, "unused": basis.unused}
-        row["matrices"] = bases.rounding_error(*parts, readout.matrix[: basis.hot], readout.offset)
-        row["near_zero"] = bases.near_zero(*parts)
-        row["rebuilt_wrong"] = errors(*bases.rebuilt(model, basis), args.test, task, seed=1_000_033)
+        given = label == "given counts" and analysis.label_basis(states, codes, num_readout=codes.shape[-1] // 2)
+        basis = given or analysis.sparse_basis(model, states)
+        changed, readout = analysis.change_basis(model, basis)
+        parts = analysis.named_blocks(changed, basis)
+        rows[label] = row = {"hot": basis.num_binary, "states": basis.residual, "unused": basis.unused}
+        row["matrices"] = analysis.rounding_error(*parts, readout.matrix[: basis.num_binary], readout.offset)
+        row["near_zero"] = analysis.fraction_near_zero(*parts)
+        row["rebuilt_wrong"] = errors(*analysis.binarized_network(model, basis), args.test, task, seed=1_000_033)
         numbers = f"{row['states']:18.4f}{row['matrices']:14.4f}{row['near_zero']:8.1%}{row['rebuilt_wrong']:18,}"
-        print(f"{label:16}{basis.hot:5}{numbers}", flush=True)
-    pairs = (basis.to.apply(states)[..., : basis.hot], codes)
+        print(f"{label:16}{basis.num_binary:5}{numbers}", flush=True)
+    r, m = basis.num_readout, basis.num_binary
+    pairs = (basis.to.apply(states)[..., :m], codes)
     found, true = ({code.tobytes() for code in (pair > 0.5).reshape(-1, pair.shape[-1]).T} for pair in pairs)
     print(f"\nThe codes found without labels are {'those' if found == true else 'not those'} of the counts.")
-    names, symbol, shown, r = counting.symbol_names(args.types), 2 * (args.types > 1), slice(-40, None), basis.readout
+    names, symbol, shown = counting.symbol_names(args.types), 2 * (args.types > 1), slice(-40, None)
     figure = isan_counting.change_of_basis(
-        (bases.augmented(isan)[symbol], bases.augmented(changed)[symbol]),
+        (analysis.homogeneous_matrices(isan)[symbol], analysis.homogeneous_matrices(changed)[symbol]),
         (states[0, shown], basis.to.apply(states[0, shown])),
-        names[symbol],
-        [names[read] for read in late.symbols[0, shown]],
-        [("readout", r), ("computation", basis.hot - r), ("rest", len(basis.names) - basis.hot)],
+        symbol=names[symbol],
+        tokens=[names[read] for read in late.symbols[0, shown]],
+        parts=[("readout", r), ("computation", m - r), ("rest", len(basis.names) - m)],
     )
     figure.savefig(place.with_suffix(".png"), dpi=150)
     record = {

@@ -124,16 +124,20 @@ def main() -> None:
     error = float(np.mean((probabilities > 0.5) != test_labels))
     print(f"\nTest error: {error:.1%} of {len(test)} reviews.\n")
 
-    found = analysis.prototypes(model, train[: 10 * args.batch], vocabulary.names, top=6, by="mean", least=3)
+    found = analysis.prototypes(
+        model, train[: 10 * args.batch], tokens=vocabulary.names, num_tokens=6, by="mean", min_count=3
+    )
     print(f"Centroids (class 1 is positive):\n{found}\n")
-    for label, phrases in analysis.phrases(model, train[: 10 * args.batch], 3, vocabulary.names, 5).items():
+    for label, phrases in analysis.phrases(
+        model, train[: 10 * args.batch], length=3, tokens=vocabulary.names, num_phrases=5
+    ).items():
         print(f"Phrases towards class {label}: " + ", ".join(f"{text!r} ({mean:.2f})" for text, mean, _ in phrases))
     short = np.argsort((test != 0).sum(axis=1), kind="stable")[: len(test) // 10]
     sure = [short[np.argmin(probabilities[short])], short[np.argmax(probabilities[short])]]
-    explained = [analysis.explain(model, test[i], vocabulary.names) for i in sure]
+    explained = [analysis.explain(model, test[i], tokens=vocabulary.names) for i in sure]
     print("\n" + "\n\n".join(map(str, explained)))
     titles = [f"predicted probability of a positive review: {e.output[0]:.3f}" for e in explained]
-    figure = figures.token_map([e.tokens for e in explained], [e.weights for e in explained], titles)
+    figure = figures.token_map([e.tokens for e in explained], [e.weights for e in explained], titles=titles)
     figure.savefig(f"{args.runs}/table9.png", dpi=150)
     print(f"\nFigure: {args.runs}/table9.png. TensorBoard: tensorboard --logdir {args.runs}")
 

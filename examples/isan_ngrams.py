@@ -43,8 +43,8 @@ def main() -> None:
     print(f"{np.nanmean(found.unigram_baseline):.2f}), better for {better} of {len(ALPHABET)} letters.")
     text, bits = test[: args.symbols], {}
     for order in range(1, args.order + 1):
-        bits[f"{order}-gram"] = analysis.BackoffModel(train, order, len(ALPHABET)).bits(text)
-    bits["ISAN"] = analysis.timescales(model, text, 0).whole
+        bits[f"{order}-gram"] = analysis.BackoffModel(train, order, vocabulary_size=len(ALPHABET)).bits(text)
+    bits["ISAN"] = analysis.timescales(model, text, max_age=0).whole
     print("Bits a character: " + ", ".join(f"{name} {value:.3f}" for name, value in bits.items()))
     record = {
         "experiment": "isan_ngrams",

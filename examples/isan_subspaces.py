@@ -20,7 +20,6 @@ with command_line.quiet():
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets, figures
-    from keras_interp_rnn.analysis.structure import correlation
     from keras_interp_rnn.reproduce import isan_text, records
 
 ALPHABET = datasets.text.ALPHABET
@@ -37,7 +36,7 @@ def main() -> None:
     counts = np.bincount(train, minlength=len(ALPHABET))
     log_p = np.log(np.maximum(counts, 1) / len(train))
     norms, cosines = analysis.bias_norms(model), analysis.bias_cosines(model)
-    figures.bias_norms(norms, log_p, ALPHABET).savefig(folder / "figure6.png", dpi=120)
+    figures.bias_norms(norms, log_p, names=ALPHABET).savefig(folder / "figure6.png", dpi=120)
     figures.bias_cosines(cosines, ALPHABET).savefig(folder / "figure7.png", dpi=120)
     vowels = [ALPHABET.index(letter) for letter in "aeiou"]
     consonants = [i for i in range(1, len(ALPHABET)) if i not in vowels]
@@ -49,7 +48,7 @@ def main() -> None:
             float(cosine[np.ix_(a, b)][off[np.ix_(a, b)]].mean())
             for a, b in ((vowels, vowels), (consonants, consonants), (vowels, consonants))
         ]
-        rows.append({"part": name, "correlation": correlation(norm, log_p), "cosines": means})
+        rows.append({"part": name, "correlation": analysis.correlation(norm, log_p), "cosines": means})
         shown = (f"{value:+.2f}" if np.isfinite(value) else "none" for value in (rows[-1]["correlation"], *means))
         print("{:24}{:>14}{:>15}{:>12}{:>8}".format(name, *shown))
     spectra = analysis.transition_spectra(model)

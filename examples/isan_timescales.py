@@ -31,7 +31,7 @@ def main() -> None:
         sys.exit(2)
     if args.smoke:
         args.symbols, args.oldest = 1000, 30
-    found = analysis.timescales(model, test[: args.symbols], args.oldest)
+    found = analysis.timescales(model, test[: args.symbols], max_age=args.oldest)
     fit = found.fit()
     figures.timescales(found, fit).savefig(Path(args.figures) / "figure4.png", dpi=120)
     fast, slow = fit.scales

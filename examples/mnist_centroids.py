@@ -75,7 +75,9 @@ def main() -> None:
     of_digit = np.stack([alpha[y == digit].mean(axis=0) for digit in range(10)])
     names = [f"{i}\n{share[i]:.0%}" for i in shown]
     means = of_digit[:, shown]
-    figure = figures.pixel_maps(means, [*"0123456789"], names, "mean probability", highest=float(means.max()))
+    figure = figures.pixel_maps(
+        means, [*"0123456789"], columns=names, label="mean probability", max_value=float(means.max())
+    )
     figure.savefig(folder / "figure7.png", dpi=150)
 
     predicted = model.predict(x, batch_size=100, verbose=0).argmax(axis=1)
@@ -84,7 +86,7 @@ def main() -> None:
     maps = alpha[chosen][:, shown[:3]].transpose(1, 0, 2, 3)
     grid = np.concatenate([x[chosen].reshape(1, -1, side, side), maps])
     rows = ["read", *(f"centroid {i}" for i in shown[:3])]
-    figure = figures.pixel_maps(grid, rows, [str(y[i]) for i in chosen], "pixel, or probability")
+    figure = figures.pixel_maps(grid, rows, columns=[str(y[i]) for i in chosen], label="pixel, or probability")
     figure.savefig(folder / "figure8.png", dpi=150)
 
     described, half = StandardScaler().fit_transform(alpha.mean(axis=(2, 3))), len(x) // 2

@@ -58,7 +58,7 @@ def main() -> None:
         context_free.train(model, train, validation, args.passes, seed=args.seed)
         errors = context_free.errors(model, judged)
         traced = analysis.trace(model, probe)
-        drift = {name: float(analysis.drift(traced[name][:, :-1])[0]) for name in "hc"}
+        drift = {name: float(analysis.relative_drift(traced[name][:, :-1])[0]) for name in "hc"}
         result[kind] = {"errors": errors, "drift": drift}
         numbers = "".join(f"{e:16.1%}" for e in errors.values()) + "".join(f"{d:13.1f}" for d in drift.values())
         over = "\r\x1b[K" if sys.stdout.isatty() else ""  # over the progress of the training

@@ -55,7 +55,8 @@ def run(kind: str, seed: int, data, protocol: recommendation.Protocol, args: arg
     logs = Path(args.runs) / args.name / f"{kind}-{seed}"
     record, model = recommendation.trained(kind, args.name, data, protocol, logs, seed, args.verbose)
     if kind == "MinimalRNN":
-        figures.latent_weights(*recommendation.latent_weights(model)).savefig(logs / "figure3.png", dpi=150)
+        kernel, recurrent, blocks = recommendation.latent_weights(model)
+        figures.latent_weights(kernel, recurrent, blocks=blocks).savefig(logs / "figure3.png", dpi=150)
     records.write(path, record)
     return record
 

@@ -111,11 +111,13 @@ def main() -> None:
 
     print("\nBits per character on the test split:")
     for order, name in enumerate(("unigram", "bigram with back-off", "trigram with back-off"), start=1):
-        print(f"  {name:<22} {analysis.BackoffModel(parts[0], order, SYMBOLS).bits(parts[2]):.3f}")
+        print(f"  {name:<22} {analysis.BackoffModel(parts[0], order, vocabulary_size=SYMBOLS).bits(parts[2]):.3f}")
     bits = model.evaluate(datasets.Windows(parts[2], BATCH, LENGTH), verbose=0)
     print(f"  {f'ISAN, {model.count_params():,} weights':<22} {bits:.3f}")
     for inverse_temperature in (1.5, 2.0):
-        text = analysis.generate(model, prompt, 120, inverse_temperature, alphabet=datasets.text.ALPHABET)
+        text = analysis.generate(
+            model, prompt, num_symbols=120, inverse_temperature=inverse_temperature, alphabet=datasets.text.ALPHABET
+        )
         print(f"\nIt writes, at inverse temperature {inverse_temperature}:\n  {text}")
     explain(model, prompt)
     tensorboard = Path(sys.executable).with_name("tensorboard")

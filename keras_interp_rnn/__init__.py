@@ -9,6 +9,7 @@
 - `recommender`: next-item recommenders over large catalogues.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
+- `views`: what results look like, as text, HTML and SVG.
 - `figures`: the papers' figures; imported by itself, as it needs matplotlib.
 """
 
@@ -34,6 +35,7 @@ if not _runs_as_command():
         losses,
         optimizers,
         recommender,
+        views,
     )
 
 __all__ = [
@@ -46,5 +48,6 @@ __all__ = [
     "losses",
     "optimizers",
     "recommender",
+    "views",
 ]
 __version__ = "0.1.0"

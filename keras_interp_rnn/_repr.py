@@ -17,28 +17,26 @@ VALUE = 60
 
 
 def short_repr(cls: type[T]) -> type[T]:
-    """Class decorator for a NamedTuple, a dataclass or a dict: `repr` names the fields and sums up their values.
+    """Class decorator for a NamedTuple, a dataclass or a mapping: `repr` names the fields and sums up their values.
 
-    Results hold arrays of millions of numbers; whoever wants those asks for the field.
+    Results hold arrays of millions of numbers; ask for the field to see those.
     """
-    cls.__repr__ = _repr  # type: ignore[method-assign]
+    cls.__repr__ = short  # type: ignore[method-assign]
     return cls
 
 
-def _repr(result: Any) -> str:
+def short(result: Any) -> str:
+    """The `repr` of a result: one line, or a line for each field."""
     line = _line(result)
     if len(line) <= LINE:
         return line
-    fields = [(str(name), _summary(value)) for name, value in _fields(result)]
+    fields = [(str(name), summary(value)) for name, value in fields_of(result)]
     width = max(len(name) for name, _ in fields)
     return "\n".join([type(result).__name__, *(f"  {name:{width}}  {value}" for name, value in fields)])
 
 
-def _line(result: Any) -> str:
-    return f"{type(result).__name__}({', '.join(f'{name}={_summary(value)}' for name, value in _fields(result))})"
-
-
-def _fields(result: Any) -> Iterable[tuple[str, Any]]:
+def fields_of(result: Any) -> Iterable[tuple[str, Any]]:
+    """Names and values of the fields that a result shows."""
     if isinstance(result, Mapping):
         return result.items()
     if dataclasses.is_dataclass(result):
@@ -46,15 +44,15 @@ def _fields(result: Any) -> Iterable[tuple[str, Any]]:
     return zip(result._fields, result, strict=True)
 
 
-def _summary(value: Any) -> str:
-    """A value in at most `VALUE` characters, but for a result within a result, which is on one line."""
+def summary(value: Any) -> str:
+    """A value in at most `VALUE` characters, except for a result within a result, which takes one line."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
         return f"{value:.4g}"
     if hasattr(value, "shape") and hasattr(value, "dtype"):  # of NumPy or of any backend
         return f"{getattr(value.dtype, 'name', value.dtype)} {tuple(value.shape)}"
-    if vars(type(value)).get("__repr__") is _repr:
+    if getattr(type(value), "__repr__", None) is short:
         return _line(value)
     long = isinstance(value, tuple | list | Mapping | Set) and len(value) > VALUE // 2
     text = "" if long else _sequence(value) if isinstance(value, tuple | list) else repr(value)
@@ -65,8 +63,12 @@ def _summary(value: Any) -> str:
     return f"{type(value).__name__}{f' of {len(value):,}' if hasattr(value, '__len__') else ''}"
 
 
+def _line(result: Any) -> str:
+    return f"{type(result).__name__}({', '.join(f'{name}={summary(value)}' for name, value in fields_of(result))})"
+
+
 def _sequence(values: tuple[Any, ...] | list[Any]) -> str:
-    text = ", ".join(map(_summary, values))
+    text = ", ".join(map(summary, values))
     if isinstance(values, list):
         return f"[{text}]"
     return f"({text},)" if len(values) == 1 else f"({text})"

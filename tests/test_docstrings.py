@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import keras
@@ -11,6 +12,7 @@ import pytest
 import keras_interp_rnn
 import tensorboard_plugins
 from keras_interp_rnn import _backend
+from tests.test_public_names import PUBLIC
 
 # Imported where they are the one that runs.
 OTHERS = {f"keras_interp_rnn._backend.{name}" for name in _backend.CLASSES if name != _backend.name()}
@@ -22,9 +24,16 @@ MODULES = sorted(
 )
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds functions under decorators too: those belong to the module in which they were written."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(module, inspect.unwrap(object) if inspect.isfunction(object) else object)
+
+
 def examples(name):
     module = importlib.import_module(name)
-    return [test for test in doctest.DocTestFinder().find(module) if test.examples]
+    return [test for test in Finder().find(module) if test.examples]
 
 
 def test_there_are_examples():
@@ -38,3 +47,41 @@ def test_examples_do_what_they_say(name):
         test.globs.update(np=np, keras=keras)
         doctest.DocTestRunner().run(test, out=said.append)
     assert not said, "".join(said)
+
+
+DRAWS = "keras_interp_rnn.figures"
+COMPLETE = [name for name in PUBLIC if name.endswith((".analysis", ".figures", ".views"))]
+
+
+def public_functions(module):
+    if module == DRAWS:
+        pytest.importorskip("matplotlib")
+    imported = importlib.import_module(module)
+    return {name: thing for name in imported.__all__ if inspect.isfunction(thing := getattr(imported, name))}
+
+
+def test_examples_of_decorated_functions_are_run():
+    assert {"contributions", "recent_contributions"} <= {
+        test.name.rpartition(".")[2] for test in examples("keras_interp_rnn.analysis.isan.contributions")
+    }
+
+
+@pytest.mark.parametrize("module", COMPLETE)
+def test_a_public_function_says_what_it_takes_gives_and_refuses_with_an_example_that_runs(module):
+    functions = public_functions(module)
+    assert functions
+    collected = {test.name.rpartition(".")[2] for name in MODULES if name.startswith(module) for test in examples(name)}
+    for name, function in functions.items():
+        for heading in ("Args:", "Example:"):
+            assert f"    {heading}" in function.__doc__, f"{module}.{name} has no {heading}"
+        assert any(f"    {heading}" in function.__doc__ for heading in ("Returns:", "Yields:")), f"{name} returns what?"
+        # An error sentence in the body is a promise of the docstring, too.
+        assert ("raise " not in inspect.getsource(inspect.unwrap(function))) or "    Raises:" in function.__doc__, name
+        assert name in collected, f"the example of {module}.{name} does not run"
+
+
+@pytest.mark.parametrize("module", COMPLETE)
+def test_arguments_behind_the_second_are_given_by_name(module):
+    for name, function in public_functions(module).items():
+        by_position = [p for p in inspect.signature(function).parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
+        assert len(by_position) <= 2, f"{name}{inspect.signature(function)}"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -17,10 +18,10 @@ WORD = tuple("ab" * 500)
 
 
 def is_result(kind):
-    """A dataclass, a NamedTuple or a dict of ours."""
+    """A dataclass or a NamedTuple of ours."""
     if not isinstance(kind, type) or not kind.__module__.startswith("keras_interp_rnn"):
         return False
-    return dataclasses.is_dataclass(kind) or issubclass(kind, tuple | dict)
+    return dataclasses.is_dataclass(kind) or issubclass(kind, tuple)
 
 
 def public_results():
@@ -34,7 +35,7 @@ def filled(kind):
     """An instance whose every field is a large array."""
     if issubclass(kind, tuple):
         return kind(*[BIG] * len(kind._fields))
-    if issubclass(kind, dict):
+    if issubclass(kind, Mapping):
         return kind(dict.fromkeys(("h", "alpha", "cell_u"), BIG))
     made = object.__new__(kind)
     for field in dataclasses.fields(kind):

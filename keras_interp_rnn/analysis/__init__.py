@@ -1,81 +1,98 @@
-"""Exact analysis of trained layers: float64 NumPy, and every exact method reports its residual."""
+"""Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-from keras_interp_rnn.analysis._weights import affine_map
-from keras_interp_rnn.analysis.bases import (
-    Basis,
-    Blocks,
-    augmented,
-    change_basis,
-    label_basis,
-    named_blocks,
-    near_zero,
-    readout_basis,
-    rebuilt,
-    rounding_error,
-    sparse_basis,
-)
-from keras_interp_rnn.analysis.composition import CompositionTable, FixedPoints, fixed_points
-from keras_interp_rnn.analysis.contributions import Contributions, Recent, Words, contributions, recent_contributions
-from keras_interp_rnn.analysis.explanations import Explanation, Phrases, Prototypes, explain, phrases, prototypes
+- Any recurrent layer: `trace`, the Jacobians; `generate`, of a character model.
+- An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
+- A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
+- Baselines: back-off n-grams and naive Bayes.
+
+`network` (a model, a layer or a cell) is resolved by one rule: see `analysis.network`.
+"""
+
+import warnings
+from typing import Any
+
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis import network
+from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
 from keras_interp_rnn.analysis.generation import generate
-from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
-from keras_interp_rnn.analysis.ngrams import BackoffModel, NaiveBayes
-from keras_interp_rnn.analysis.structure import (
-    NgramAgreement,
-    Parts,
-    TransitionSpectra,
-    bias_cosines,
-    bias_norms,
-    bias_parts,
-    ngram_agreement,
-    state_spectrum,
-    transition_spectra,
+from keras_interp_rnn.analysis.isan.bases import (
+    Basis,
+    BasisBlocks,
+    TransformedNetwork,
+    change_basis,
+    named_blocks,
+    readout_basis,
 )
-from keras_interp_rnn.analysis.timescales import Timescales, TwoExponentials, by_age, timescales
-from keras_interp_rnn.analysis.traces import Trace, drift, trace, transition_probabilities
+from keras_interp_rnn.analysis.isan.biases import BiasParts, bias_cosines, bias_norms, bias_parts
+from keras_interp_rnn.analysis.isan.binarization import binarized_network, fraction_near_zero, rounding_error
+from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
+from keras_interp_rnn.analysis.isan.composition.table import CompositionTable, StatesAfterWords
+from keras_interp_rnn.analysis.isan.contributions import (
+    Contributions,
+    RecentContributions,
+    WordContributions,
+    contributions,
+    recent_contributions,
+)
+from keras_interp_rnn.analysis.isan.maps import FixedPoints, affine_map, fixed_points, homogeneous_matrices
+from keras_interp_rnn.analysis.isan.ngram_agreement import NgramAgreement, ngram_agreement
+from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra, state_spectrum, transition_spectra
+from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials, contributions_by_age, timescales
+from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
+from keras_interp_rnn.analysis.state_regularized.explanation import Explanation, explain
+from keras_interp_rnn.analysis.state_regularized.phrases import Phrases, phrases
+from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes, prototypes
+from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
+from keras_interp_rnn.analysis.statistics import correlation, relative_drift
+from keras_interp_rnn.analysis.traces import Trace, trace
 
 __all__ = [
+    "AffineMap",
     "BackoffModel",
     "Basis",
-    "Blocks",
+    "BasisBlocks",
+    "BiasParts",
     "CompositionTable",
     "Contributions",
     "Explanation",
     "FixedPoints",
     "NaiveBayes",
     "NgramAgreement",
-    "Parts",
     "Phrases",
     "Prototypes",
-    "Recent",
+    "RecentContributions",
+    "StatesAfterWords",
     "Timescales",
     "Trace",
+    "TransformedNetwork",
     "TransitionSpectra",
     "TwoExponentials",
-    "Words",
+    "WordContributions",
     "affine_map",
-    "augmented",
     "bias_cosines",
     "bias_norms",
     "bias_parts",
-    "by_age",
+    "binarized_network",
     "change_basis",
     "contributions",
-    "drift",
+    "contributions_by_age",
+    "correlation",
     "explain",
     "fixed_points",
+    "fraction_near_zero",
     "generate",
+    "homogeneous_matrices",
     "input_output_jacobian",
     "jacobian_singular_values",
     "label_basis",
     "named_blocks",
-    "near_zero",
+    "network",
     "ngram_agreement",
     "phrases",
     "prototypes",
     "readout_basis",
-    "rebuilt",
     "recent_contributions",
+    "relative_drift",
     "rounding_error",
     "sparse_basis",
     "state_spectrum",
@@ -84,3 +101,27 @@ __all__ = [
     "transition_probabilities",
     "transition_spectra",
 ]
+
+_FORMER = {
+    "Blocks": "BasisBlocks",
+    "Parts": "BiasParts",
+    "Recent": "RecentContributions",
+    "Words": "WordContributions",
+    "augmented": "homogeneous_matrices",
+    "by_age": "contributions_by_age",
+    "drift": "relative_drift",
+    "near_zero": "fraction_near_zero",
+    "rebuilt": "binarized_network",
+}
+"""Former name -> today's, taken for one more release."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        f"analysis.{name} is now analysis.{_FORMER[name]}; the former name is taken for one more release.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return globals()[_FORMER[name]]

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis._reading import recurrent_part
-from keras_interp_rnn.analysis._steps import closed_form, linear_steps, output_in_state
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn.analysis.network import closed_form, linear_steps, output_in_state, resolve_recurrent_layer
 
 Array = NDArray[np.float64]
 
 PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
-"""The nine lines of TensorBoard's Distributions tab and of the paper's figure 5: minimum, median, maximum, and half,
-one and one and a half standard deviations of a normal distribution to both sides."""
+"""The nine lines of TensorBoard's Distributions tab and of the paper's figure 5: minimum, median, maximum, and 0.5, 1
+and 1.5 standard deviations of a normal distribution to both sides."""
 
 
 class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
-    """A float64 array that says how it was made.
+    """A float64 array of derivatives, with the method that computed them.
 
     Attributes:
         method: "closed form", from the cell's equations in float64; or "autodiff", by the backend in the layer's dtype.
@@ -37,7 +37,7 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
 
     @classmethod
     def made(cls, array: Array, method: str) -> Derivatives:
-        """The array with the method by which it was made."""
+        """The array, with the method that computed it."""
         result = np.ascontiguousarray(array, np.float64).view(cls)
         result.method = method
         return result
@@ -46,75 +46,89 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
         self.method = getattr(made_of, "method", "")
 
 
+@former_arguments(("network", "inputs", "lag", "mask", "with_respect_to"), layer="network")
 def input_output_jacobian(
-    layer: Any, inputs: Any, lag: int, mask: Any = None, with_respect_to: str = "input"
+    network: Any, inputs: Any, *, lag: int, mask: Any = None, with_respect_to: str = "input"
 ) -> Derivatives:
     r"""$\partial h_T / \partial x_{T-k}$, how the last state depends on the input k steps before.
 
     Args:
-        layer: `MinimalRNN`, `CFN`, `ISAN`, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`);
-            or a model with exactly one such layer. Steps count in reading order, `go_backwards` included, from the
-            layer's own initial state.
-        inputs: (batch, time, ...), what the layer reads; or the model, if a model is given.
-        lag: int >= 0, k. T is the last step that a sequence reads, and only steps that are read count.
+        network: a layer of this package, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`), or a
+            model with exactly one such layer. Steps count in reading order, `go_backwards` included, from the layer's
+            own initial state.
+        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given.
+        lag: int >= 0, k. T is the last step that a sequence reads; masked steps do not count.
         mask: bool (batch, time), False where a step is not read; a model makes its own.
         with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, with the whole state (an LSTM's
             h and c side by side) on the right.
 
     Returns:
         (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the paper. For an
-        `ISAN` or a `FactoredISAN` ids count as one-hot vectors, features = K. Its attribute `method` says how it was
-        made: "closed form" or "autodiff".
+        `ISAN` or a `FactoredISAN` ids count as one-hot vectors, features = K. The attribute `method` is "closed form"
+        or "autodiff".
 
     Raises:
         ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
             weight is not finite, if ids have no derivative.
 
-    Exactness: of every layer of this package, of Keras's SimpleRNN, GRU and LSTM, and of cells that bring their
-        equations, by the closed form in float64, also inside a state-regularized layer; `MinimalRNN` up to its encoder,
-        which runs in its own dtype. Through a hard transition the derivative is the one that training takes, that of
-        the mixture. Others, and those with other activations than tanh and sigmoid or with noise outside training, by
-        the backend's reverse mode in the layer's own dtype, multiplied in float64.
+    Exactness: the closed form in float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
+        that bring their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its own
+        dtype. Through a hard transition the derivative is the one used in training, that of the mixture. For all
+        other cells, for activations other than tanh and sigmoid, and for noise outside training: the backend's
+        reverse mode in the layer's own dtype, multiplied in float64.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> jacobian = analysis.input_output_jacobian(layers.MinimalRNN(4), np.ones((2, 6, 3)), lag=5)
+        >>> jacobian.shape, jacobian.method
+        ((2, 4, 3), 'closed form')
+
     Reference: Chen, 2017, arXiv:1711.06788, eq. 4.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        [(_, found, method)] = _jacobians(layer, inputs, [lag], mask, with_respect_to)
-    return Derivatives.made(found, method)
+        [(_, jacobian, method)] = _jacobians(network, inputs, [lag], mask, with_respect_to)
+    return Derivatives.made(jacobian, method)
 
 
+@former_arguments(("network", "inputs", "lags", "mask", "with_respect_to"), layer="network")
 def jacobian_singular_values(
-    layer: Any, inputs: Any, lags: Sequence[int], mask: Any = None, with_respect_to: str = "input"
+    network: Any, inputs: Any, *, lags: Sequence[int], mask: Any = None, with_respect_to: str = "input"
 ) -> Derivatives:
     r"""Singular values of $\partial h_T / \partial x_{T-k}$ for every lag k and every sequence.
 
     Args:
-        layer, inputs, mask, with_respect_to: as `input_output_jacobian`; a model works too, its inputs are then the
-            model's own.
-        lags: ints >= 0; all come from one pass back to the longest.
+        network, inputs, mask, with_respect_to: as `input_output_jacobian`.
+        lags: ints >= 0; one backward pass to the largest gives them all.
 
     Returns:
-        (lags, batch, min(n, features)), float64, falling along the last axis; `method` as for one Jacobian.
+        (lags, batch, min(n, features)), float64, in descending order along the last axis; `method` as for one Jacobian.
 
     Raises:
         ValueError: as `input_output_jacobian`; or if there is no lag.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> analysis.jacobian_singular_values(layers.CFN(4), np.ones((2, 6, 3)), lags=[0, 5]).shape
+        (2, 2, 3)
 
     Reference: Chen, 2017, arXiv:1711.06788, figures 4 and 5.
     """
     if not len(lags):
         raise ValueError("lags must name at least one lag. Received: none.")
-    found, method = {}, ""
+    values, method = {}, ""
     with np.errstate(over="ignore", invalid="ignore"):
-        for lag, jacobian, made_by in _jacobians(layer, inputs, lags, mask, with_respect_to):
+        for lag, jacobian, made_by in _jacobians(network, inputs, lags, mask, with_respect_to):
             if not np.isfinite(jacobian).all():
-                _check_finite_inputs(layer, inputs, mask)
+                _check_finite_inputs(network, inputs, mask)
                 raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
             method = made_by
-            found[lag] = np.linalg.svd(jacobian, compute_uv=False)
-    return Derivatives.made(np.stack([found[lag] for lag in lags]), method)
+            values[lag] = np.linalg.svd(jacobian, compute_uv=False)
+    return Derivatives.made(np.stack([values[lag] for lag in lags]), method)
 
 
-def _check_finite_inputs(layer: Any, inputs: Any, mask: Any) -> None:
-    _, sequences, _ = recurrent_part(layer, inputs, mask)
+def _check_finite_inputs(network: Any, inputs: Any, mask: Any) -> None:
+    _, sequences, _ = resolve_recurrent_layer(network, inputs, mask)
     if not np.isfinite(np.asarray(sequences, np.float64)).all():
         raise ValueError(
             "The inputs must be finite. Received: sequences with NaN or infinity. Remove those, or mask their steps "
@@ -123,13 +137,13 @@ def _check_finite_inputs(layer: Any, inputs: Any, mask: Any) -> None:
 
 
 def _jacobians(
-    layer: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
+    network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
 ) -> Iterator[tuple[int, Array, str]]:
-    """Lag, Jacobian and the method."""
+    """(lag, Jacobian, method), for each of the lags, in ascending order."""
     if with_respect_to not in ("input", "state"):
         raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
-    wanted = {_checked_lag(lag) for lag in lags}
-    layer, sequences, read = recurrent_part(layer, inputs, mask)
+    wanted = {_check_lag(lag) for lag in lags}
+    layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     equations = closed_form(layer)
     method = "autodiff" if equations is None else "closed form"
     for lag, step in enumerate(linear_steps(layer, equations, sequences, read, max(wanted) + 1)):
@@ -141,7 +155,7 @@ def _jacobians(
             product = step.before(product)
 
 
-def _checked_lag(lag: Any) -> int:
+def _check_lag(lag: Any) -> int:
     if isinstance(lag, bool) or not hasattr(lag, "__index__") or operator.index(lag) < 0:
         raise ValueError(f"A lag is a number of steps, an int >= 0. Received: {lag!r}.")
     return operator.index(lag)

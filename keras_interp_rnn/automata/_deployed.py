@@ -21,7 +21,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.analysis._reading import check_finite
+from keras_interp_rnn.analysis.network import as_float64, check_finite
 from keras_interp_rnn.automata._network import Acceptor, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
@@ -274,8 +274,3 @@ def _check_ids(model: Any, encoding: WordEncoding) -> None:
     largest = encoding.size - 1
     if dtype not in ("int32", "int64", "float32", "float64") or (dtype == "float32" and largest >= EXACT_IN_FLOAT32):
         raise _refusal(f"{model.name} with inputs of {dtype}, which cannot hold the ids up to {largest}")
-
-
-def as_float64(x: Any) -> Array:
-    """A weight in float64, exactly as the model holds it."""
-    return np.asarray(ops.convert_to_numpy(x), np.float64)

@@ -14,8 +14,14 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn.analysis._reading import centroids_of, head, layer_in, middle, run_cell
-from keras_interp_rnn.analysis.traces import trace
+from keras_interp_rnn.analysis import trace
+from keras_interp_rnn.analysis.network import (
+    apply_head,
+    centroids_of,
+    decision_threshold,
+    recurrent_layer_inputs,
+    run_cell,
+)
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import Word, WordEncoding
 
@@ -38,7 +44,7 @@ class Acceptor:
 
     @cached_property
     def layer(self) -> Any:
-        return layer_in(self.model, np.array([self.encoding.codes[:1]]))[0]
+        return recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0]
 
     # What the whole network says
 
@@ -75,20 +81,20 @@ class Acceptor:
                 ids = ids[:, : self.model.input_shape[1]]
             # Not `predict`, which would be compiled anew for every shape.
             outputs = ops.convert_to_numpy(self.model(ids, training=False))
-            accepted[rows] = outputs[:, 0] > middle(self.model)
+            accepted[rows] = outputs[:, 0] > decision_threshold(self.model)
             first += len(rows)
         return accepted
 
     def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
         """`analysis.trace` of the layer on rows of `encode`; of a word that has no id to read, a centroid of -1."""
         ids = self.encode(words)
-        layer, reads, mask = layer_in(self.model, ids)
+        layer, reads, mask = recurrent_layer_inputs(self.model, ids)
         mask = ids != 0 if mask is None else np.asarray(mask)
         empty = ~mask.any(axis=1)
         if empty.any():
             mask = mask.copy()
             mask[empty, 0] = True
-        found = trace(layer, reads, mask)
+        found = dict(trace(layer, reads, mask=mask))
         found["centroid"][empty] = -1
         return found
 
@@ -100,7 +106,7 @@ class Acceptor:
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
             column = _fitted(column, self.model.input_shape[1])
-        _, reads, _ = layer_in(self.model, column)
+        _, reads, _ = recurrent_layer_inputs(self.model, column)
         return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
 
     def centroids(self) -> Array:
@@ -135,13 +141,13 @@ class Acceptor:
         if self.encoding.end is not None:
             u, alpha = self._step(layer.cell, states, self.features()[self.encoding.end])
             states = alpha @ self.centroids() if layer.regularize_last_step else u
-        found = head(self.model, layer, np.asarray(states, layer.variable_dtype))
+        found = apply_head(self.model, layer, np.asarray(states, layer.variable_dtype))
         if found.shape[-1] != 1:
             raise ValueError(
                 "A recogniser has one output, whether it accepts. Received: a model with "
                 f"{found.shape[-1]}. Give it a Dense(1) head."
             )
-        return found[:, 0].astype(np.float64) - middle(self.model)
+        return found[:, 0].astype(np.float64) - decision_threshold(self.model)
 
     def _step(self, cell: Any, states: NDArray[Any], feature: NDArray[Any]) -> tuple[Array, Array]:
         inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
@@ -178,7 +184,7 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
             f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
         )
     acceptor = Acceptor(model, encoding)
-    if layer_in(model, np.array([encoding.codes[:1]]))[2] is None:
+    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]))[2] is None:
         raise ValueError(
             f"Words of different lengths are padded by id 0. Received: {model.name}, which would read the padding. "
             "Give its Embedding mask_zero=True."

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata import _bounds
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._network import open_acceptor
@@ -41,7 +42,7 @@ TRIED_WORDS = 127
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Sentence):
     r"""What was proved, or where the proof fails.
 
     Attributes:
@@ -66,14 +67,6 @@ class Certificate:
     margins: Array
     verdict_margins: Array
     failure: str
-
-    def __repr__(self) -> str:
-        if not self.holds:
-            return f"not certified at temperature {self.temperature:g}: {self.failure}"
-        return (
-            f"certified for every word at temperature {self.temperature:g}: epsilon {self.epsilon:.2g}, least margin "
-            f"{self.margins.min():.2f} nats, of the verdict {self.verdict_margins.min():.2g}"
-        )
 
     def check(
         self,

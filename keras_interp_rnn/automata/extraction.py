@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._progress import say
+from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, MISSING
 from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
@@ -26,8 +27,8 @@ Array = NDArray[np.float64]
 METHODS = ("exact", "counts", "mean_probability")
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(Sentence):
     """How many of some words a network and an automaton judge alike.
 
     Attributes:
@@ -50,16 +51,9 @@ class Agreement:
         """NaN of no words."""
         return self.agreeing / self.words if self.words else math.nan
 
-    def __repr__(self) -> str:
-        if self.up_to is None:
-            text = f"{self.agreeing:,} of {self.words:,} words ({self.low:.4%} to {self.high:.4%})"
-        else:
-            text = f"{self.agreeing:,} of all {self.words:,} words up to length {self.up_to}"
-        return text if self.disagreement is None else f"{text}, not on {_shown(self.disagreement)}"
 
-
-@dataclass(frozen=True)
-class Fidelity:
+@dataclass(frozen=True, repr=False)
+class Fidelity(Sentence):
     """Agreement with the network on three kinds of words."""
 
     short: Agreement
@@ -70,12 +64,9 @@ class Fidelity:
     def perfect(self) -> bool:
         return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
 
-    def __repr__(self) -> str:
-        return f"short words: {self.short}\nrandom long words: {self.long}\nsearched words: {self.searched}"
 
-
-@dataclass(frozen=True, eq=False)
-class Extraction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Extraction(Sentence):
     """An automaton read off a network.
 
     Attributes:
@@ -141,18 +132,6 @@ class Extraction:
             return Fidelity(short, drawn, self._agreement(self._search(searched, rng, room), "searched words"))
         finally:
             say("")
-
-    def __repr__(self) -> str:
-        seen = self.confidence[~np.isnan(self.confidence)]
-        least = f"{seen.min():.4f}" if seen.size else "none"
-        states = "1 state" if len(self.dfa) == 1 else f"{len(self.dfa)} states"
-        return (
-            f"{states} by {self.method}, {len(self.dfa.minimize())} after minimization; least "
-            f"confidence of a transition {least}, {len(self.unseen)} transitions never seen"
-        )
-
-    def _repr_svg_(self) -> str:
-        return self.dfa.to_svg([str(c) for c in self.centroids])
 
     def agreement(self, words: Sequence[Word]) -> Agreement:
         """On how many of these words the network and the automaton say the same."""
@@ -350,30 +329,13 @@ def _entropy(shares: Array) -> Array:
 
 
 def interval(agreeing: int, words: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of Clopper and Pearson for a share: by bisection on the binomial tails."""
+    """The exact interval of Clopper and Pearson for a fraction; the whole of [0, 1] for no words."""
+    from scipy.stats import binomtest  # half a second, for those who ask
 
-    def tail(p: float, from_: int, to: int) -> float:
-        """P(from_ <= X <= to) of X binomial(words, p)."""
-        if p in (0.0, 1.0):
-            return float(from_ <= (0 if p == 0 else words) <= to)
-        x = np.arange(from_, to + 1)
-        log = math.lgamma(words + 1) + x * math.log(p) + (words - x) * math.log1p(-p)
-        log = log - np.array([math.lgamma(i + 1) + math.lgamma(words - i + 1) for i in x.tolist()])
-        return float(np.exp(log).sum())
-
-    def root(rises: bool, value: Any) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(50):
-            middle = (low + high) / 2
-            if (value(middle) < (1 - level) / 2) == rises:
-                low = middle
-            else:
-                high = middle
-        return (low + high) / 2
-
-    low = 0.0 if agreeing == 0 else root(True, lambda p: tail(p, agreeing, words))
-    high = 1.0 if agreeing == words else root(False, lambda p: tail(p, 0, agreeing))
-    return low, high
+    if not words:
+        return 0.0, 1.0
+    bounds = binomtest(agreeing, words).proportion_ci(level, method="exact")
+    return float(bounds.low), float(bounds.high)
 
 
 def _met(dfa: DFA) -> list[int]:
@@ -454,10 +416,3 @@ def _changed(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> 
             stretch = letters[max(0, place - rng.randint(1, 8)) : place]
             letters[place:place] = stretch * rng.randint(1, 6)
     return tuple(letters[:300])
-
-
-def _shown(word: Word) -> str:
-    text = (
-        "".join(map(str, word)) if all(isinstance(s, str) and len(s) == 1 for s in word) else " ".join(map(str, word))
-    )
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")

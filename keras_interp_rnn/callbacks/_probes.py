@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_interp_rnn.analysis._reading import layer_in
+from keras_interp_rnn.analysis.network import recurrent_layer_inputs
 from keras_interp_rnn.callbacks import _summaries, carried_state
 
 
@@ -126,7 +126,7 @@ class InputProbe(Probe):
         if isinstance(self.layer, keras.layers.Layer):
             return self.layer, inputs, None
         with carried_state.from_the_start(self.model):
-            return layer_in(self.model, inputs, self.layer)
+            return recurrent_layer_inputs(self.model, inputs, self.layer)
 
 
 def _frequency(update_freq: Any) -> str | int:

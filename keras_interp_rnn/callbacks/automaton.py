@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._display import visible
-from keras_interp_rnn.analysis._reading import check_finite
+from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, short_words, words_of
 from keras_interp_rnn.automata.words import encoding_of
 from keras_interp_rnn.callbacks import _summaries

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.analysis._reading import check_finite
+from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
@@ -67,7 +67,10 @@ class Contributions(Probe):
 
     def measure(self) -> list[analysis.Contributions]:
         check_finite(self.model)
-        return [analysis.contributions(self.model, text, self.readout, alphabet=self.alphabet) for text in self.texts]
+        return [
+            analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
+            for text in self.texts
+        ]
 
     def write(self, found: list[analysis.Contributions], step: int) -> None:
         for i, split in enumerate(found):

@@ -73,7 +73,7 @@ class JacobianHistograms(InputProbe):
 
     def measure(self) -> np.ndarray:
         layer, reads, mask = self.layer_and_reads(self.inputs)
-        return analysis.jacobian_singular_values(layer, reads, self.lags, mask=mask)
+        return analysis.jacobian_singular_values(layer, reads, lags=self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:
         percentiles = np.percentile(found.reshape(len(self.lags), -1), np.arange(101), axis=1).T.astype(np.float32)

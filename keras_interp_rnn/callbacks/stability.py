@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._display import visible
-from keras_interp_rnn.analysis._reading import alphabet_of
-from keras_interp_rnn.analysis._weights import checked_symbols, isan_weights
+from keras_interp_rnn.analysis.network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 
@@ -98,7 +97,7 @@ class Stability(Probe):
 
     def measure(self) -> Bounds:
         weights = isan_weights(self.model)
-        text = checked_symbols(self.text, len(weights.kernel))
+        text = as_symbols(self.text, len(weights.kernel))
         radius, symbol = _largest_radius(weights.kernel)
         norms, state = np.empty(len(text)), weights.initial_state
         with np.errstate(over="ignore", invalid="ignore"):  # a state that overflows is what this is about

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.analysis._reading import centroids_of, head, middle
-from keras_interp_rnn.analysis.explanations import ranked
+from keras_interp_rnn.analysis.network import apply_head, centroids_of, decision_threshold
+from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.callbacks import _summaries, carried_state
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
@@ -141,7 +141,7 @@ class TransitionProbabilities(InputProbe):
             described = schema.metadata("transition_texts")
             _summaries.tensor("interp_rnn/transition_texts", json.dumps(found.texts), step, described)
         if found.outputs is not None:
-            described = schema.metadata("outputs", middle=middle(self.model))
+            described = schema.metadata("outputs", middle=decision_threshold(self.model))
             _summaries.tensor("interp_rnn/outputs", found.outputs, step, described)
         arrived = found.shares[found.shares > 0]
         _summaries.scalar("interp_rnn/alpha_entropy", found.entropy, step)
@@ -150,7 +150,7 @@ class TransitionProbabilities(InputProbe):
 
     def _traced(self, inputs: Any) -> dict[str, NDArray[Any]]:
         layer, reads, mask = self.layer_and_reads(inputs)
-        found = trace(layer, reads, mask)
+        found = dict(trace(layer, reads, mask=mask))
         if "alpha" not in found:
             raise ValueError(
                 f"TransitionProbabilities reads a state-regularized layer. Received: {layer.name}. Name another one, "
@@ -165,7 +165,7 @@ class TransitionProbabilities(InputProbe):
             return None
         layer, _, _ = self.layer_and_reads(self.inputs)
         try:
-            of_centroids = head(self.model, layer, centroids_of(layer))
+            of_centroids = apply_head(self.model, layer, centroids_of(layer))
         except ValueError:
             return None
         with carried_state.from_the_start(self.model):
@@ -206,7 +206,8 @@ def transition_texts(
     prototypes = []
     for i in range(alpha.shape[-1]):
         there = read & (centroid == i)
-        prototypes.append([[name(t), round(p, 4)] for t, p, _ in ranked(ids[there], sure[there], "highest", 1)[:TOP]])
+        ranking = ranked(ids[there], sure[there], by="highest", min_count=1)
+        prototypes.append([[name(t), round(p, 4)] for t, p, _ in ranking[:TOP]])
     before, after = centroid[:, :-1], centroid[:, 1:]
     rows, times = np.nonzero((before >= 0) & (after >= 0))
     symbol = ids[:, 1:] if _by_symbol(ids) else np.zeros_like(after)

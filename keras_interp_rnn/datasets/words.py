@@ -114,8 +114,9 @@ def vectors(
 
     Args:
         ids: int (texts, time) as `Vocabulary.encode` makes them.
-        size: ids in all. features: of a vector. window: words to either side.
-        contexts: ids below this count as neighbours; the commonest words come first. seed: of the randomized SVD.
+        size: number of ids. features: length of a vector. window: words to either side.
+        contexts: ids below this count as neighbours; the most frequent words come first.
+        seed: of the vector from which the iteration for singular vectors starts.
 
     Returns:
         (size, features); the special ids, and words that do not occur, are 0.
@@ -124,7 +125,7 @@ def vectors(
         ValueError: if there are more features than neighbours or words.
 
     Reference: Levy, Goldberg and Dagan, "Improving Distributional Similarity with Lessons Learned from Word
-    Embeddings", 2015, sections 2 and 3; Halko, Martinsson and Tropp, 2011, for the SVD.
+    Embeddings", 2015, sections 2 and 3.
     """
     contexts, special = min(contexts, size), len(SPECIAL)
     if not 0 < features <= contexts - special:
@@ -132,24 +133,30 @@ def vectors(
             f"A vector has at most as many features as there are words that count as neighbours, {contexts - special}. "
             f"Received: features={features}."
         )
-    counts: NDArray[np.float64] = np.zeros((size, contexts))
+    from scipy import sparse  # a tenth of a second, for those who ask
+    from scipy.sparse.linalg import svds
+
+    counts = sparse.csr_array((size, contexts))
     for distance in range(1, min(window, ids.shape[1] - 1) + 1):
         before, after = ids[:, :-distance].ravel(), ids[:, distance:].ravel()
         words = (before >= special) & (after >= special)
         for word, context in ((before[words], after[words]), (after[words], before[words])):
             near = context < contexts
-            places = word[near].astype(np.int64) * contexts + context[near]
-            found = np.bincount(places, minlength=size * contexts).reshape(size, contexts)
-            counts += (1 - (distance - 1) / window) * found
-    smoothed = counts.sum(axis=0) ** 0.75
-    with np.errstate(divide="ignore", invalid="ignore"):
-        information = np.log(counts / (counts.sum(axis=1, keepdims=True) * (smoothed / smoothed.sum())))
-    information = np.maximum(np.where(np.isfinite(information), information, 0), 0).astype(np.float32)
-    basis = np.random.default_rng(seed).normal(size=(contexts, min(contexts, features + 20))).astype(np.float32)
-    for _ in range(5):
-        basis, _ = np.linalg.qr(information.T @ (information @ basis))
-    left, values, _ = np.linalg.svd(information @ basis, full_matrices=False)
-    there = np.asarray(counts.sum(axis=1) > 0)
-    vectors = np.where(there[:, None], left[:, :features] * np.sqrt(values[:features]), 0)
-    square = np.mean(vectors[there] ** 2) if there.any() else 0
-    return (vectors / np.sqrt(square) if square else vectors).astype(np.float32)
+            ones = np.full(int(near.sum()), 1 - (distance - 1) / window)
+            counts = counts + sparse.csr_array((ones, (word[near], context[near])), (size, contexts))
+    if not counts.nnz:
+        return np.zeros((size, features), np.float32)
+    of_word, of_context = counts.sum(axis=1), counts.sum(axis=0) ** 0.75
+    pairs = counts.tocoo()
+    information = np.log(pairs.data / (of_word[pairs.row] * (of_context / of_context.sum())[pairs.col]))
+    positive = information > 0
+    matrix = sparse.csr_array((information[positive], (pairs.row[positive], pairs.col[positive])), (size, contexts))
+    if not matrix.nnz:
+        return np.zeros((size, features), np.float32)
+    start = np.random.default_rng(seed).uniform(0.5, 1.5, contexts)
+    left, values, _ = svds(matrix, k=features, v0=start)
+    vectors = (left * np.sqrt(values))[:, ::-1]  # in descending order
+    # A singular vector has no sign of its own: its largest entry is positive.
+    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(features)])
+    vectors[of_word == 0] = 0
+    return (vectors / np.sqrt(np.mean(vectors[of_word > 0] ** 2))).astype(np.float32)

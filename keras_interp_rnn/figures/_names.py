@@ -8,11 +8,11 @@ from typing import Any
 from keras_interp_rnn._display import visible
 
 PITCH = 1.15 / 72
-"""Inches a name of one character takes along an axis, for each point of its font: the widest is an em."""
+"""Inches that a name of one character takes along an axis, per point of its font: the widest is an em."""
 
 
 def plain(name: str) -> str:
-    """A name on one line, every character visible; a single dollar sign as it is."""
+    """A name on one line, every character visible; a single dollar sign stays as it is."""
     # Two dollars would be read as mathematics.
     return escaped(name) if name.count("$") > 1 else visible(name)
 
@@ -25,10 +25,10 @@ def name_ticks(axis: Any, places: Iterable[float], names: Sequence[str], fontsiz
 
 
 def beyond(inches: float, count: int, fontsize: float) -> float:
-    """Inches by which an axis of this length must grow for so many names to stand side by side."""
+    """Inches by which an axis of this length must grow for `count` names to fit side by side."""
     return max(0.0, count * fontsize * PITCH - inches)
 
 
 def escaped(name: str) -> str:
-    """The same with every dollar sign escaped, for a name that is put together with others."""
+    """A name on one line with every dollar sign escaped, to be combined with others."""
     return visible(name).replace("$", r"\$")

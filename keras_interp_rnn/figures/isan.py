@@ -8,51 +8,80 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
-from keras_interp_rnn.analysis import Contributions, NgramAgreement, Parts, Timescales, TwoExponentials
-from keras_interp_rnn.analysis._logits import softmax
-from keras_interp_rnn.analysis.structure import correlation
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._palette import BLUE, GREEN, GREY, ORANGE, RED
+from keras_interp_rnn.analysis import (
+    BiasParts,
+    Contributions,
+    NgramAgreement,
+    Timescales,
+    TwoExponentials,
+    correlation,
+)
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
 
 Separator = int | Collection[int] | None
 
-BLUE, RED, ORANGE, GREY = "#2166ac", "#b2182b", "#e08214", "#888888"
-
 
 def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
-    """Figure 1: the share of the variance of states that each principal direction explains.
+    """Figure 1: the fraction of the variance of states that each principal direction explains.
 
     Args:
         spectra: name of a network -> (n,), as `analysis.state_spectrum`.
+
+    Returns:
+        `Figure`.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figures.state_spectra({"ISAN": [0.6, 0.4], "GRU": [0.9, 0.1]}).axes[0].get_yscale()
+        'log'
     """
     figure = Figure(figsize=(6, 4), layout="constrained")
     axis = figure.subplots()
-    for name, shares in spectra.items():
-        values = np.asarray(shares)
+    for name, spectrum in spectra.items():
+        values = np.asarray(spectrum)
         # Matplotlib leaves labels with a leading underscore out of the legend.
         axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=plain(name).replace("_", " _", 1))
-    axis.set(xlabel="principal direction", ylabel="share of variance", yscale="log", ylim=(1e-8, 1))
+    axis.set(xlabel="principal direction", ylabel="fraction of variance", yscale="log", ylim=(1e-8, 1))
     axis.legend(frameon=False)
     return _grid(figure)
 
 
-def prediction_stack(split: Contributions) -> Figure:
+@former_arguments(split="contributions")
+def prediction_stack(contributions: Contributions) -> Figure:
     """Figure 2: every contribution of every symbol to every prediction of a short text.
 
     A column for each output of each step; a row for each source, then the readout's bias, then the logits, which are
     the sum of all rows above; below, the probabilities, with the winner's name.
 
     Args:
-        split: of all targets of a text of up to some thirty symbols.
+        contributions: to all targets of a text of up to about thirty symbols.
+
+    Returns:
+        `Figure`.
 
     Raises:
         ValueError: if there is no target.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> figure = figures.prediction_stack(analysis.contributions(model, [0, 2, 1], alphabet="abcd"))
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['$h_0$', 'a', 'c', 'b', 'bias', 'logits']
     """
-    _some(split)
-    steps, outputs = split.logits.shape
-    rows = np.concatenate([split.values, np.broadcast_to(split.bias, (1, steps, outputs)), split.logits[None]])
-    labels = ["$h_0$", *(_name(split, int(symbol)) for symbol in split.symbols), "bias", "logits"]
+    _check_targets(contributions)
+    steps, outputs = contributions.logits.shape
+    rows = np.concatenate(
+        [contributions.values, np.broadcast_to(contributions.bias, (1, steps, outputs)), contributions.logits[None]]
+    )
+    labels = ["$h_0$", *(_name(contributions, int(symbol)) for symbol in contributions.symbols), "bias", "logits"]
     # At 100 dots an inch every output has a dot.
     figure = Figure(
         figsize=(max(5.0, max(0.5, 0.01 * outputs) * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained"
@@ -61,10 +90,10 @@ def prediction_stack(split: Contributions) -> Figure:
     image = _signed(upper, rows.reshape(len(rows), steps * outputs))
     upper.set_yticks(range(len(rows)), labels)
     upper.set_ylabel("source")
-    probabilities = softmax(split.logits)
+    probabilities = softmax(contributions.logits, axis=-1)
     lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
     for t, winner in enumerate(probabilities.argmax(axis=1)):
-        name = _name(split, int(winner))
+        name = _name(contributions, int(winner))
         lift = 0.12 if name in ("_", "␣") else 0.04  # both hang below the line
         lower.text(t * outputs + winner, probabilities[t, winner] + lift, name, ha="center")
     for axis in (upper, lower):
@@ -74,46 +103,60 @@ def prediction_stack(split: Contributions) -> Figure:
     name_ticks(
         lower,
         (np.arange(steps) + 0.5) * outputs - 0.5,
-        [_name(split, int(split.symbols[t - 1])) for t in split.targets],
+        [_name(contributions, int(contributions.symbols[t - 1])) for t in contributions.targets],
     )
     figure.colorbar(image, ax=upper, label="nats", shrink=0.8)
     return figure
 
 
-def contribution_column(split: Contributions, target: int = -1, separator: Separator = None) -> Figure:
+@former_arguments(("contributions", "target", "separator"), split="contributions")
+def contribution_column(contributions: Contributions, target: int = -1, *, separator: Separator = None) -> Figure:
     """Figure 3: one prediction in detail.
 
     Left: all contributions to it. Middle: those to the winner's and the runner-up's logit. Right: the same two logits,
     summed word by word.
 
     Args:
-        split: of a short text. target: index into its targets. separator: as `Contributions.by_word`.
+        contributions: of a short text.
+        target: index into its targets, by default the last one.
+        separator: as `Contributions.by_word`.
+
+    Returns:
+        `Figure`.
 
     Raises:
         ValueError: if there is no target.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> figure = figures.contribution_column(analysis.contributions(model, [0, 2, 1], alphabet="ab d"))
+        >>> [axis.get_title() for axis in figure.axes[1:3]]
+        ['by symbol', 'by word']
     """
-    _some(split)
-    first, second = split.winner(target)
-    step = int(split.targets[target])
-    values = split.values[: step + 1, target]
-    names = ["$h_0$", *(_name(split, int(symbol)) for symbol in split.symbols[:step])]
+    _check_targets(contributions)
+    first, second = contributions.winner(target)
+    step = int(contributions.targets[target])
+    values = contributions.values[: step + 1, target]
+    names = ["$h_0$", *(_name(contributions, int(symbol)) for symbol in contributions.symbols[:step])]
     more = beyond(4.0, values.shape[1], 8)
     figure = Figure(figsize=(13 + more, 0.26 * (step + 1) + 1.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=[5.6 + more, 3.7, 3.7])
     image = _signed(left, values)
     left.set_yticks(range(step + 1), names)
-    outputs = [_name(split, i) for i in range(values.shape[1])]
+    outputs = [_name(contributions, i) for i in range(values.shape[1])]
     name_ticks(left, range(len(outputs)), outputs, 8)
     left.set(ylabel="source", xlabel="output")
     figure.colorbar(image, ax=left, label="nats")
-    winner, runner = (_name(split, i) for i in (first, second))
+    winner, runner = (_name(contributions, i) for i in (first, second))
     _pairs(middle, values[:, [first, second]], names, (winner, runner))
-    words = split.by_word(separator)
-    sums = np.concatenate([words.values[:, target], split.bias[None]])[:, [first, second]]
+    words = contributions.by_word(separator)
+    sums = np.concatenate([words.values[:, target], contributions.bias[None]])[:, [first, second]]
     used = [i for i, start in enumerate(words.starts) if start <= step] + [len(words.names)]
     ends = [*words.starts[1:], step + 1]
     spans = [range(start, min(end, step + 1)) for start, end in zip(words.starts[1:], ends[1:], strict=True)]
-    read = [escaped("".join(split.name(int(split.symbols[s - 1])) for s in span)) for span in spans]
+    read = [escaped("".join(contributions.name(int(contributions.symbols[s - 1])) for s in span)) for span in spans]
     labels = ["$h_0$", *read, "bias"]
     _pairs(right, sums[used], [labels[i] for i in used], (winner, runner))
     middle.set_title("by symbol", fontsize=10)
@@ -121,54 +164,80 @@ def contribution_column(split: Contributions, target: int = -1, separator: Separ
     return figure
 
 
-def timescales(found: Timescales, fit: TwoExponentials | None = None) -> Figure:
-    """Figure 4: how contributions decay, what the last separator is worth, how much history predictions need.
+@former_arguments(found="timescales")
+def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Figure:
+    """Figure 4: how contributions decay, how much the last separator helps, how much history predictions need.
 
     Args:
-        found: as `analysis.timescales`. fit: as its `fit()`.
+        timescales: as `analysis.timescales`.
+        fit: as `Timescales.fit`.
+
+    Returns:
+        `Figure`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> len(figures.timescales(analysis.timescales(model, [0, 2, 1, 0, 3, 1], max_age=2)).axes)
+        3
     """
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     decay, position, history = figure.subplots(1, 3)
-    decay.semilogy(found.ages, found.decay, color="black", label="mean norm")
+    decay.semilogy(timescales.ages, timescales.decay, color="black", label="mean norm")
     if fit is not None:
         scales = " and ".join(f"{scale:.1f}" for scale in fit.scales)
-        decay.semilogy(found.ages, fit(found.ages), "--", color=RED, label=f"two exponentials, {scales} symbols")
+        decay.semilogy(
+            timescales.ages, fit(timescales.ages), "--", color=RED, label=f"two exponentials, {scales} symbols"
+        )
     decay.set(xlabel="age t - s of the source, symbols", ylabel="norm of the contribution, nats")
     decay.legend(frameon=False)
-    often = found.counts >= 50
+    often = timescales.counts >= 50
     for bits, color, label in (
-        (found.median_all, RED, "all contributions"),
-        (found.median_without, BLUE, "all but the last space"),
-        (found.median_only, "#1b7837", "the last space alone"),
+        (timescales.median_all, RED, "all contributions"),
+        (timescales.median_without, BLUE, "all but the last space"),
+        (timescales.median_only, GREEN, "the last space alone"),
     ):
-        position.plot(found.positions[often], bits[often], "o-", color=color, label=label, markersize=4)
+        position.plot(timescales.positions[often], bits[often], "o-", color=color, label=label, markersize=4)
     position.set(xlabel="position in the word", ylabel="median cross-entropy, bits", ylim=(0, None))
     position.legend(frameon=False)
-    history.plot(np.arange(len(found.history)), found.history, color="black")
-    history.axhline(found.whole, color=GREY, linestyle=":", label=f"all of it: {found.whole:.3f} bits")
-    history.set(xlabel="symbols of history", ylabel="cross-entropy, bits a symbol", xscale="symlog", xlim=(0, None))
+    history.plot(np.arange(len(timescales.history)), timescales.history, color="black")
+    history.axhline(timescales.whole, color=GREY, linestyle=":", label=f"all of it: {timescales.whole:.3f} bits")
+    history.set(xlabel="symbols of history", ylabel="cross-entropy, bits per symbol", xscale="symlog", xlim=(0, None))
     history.legend(frameon=False)
     for axis, letter in zip((decay, position, history), "abc", strict=True):
         axis.set_title(letter, loc="left", fontweight="bold")
     return _grid(figure)
 
 
-def word_contributions(split: Contributions, separator: Separator = None, fewest: int = 1) -> Figure:
-    """Figure 5: how much each word before moves each prediction, and what is lost without the words farther back.
+@former_arguments(("contributions", "separator", "min_words"), split="contributions", fewest="min_words")
+def word_contributions(contributions: Contributions, separator: Separator = None, *, min_words: int = 1) -> Figure:
+    """Figure 5: how much each earlier word moves each prediction, and what is lost without the more distant words.
 
     Args:
-        split: of all targets of a text of a few words.
+        contributions: to all targets of a text of a few words.
         separator: as `Contributions.by_word`.
-        fewest: words that the faintest line below has, the current one among them.
+        min_words: number of words behind the faintest line below, the current one included.
+
+    Returns:
+        `Figure`.
 
     Raises:
         ValueError: if there is no target.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> figure = figures.word_contributions(analysis.contributions(model, [0, 2, 1], alphabet="ab d"))
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['a', '␣b']
     """
-    _some(split)
-    words = split.by_word(separator)
-    steps = len(split.targets)
+    _check_targets(contributions)
+    words = contributions.by_word(separator)
+    steps = len(contributions.targets)
     norms = words.norms()[1:]
-    norms = np.where(words.starts[1:, None] <= split.targets, norms, np.nan)
+    norms = np.where(words.starts[1:, None] <= contributions.targets, norms, np.nan)
     figure = Figure(figsize=(max(6.0, 0.3 * steps + 1.8), 0.3 * len(norms) + 3.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=[len(norms), 8], sharex=True)
     image = upper.imshow(norms, cmap="viridis", aspect="auto", interpolation="nearest")
@@ -176,34 +245,48 @@ def word_contributions(split: Contributions, separator: Separator = None, fewest
     upper.set_ylabel("contribution of")
     figure.colorbar(image, ax=upper, label="norm, nats")
     # The next symbol of the text; nothing is known after its end.
-    wanted = (
-        split.symbols[split.targets[:-1]] if split.targets[-1] == len(split.symbols) else split.symbols[split.targets]
-    )
-    of_word = np.searchsorted(words.starts, split.targets, side="right") - 1
+    ends = contributions.targets[-1] == len(contributions.symbols)
+    wanted = contributions.symbols[contributions.targets[:-1] if ends else contributions.targets]
+    of_word = np.searchsorted(words.starts, contributions.targets, side="right") - 1
     whole = len(norms)
-    kept = [count for count in (whole, 3, 2, 1) if fewest <= count <= whole]
+    kept = [count for count in (whole, 3, 2, 1) if min_words <= count <= whole]
     for count in dict.fromkeys(kept):
         logits = np.array(
             [
-                split.bias + words.values[max(1, word - count + 1) : word + 1, t].sum(axis=0)
+                contributions.bias + words.values[max(1, word - count + 1) : word + 1, t].sum(axis=0)
                 for t, word in enumerate(of_word)
             ]
         )
-        probabilities = softmax(logits)[np.arange(len(wanted)), wanted]
+        probabilities = softmax(logits, axis=-1)[np.arange(len(wanted)), wanted]
         label = "all words" if count == whole else f"the last {count}" if count > 1 else "this word alone"
         shade = 0.2 + 0.8 * count / max(kept) if count != whole else 1.0
         lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
     lower.set(ylim=(-0.02, 1.05), ylabel="probability of\nwhat comes next", xlabel="after reading")
-    name_ticks(lower, range(steps), [_name(split, int(split.symbols[t - 1])) for t in split.targets])
+    name_ticks(
+        lower, range(steps), [_name(contributions, int(contributions.symbols[t - 1])) for t in contributions.targets]
+    )
     figure.legend(*lower.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower right", ncols=4)
     return figure
 
 
-def bias_norms(norms: Parts, log_probability: ArrayLike, names: Sequence[str]) -> Figure:
-    """Figure 6: lengths of the biases and of their parts against how frequent the symbols are.
+@former_arguments(("norms", "log_probability", "names"))
+def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[str]) -> Figure:
+    """Figure 6: norms of the biases and of their parts against the frequency of the symbols.
 
     Args:
-        norms: as `analysis.bias_norms`. log_probability: (K,), of the symbols. names: of the symbols.
+        norms: as `analysis.bias_norms`.
+        log_probability: (K,), of the symbols.
+        names: of the symbols.
+
+    Returns:
+        `Figure`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures
+        >>> norms = analysis.BiasParts(np.array([1.0, 2.0]), np.array([1.0, 1.0]), np.array([0.0, 1.7]))
+        >>> figures.bias_norms(norms, [-1.0, -0.5], names="ab").axes[1].get_title()
+        'readout subspace: correlation none'
     """
     x = np.asarray(log_probability)
     grown = max(1.0, np.sqrt(len(x) / 27))
@@ -214,18 +297,30 @@ def bias_norms(norms: Parts, log_probability: ArrayLike, names: Sequence[str]) -
         for name, at, height in zip(names, x, y, strict=True):
             axis.text(at, height, plain(name), ha="center", va="center", color=BLUE)
         axis.set(xlabel="log probability, nats", ylabel="norm")
-        found = correlation(x, y)
-        axis.set_title(f"{title}: correlation {'none' if np.isnan(found) else f'{found:+.2f}'}", fontsize=10)
+        r = correlation(x, y)
+        axis.set_title(f"{title}: correlation {'none' if np.isnan(r) else f'{r:+.2f}'}", fontsize=10)
         axis.margins(0.08)
     return _grid(figure)
 
 
-def bias_cosines(cosines: Parts, names: Sequence[str], first: str = " aeiou") -> Figure:
+@former_arguments(("cosines", "names", "first"))
+def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aeiou") -> Figure:
     """Figure 7: cosine distances, 0 to 2, between the biases of symbols, and between their parts.
 
     Args:
-        cosines: as `analysis.bias_cosines`. names: of the symbols.
-        first: those that stand first, the space and the vowels.
+        cosines: as `analysis.bias_cosines`.
+        names: of the symbols.
+        first: the symbols that come first: by default the space and the vowels.
+
+    Returns:
+        `Figure`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures
+        >>> figure = figures.bias_cosines(analysis.BiasParts(*[np.eye(3)] * 3), "bca")
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['a', 'b', 'c']
     """
     order = [names.index(name) for name in first if name in names]
     cut = len(order)
@@ -248,11 +343,25 @@ def bias_cosines(cosines: Parts, names: Sequence[str], first: str = " aeiou") ->
     return figure
 
 
-def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0) -> Figure:
-    """Figure 8: the network's predictions after no symbol and after one, against what was counted.
+@former_arguments(("agreement", "names", "symbol"), found="agreement")
+def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: int = 0) -> Figure:
+    """Figure 8: unigrams and bigrams of the network beside those counted in a text.
 
     Args:
-        found: as `analysis.ngram_agreement`. names: of the symbols. symbol: whose bigrams the middle panel shows.
+        agreement: as `analysis.ngram_agreement`.
+        names: of the symbols.
+        symbol: whose bigrams the middle panel shows.
+
+    Returns:
+        `Figure`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, figures, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> figure = figures.ngram_agreement(analysis.ngram_agreement(model, [0, 2, 1, 0, 3, 0, 2]), "abcd")
+        >>> figure.axes[2].get_xlabel()
+        'correlation of unigrams with bigrams'
     """
     names = [plain(name) for name in names]
     more = beyond(3.4, len(names), 8)
@@ -265,10 +374,15 @@ def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0
         left, middle, right = (figure.add_subplot(grid[place]) for place in ((0, 0), (1, 0), (slice(None), 1)))
     places = np.arange(len(names))
     for axis, ours, counted, title in (
-        (left, found.unigram, found.counted_unigram, f"unigrams: correlation {found.unigram_correlation:.2f}"),
         (
-            *(middle, found.bigram[symbol], found.counted_bigram[symbol]),
-            f"after {names[symbol]}: correlation {found.bigram_correlations[symbol]:.2f}",
+            left,
+            agreement.unigram,
+            agreement.counted_unigram,
+            f"unigrams: correlation {agreement.unigram_correlation:.2f}",
+        ),
+        (
+            *(middle, agreement.bigram[symbol], agreement.counted_bigram[symbol]),
+            f"after {names[symbol]}: correlation {agreement.bigram_correlations[symbol]:.2f}",
         ),
     ):
         axis.bar(places - 0.2, ours, width=0.4, color=BLUE, label="network")
@@ -279,18 +393,18 @@ def ngram_agreement(found: NgramAgreement, names: Sequence[str], symbol: int = 0
         axis.set_title(title, fontsize=10)
         axis.legend(frameon=False)
     right.plot([-1, 1], [-1, 1], ":", color=GREY)
-    for name, x, y in zip(names, found.unigram_baseline, found.bigram_correlations, strict=True):
+    for name, x, y in zip(names, agreement.unigram_baseline, agreement.bigram_correlations, strict=True):
         if not np.isnan(x + y):
             right.text(x, y, name, ha="center", va="center", color=BLUE)
-    known = np.concatenate([found.unigram_baseline, found.bigram_correlations])
+    known = np.concatenate([agreement.unigram_baseline, agreement.bigram_correlations])
     low = min(known[~np.isnan(known)], default=0.0) - 0.08
     right.set(xlim=(low, 1.05), ylim=(low, 1.05))
     right.set(xlabel="correlation of unigrams with bigrams", ylabel="correlation of the network with bigrams")
     return figure
 
 
-def _some(split: Contributions) -> None:
-    if not len(split.targets):
+def _check_targets(contributions: Contributions) -> None:
+    if not len(contributions.targets):
         raise ValueError("A figure shows at least one target. Received: an empty text, or no targets.")
 
 
@@ -310,8 +424,8 @@ def _pairs(axis: Axes, values: NDArray[np.float64], names: Sequence[str], output
     axis.legend(frameon=False, fontsize=8)
 
 
-def _name(split: Contributions, symbol: int) -> str:
-    return plain(split.name(symbol))
+def _name(contributions: Contributions, symbol: int) -> str:
+    return plain(contributions.name(symbol))
 
 
 def _grid(figure: Figure) -> Figure:

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import escaped, plain
 
 
+@former_arguments(("matrices", "states", "symbol", "tokens", "parts"))
 def change_of_basis(
     matrices: tuple[ArrayLike, ArrayLike],
     states: tuple[ArrayLike, ArrayLike],
+    *,
     symbol: str,
     tokens: Sequence[str],
     parts: Sequence[tuple[str, int]] = (),
@@ -24,14 +27,27 @@ def change_of_basis(
     As in the paper, states are columns: a matrix leads from its columns to its rows, the last of them the constant 1.
 
     Args:
-        matrices: $W'_x$ of `analysis.augmented`, (n + 1, n + 1) and (m + 1, m + 1), original first, states as rows.
+        matrices: $W'_x$ of `analysis.homogeneous_matrices`, (n + 1, n + 1) and (m + 1, m + 1), original first, states
+            as rows.
         states: (T, n) and (T, m), as rows, along one text.
-        symbol: whose matrix it is.
+        symbol: name of the symbol of the matrix.
         tokens: names of the T symbols that are read.
         parts: (name, dimensions) of the other basis, in order, such as readout and computation.
 
+    Returns:
+        `Figure`.
+
     Raises:
-        ValueError: if the shapes do not pair up.
+        ValueError: if the shapes do not match.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.change_of_basis(
+        ...     (np.eye(3), np.eye(4)), (np.ones((2, 2)), np.ones((2, 3))), symbol="a", tokens="ab"
+        ... )
+        >>> figure.axes[0].get_title("left")
+        "a) matrix of 'a'"
     """
     maps = [np.asarray(matrix, float) for matrix in matrices]
     paths = [np.asarray(path, float) for path in states]
@@ -40,7 +56,7 @@ def change_of_basis(
         if path.ndim != 2 or len(path) != len(tokens) or matrix.shape != (size, size):
             raise ValueError(
                 f"States (T, n) belong to {len(tokens)} tokens and to a matrix (n + 1, n + 1). Received: states "
-                f"{path.shape}, matrix {matrix.shape}. Pass augmented(layer)[symbol]."
+                f"{path.shape}, matrix {matrix.shape}. Pass homogeneous_matrices(network)[symbol]."
             )
     if sum(size for _, size in parts) > paths[1].shape[1]:
         raise ValueError(
@@ -53,8 +69,8 @@ def change_of_basis(
         (f"c) matrix of '{escaped(symbol)}', new basis", "d) states, new basis"),
     ]
     for row, matrix, path, names in zip(axes, maps, paths, titles, strict=True):
-        augmented = np.concatenate([path, np.ones((len(path), 1))], axis=1)
-        for axis, values, name in zip(row, (matrix.T, augmented.T), names, strict=True):
+        homogeneous = np.concatenate([path, np.ones((len(path), 1))], axis=1)
+        for axis, values, name in zip(row, (matrix.T, homogeneous.T), names, strict=True):
             largest = float(np.abs(values).max(initial=0.0)) or 1.0
             image = axis.imshow(
                 values, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"

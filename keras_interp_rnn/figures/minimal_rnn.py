@@ -10,11 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._palette import BLUE, RED
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.figures._figure import Figure
 
 SMALLEST = 1e-12
-"""Singular values below it are drawn there: rounding, no information."""
+"""Smaller singular values are drawn here: they are rounding."""
 
 
 class Progress(NamedTuple):
@@ -25,8 +27,9 @@ class Progress(NamedTuple):
     values: Sequence[float]
 
 
+@former_arguments(("singular_values", "lags", "num_bins", "rounding"), bins="num_bins")
 def jacobian_histogram(
-    singular_values: Mapping[str, ArrayLike], lags: Sequence[int], bins: int = 48, rounding: float = 0.0
+    singular_values: Mapping[str, ArrayLike], lags: Sequence[int], *, num_bins: int = 48, rounding: float = 0.0
 ) -> Figure:
     r"""Figure 4: singular values of $\partial h_T / \partial x_{T-k}$, a row per architecture, a column per lag k.
 
@@ -34,23 +37,33 @@ def jacobian_histogram(
         singular_values: architecture -> (lags, ..., values of one Jacobian), as `analysis.jacobian_singular_values`
             returns them.
         lags: k of each column.
-        bins: of the common logarithmic axis.
-        rounding: in [0, 1), below which share of the largest of its Jacobian a value is rounding: it is not drawn, and
-            its panel says how many are not. `np.finfo("float32").eps` for layers that the backend differentiates in
-            float32, as the state-regularized ones, whose Jacobians have a rank below the number of centroids.
+        num_bins: of the common logarithmic axis.
+        rounding: in [0, 1). A value below this fraction of the largest one of its Jacobian counts as rounding: it is
+            left out, and its panel gives the number of values left out. Use `np.finfo("float32").eps` for layers that
+            the backend differentiates in float32, whose Jacobians may have a rank below their size.
+
+    Returns:
+        `Figure`.
 
     Raises:
-        ValueError: if there is no architecture, or one without a value per lag; if rounding is outside its range.
+        ValueError: if there is no architecture, or one without a value per lag; if rounding is out of range.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.jacobian_histogram({"LSTM": [[1.0, 0.5], [0.1, 0.01]]}, [0, 10])
+        >>> [axis.get_title() for axis in figure.axes]
+        ['k = 0', 'k = 10']
     """
     if not 0 <= rounding < 1:
-        raise ValueError(f"Rounding is a share of the largest value, in [0, 1). Received: rounding={rounding}.")
+        raise ValueError(f"Rounding is a fraction of the largest value, in [0, 1). Received: rounding={rounding}.")
     values = {name: _of_lags(name, array, lags) for name, array in singular_values.items()}
     if not values:
         raise ValueError("A histogram needs at least one architecture. Received: none.")
     real = {name: _above(rounding, array, len(lags)) for name, array in singular_values.items()}
     everything = np.concatenate([array[real[name]] for name, array in values.items()])
     low, high = np.floor(np.log10(everything.min())), np.ceil(np.log10(everything.max()))
-    edges = np.logspace(low, max(high, low + 1), bins + 1)
+    edges = np.logspace(low, max(high, low + 1), num_bins + 1)
     figure = Figure(figsize=(2.3 * len(lags) + 1, 1.5 * len(values) + 0.9), layout="constrained")
     axes = figure.subplots(len(values), len(lags), sharex=True, sharey=True, squeeze=False)
     for axis, lag in zip(axes[0], lags, strict=True):
@@ -58,21 +71,22 @@ def jacobian_histogram(
     for row, (name, array) in zip(axes, values.items(), strict=True):
         for axis, of_lag, kept in zip(row, array, real[name], strict=True):
             drawn = of_lag[kept]
-            axis.hist(drawn, edges, weights=np.full(drawn.size, 1 / of_lag.size), color="tab:blue")
+            axis.hist(drawn, edges, weights=np.full(drawn.size, 1 / of_lag.size), color=BLUE)
             axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
-            axis.axvline(np.median(drawn), color="tab:red", linewidth=1)
+            axis.axvline(np.median(drawn), color=RED, linewidth=1)
             if drawn.size < of_lag.size:
-                said = f"{of_lag.size - drawn.size:,} of {of_lag.size:,}\nbelow rounding"
-                axis.text(0.03, 0.95, said, transform=axis.transAxes, fontsize=7, va="top")
+                note = f"{of_lag.size - drawn.size:,} of {of_lag.size:,}\nbelow rounding"
+                axis.text(0.03, 0.95, note, transform=axis.transAxes, fontsize=7, va="top")
             axis.set_xscale("log")
         row[0].set_ylabel(name)
     figure.supxlabel("singular value of $\\partial h_T / \\partial x_{T-k}$ (dotted: 1; red: median)", fontsize=10)
-    figure.supylabel("share", fontsize=10)
+    figure.supylabel("fraction", fontsize=10)
     return figure
 
 
+@former_arguments(("steps", "singular_values", "lags"))
 def jacobian_percentiles(
-    steps: Mapping[str, Sequence[float]], singular_values: Mapping[str, ArrayLike], lags: Sequence[int]
+    steps: Mapping[str, Sequence[float]], singular_values: Mapping[str, ArrayLike], *, lags: Sequence[int]
 ) -> Figure:
     r"""Figure 5: the distribution of the singular values through training, a row per lag, a column per architecture.
 
@@ -81,8 +95,19 @@ def jacobian_percentiles(
         singular_values: architecture -> (points, lags, ...).
         lags: k of each row.
 
+    Returns:
+        `Figure`.
+
     Raises:
-        ValueError: if steps and singular values do not fit together.
+        ValueError: if there are not as many singular values as steps.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> values = np.random.default_rng(0).uniform(0.1, 1, (3, 2, 5))
+        >>> figure = figures.jacobian_percentiles({"CFN": [0, 10, 20]}, {"CFN": values}, lags=[0, 10])
+        >>> [axis.get_ylabel() for axis in figure.axes]
+        ['k = 0', 'k = 10']
     """
     figure = Figure(figsize=(3.2 * len(steps) + 0.6, 2.2 * len(lags) + 0.8), layout="constrained")
     axes = figure.subplots(len(lags), len(steps), sharex=False, sharey="row", squeeze=False)
@@ -94,7 +119,7 @@ def jacobian_percentiles(
         for axis, of_lag in zip(column, by_lag, strict=True):
             lines = np.percentile(of_lag, PERCENTILES[::-1], axis=1)
             for upper, lower, shade in zip(lines[:4], lines[:-5:-1], (0.15, 0.3, 0.45, 0.6), strict=True):
-                axis.fill_between(at, lower, upper, color="tab:blue", alpha=shade, linewidth=0)
+                axis.fill_between(at, lower, upper, color=BLUE, alpha=shade, linewidth=0)
             axis.plot(at, lines[4], color="black", linewidth=1.2)
             axis.axhline(1, color="black", linewidth=0.8, linestyle=":")
             axis.set_yscale("log")
@@ -108,19 +133,30 @@ def jacobian_percentiles(
     return figure
 
 
+@former_arguments(("input_kernel", "recurrent_kernel", "blocks"))
 def latent_weights(
-    input_kernel: ArrayLike, recurrent_kernel: ArrayLike, blocks: Mapping[str, int] | None = None
+    input_kernel: ArrayLike, recurrent_kernel: ArrayLike, *, blocks: Mapping[str, int] | None = None
 ) -> Figure:
-    r"""Figure 3: $W_x$, which takes inputs to the latent space, above $U_h$, by which the state moves its gate.
+    r"""Figure 3: $W_x$, which maps inputs to the latent space, above $U_h$, by which the state moves its gate.
 
     Args:
         input_kernel: (features, n), a row per input feature.
         recurrent_kernel: (n, n) as the layer has it, row j for $h_{t-1}[j]$; drawn with a row per gate entry, as in
             the paper.
-        blocks: name -> number of features, in order, for inputs that are put together from several.
+        blocks: name -> number of features, in order, for inputs that are concatenated from several.
+
+    Returns:
+        `Figure`.
 
     Raises:
-        ValueError: if the shapes do not fit together.
+        ValueError: if the shapes do not match.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.latent_weights(np.ones((3, 2)), np.eye(2), blocks={"item": 2, "time gap": 1})
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['item', 'time gap']
     """
     inputs, recurrent = np.asarray(input_kernel, float), np.asarray(recurrent_kernel, float)
     features, units = inputs.shape
@@ -151,6 +187,15 @@ def metric_progress(curves: Mapping[str, Progress], metric: str = "MAP@20") -> F
     Args:
         curves: architecture -> `Progress`.
         metric: its name.
+
+    Returns:
+        `Figure`.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figures.metric_progress({"CFN": figures.Progress([0, 1], [0.0, 0.1], [0.0, 0.5])}).axes[0].get_ylabel()
+        'MAP@20'
     """
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     by_steps, by_hours = figure.subplots(1, 2, sharey=True)
@@ -173,7 +218,7 @@ def _of_lags(name: str, values: ArrayLike, lags: Sequence[int]) -> NDArray[np.fl
 
 
 def _above(rounding: float, values: ArrayLike, lags: int) -> NDArray[np.bool_]:
-    """(lags, values), whether each is at least this share of the largest of its Jacobian, in the last axis."""
+    """(lags, values), whether each is at least this fraction of the largest one of its Jacobian, in the last axis."""
     array = np.asarray(values, float)
     return (array >= rounding * array.max(axis=-1, keepdims=True)).reshape(lags, -1)
 

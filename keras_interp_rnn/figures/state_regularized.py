@@ -7,20 +7,31 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
+from keras_interp_rnn._palette import BLUE, LIGHT_RED
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import escaped, plain
 
 
 def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
-    r"""Figure 3, any number of tokens: a column for each token read, a row for each centroid.
+    r"""Figure 3, for any number of tokens: a column for each token read, a row for each centroid.
 
     Args:
         alpha: (time, k), transition probabilities of one sequence.
         tokens: names of the T tokens.
 
+    Returns:
+        `Figure`.
+
     Raises:
         ValueError: if there are not as many tokens as steps.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figures.transition_map([[1.0, 0.0], [0.2, 0.8]], "ab").axes[0].get_ylabel()
+        'centroid'
     """
     values = _checked(alpha, len(tokens))
     steps, k = values.shape
@@ -42,8 +53,18 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
         alphas: temperature -> (time, k), transition probabilities of the sequence.
         tokens: names of the T tokens.
 
+    Returns:
+        `Figure`.
+
     Raises:
         ValueError: if there are not as many tokens as steps.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.temperatures({1.0: [[0.6, 0.4]], 0.1: [[1.0, 0.0]]}, ["a"])
+        >>> [axis.get_ylabel() for axis in figure.axes]
+        ['τ = 1', 'τ = 0.1']
     """
     if not alphas:
         raise ValueError("A figure shows at least one temperature. Received: none.")
@@ -53,7 +74,7 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
     axes = figure.subplots(len(values), len(tokens), sharex=True, sharey=True, squeeze=False)
     for row, (temperature, alpha) in zip(axes, values.items(), strict=True):
         for axis, probabilities in zip(row, alpha, strict=True):
-            axis.bar(range(k), probabilities, color="#2166ac", width=0.8)
+            axis.bar(range(k), probabilities, color=BLUE, width=0.8)
             axis.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
             axis.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel(f"τ = {temperature:g}")
@@ -65,16 +86,27 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
     return figure
 
 
-def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titles: Sequence[str]) -> Figure:
-    """Table 9: texts whose tokens are the darker, the higher their weight.
+@former_arguments(("texts", "weights", "titles"))
+def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, titles: Sequence[str]) -> Figure:
+    """Table 9: texts whose tokens are shaded by their weight.
 
     Args:
         texts: tokens of each text.
         weights: (T,) in [0, 1] for each text, as `analysis.Explanation.weights`.
         titles: a line above each text.
 
+    Returns:
+        `Figure`.
+
     Raises:
-        ValueError: if weights and tokens do not pair up.
+        ValueError: if there are not as many weights as tokens.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.token_map([["very", "good"]], [[0.1, 0.9]], titles=["positive"])
+        >>> [text.get_text() for text in figure.axes[0].texts]
+        ['positive', 'very', 'good']
     """
     width = 96
     lines: list[list[tuple[str, float | None]]] = []
@@ -99,7 +131,7 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], titl
             drawn = axis.text(x, y, escaped(token), fontsize=9, va="center")
             if value is not None:
                 drawn.set_fontfamily("monospace")
-                drawn.set_backgroundcolor((0.84, 0.38, 0.30, 0.75 * value))
+                drawn.set_backgroundcolor((LIGHT_RED, 0.75 * value))
             x += len(token) + 1
     return figure
 
@@ -108,11 +140,20 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     """Figure 5: the entries of states along a sequence, a panel for each name.
 
     Args:
-        states: name -> (time, n), as h and c of an `analysis.trace`, one sequence.
-        tokens: names of the T tokens.
+        states: name, such as "h" -> (time, n), of one sequence.
+        tokens: names of the T tokens; shown for up to 80 of them.
+
+    Returns:
+        `Figure`.
 
     Raises:
         ValueError: if there are not as many tokens as steps.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> [axis.get_ylabel() for axis in figures.state_paths({"h": np.ones((2, 3))}, "ab").axes]
+        ['h']
     """
     figure = Figure(figsize=(max(6.0, 0.12 * len(tokens) + 1), 1.9 * len(states) + 0.4), layout="constrained")
     axes = figure.subplots(len(states), 1, sharex=True, squeeze=False)[:, 0]
@@ -128,14 +169,23 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
 
 
 def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str = "validation error") -> Figure:
-    """Figure 6: an error through training, thin, and the least so far, of several networks.
+    """Figure 6: an error through training, thin, and its minimum so far, of several networks.
 
     Args:
-        curves: name -> steps and errors, in [0, 1], of equal number.
-        label: what the errors are.
+        curves: name -> steps and errors, in [0, 1], of equal length.
+        label: of the axis of errors.
+
+    Returns:
+        `Figure`.
 
     Raises:
-        ValueError: if steps and errors of a network do not pair up.
+        ValueError: if a network has not as many steps as errors.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figures.error_curves({"SR-LSTM": ([0, 10], [0.5, 0.1])}).axes[0].get_ylabel()
+        'validation error [%]'
     """
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axis = figure.subplots()
@@ -152,17 +202,35 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str =
     return figure
 
 
+@former_arguments(("values", "rows", "columns", "label", "max_value"), highest="max_value")
 def pixel_maps(
-    values: ArrayLike, rows: Sequence[str], columns: Sequence[str], label: str = "probability", highest: float = 1.0
+    values: ArrayLike,
+    rows: Sequence[str],
+    *,
+    columns: Sequence[str],
+    label: str = "probability",
+    max_value: float = 1.0,
 ) -> Figure:
-    """Figures 7 and 8: a grid of images whose pixels are numbers in [0, 1], transition probabilities for one.
+    """Figures 7 and 8: a grid of images whose pixels are numbers from 0 up, such as transition probabilities.
 
     Args:
         values: (rows, columns, height, width).
-        rows, columns: their names. label: what the numbers are. highest: the number that is black.
+        rows, columns: their names.
+        label: of the colour bar.
+        max_value: the number that is black.
+
+    Returns:
+        `Figure`.
 
     Raises:
-        ValueError: if names and images do not pair up.
+        ValueError: if there are not as many images as names.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.pixel_maps(np.ones((1, 2, 3, 3)), ["7"], columns=["pixels", "centroid 0"])
+        >>> [axis.get_title() for axis in figure.axes[:2]]
+        ['pixels', 'centroid 0']
     """
     array = np.asarray(values, float)
     if array.ndim != 4 or array.shape[:2] != (len(rows), len(columns)):
@@ -175,7 +243,7 @@ def pixel_maps(
     for y, row in enumerate(rows):
         for x, column in enumerate(columns):
             axis = axes[y, x]
-            image = axis.imshow(array[y, x], cmap="Greys", vmin=0, vmax=highest, interpolation="nearest")
+            image = axis.imshow(array[y, x], cmap="Greys", vmin=0, vmax=max_value, interpolation="nearest")
             axis.set(xticks=[], yticks=[])
             if y == 0:
                 axis.set_title(column, fontsize=9)
@@ -186,14 +254,24 @@ def pixel_maps(
 
 
 def feature_map(points: ArrayLike, labels: Sequence[str]) -> Figure:
-    """Figure 9: points in the plane, such as t-SNE makes of transition probabilities, coloured by their label.
+    """Figure 9: points in the plane, such as a t-SNE of transition probabilities, coloured by their label.
 
     Args:
         points: (samples, 2).
         labels: of each sample.
 
+    Returns:
+        `Figure`.
+
     Raises:
-        ValueError: if points and labels do not pair up.
+        ValueError: if there are not as many points as labels.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.feature_map([[0.0, 1.0], [1.0, 0.0]], ["seven", "one"])
+        >>> [text.get_text() for text in figure.axes[0].get_legend().texts]
+        ['seven', 'one']
     """
     array, names = np.asarray(points, float), np.asarray(labels)
     if array.shape != (len(names), 2):

@@ -220,9 +220,9 @@ def count(model: str, text: Text) -> dict[str, Any]:
     started = time.monotonic()
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     if model == "naive Bayes":
-        made: list[Any] = [analysis.NaiveBayes(train, window, text.outputs) for window in range(1, 7)]
+        made: list[Any] = [analysis.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
     else:
-        made = [analysis.BackoffModel(train, 1 + COUNTED.index(model), text.outputs)]
+        made = [analysis.BackoffModel(train, 1 + COUNTED.index(model), vocabulary_size=text.outputs)]
     validation_bits, best = min(((found.bits(validation), i) for i, found in enumerate(made)))
     seconds = time.monotonic() - started
     return {

@@ -66,7 +66,7 @@ def recommendation(records: Iterable[Mapping[str, Any]]) -> dict[str, Figure]:
     lags = next(iter(first.values()))["protocol"].get("lags", LAGS)
     return {
         "recommendation_progress.png": figures.metric_progress(progress),
-        "jacobians_in_training.png": figures.jacobian_percentiles(steps, singular, lags),
+        "jacobians_in_training.png": figures.jacobian_percentiles(steps, singular, lags=lags),
     }
 
 

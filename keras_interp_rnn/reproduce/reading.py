@@ -35,7 +35,7 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
     x, y = x[rows], y[rows]
     private = (x == data.vocabulary.index("@")).any(axis=1) if "@" in data.vocabulary else np.zeros(len(x), bool)
     x, y = x[~private], y[~private]
-    found = analysis.prototypes(model, x, data.vocabulary, top=6, by="mean", least=5)
+    found = analysis.prototypes(model, x, tokens=data.vocabulary, num_tokens=6, by="mean", min_count=5)
     return {
         "texts": len(x),
         "centroids": [
@@ -50,7 +50,9 @@ def words(model: keras.Model, data: Sequences, seed: int = 0) -> dict[str, Any]:
         "phrases": {
             str(length): {
                 data.classes[label]: [[phrase, probability] for phrase, probability, _ in best]
-                for label, best in analysis.phrases(model, x, length, data.vocabulary, 5, least=2).items()
+                for label, best in analysis.phrases(
+                    model, x, length=length, tokens=data.vocabulary, num_phrases=5, min_count=2
+                ).items()
             }
             for length in (2, 4)
         },
@@ -90,7 +92,7 @@ def telling_cases(
 
 def explained(model: keras.Model, ids: NDArray[Any], data: Sequences, centroids: NDArray[Any]) -> dict[str, Any]:
     """A text, and what moved the network to any of these centroids, those of its class (tables 8 and 9)."""
-    found = analysis.explain(model, ids, data.vocabulary, centroids.tolist())
+    found = analysis.explain(model, ids, tokens=data.vocabulary, centroids=centroids.tolist())
     return {
         "class": data.classes[found.prediction],
         "words": list(found.tokens),

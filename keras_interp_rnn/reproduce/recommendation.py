@@ -103,7 +103,7 @@ class Validation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self.seconds += time.monotonic() - self._start
         found = metrics(ranks(self.model, self.examples))
-        values = analysis.jacobian_singular_values(self.model, self.probe, self.lags).reshape(len(self.lags), -1)
+        values = analysis.jacobian_singular_values(self.model, self.probe, lags=self.lags).reshape(len(self.lags), -1)
         self.curve.append(
             {
                 "step": int(self.model.optimizer.iterations),
@@ -251,7 +251,7 @@ def at_start(protocol: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
             layer = recurrent_layer(kind, units, units, seed=draw)
             if gate_bias is not None:
                 set_gate_bias(layer, gate_bias, units)
-            values.append(analysis.jacobian_singular_values(layer, inputs, lags).reshape(len(lags), -1))
+            values.append(analysis.jacobian_singular_values(layer, inputs, lags=lags).reshape(len(lags), -1))
     return {kind: np.concatenate(values, axis=1) for kind, values in found.items()}
 
 

@@ -6,8 +6,8 @@ import pytest
 import scipy.stats
 
 from keras_interp_rnn import analysis, datasets, layers
-from keras_interp_rnn.analysis._step_by_step import Stepper
-from keras_interp_rnn.analysis.generation import _drawn
+from keras_interp_rnn.analysis.generation import _draw
+from keras_interp_rnn.analysis.network import Stepper
 from keras_interp_rnn.datasets.text import Alphabet
 
 K = 7
@@ -144,17 +144,19 @@ def test_functional_models_nested_models_and_softmax():
 
 def test_a_model_that_was_not_told_its_input_learns_it_from_the_prompt():
     model = keras.Sequential([keras.layers.Embedding(K, 3), keras.layers.GRU(4, **STEPS), keras.layers.Dense(K)])
-    assert len(analysis.generate(model, [1, 2], 3)) == 5
+    assert len(analysis.generate(model, [1, 2], num_symbols=3)) == 5
 
 
 @pytest.mark.parametrize("name", ["ISAN", "stack"])
 def test_at_infinite_inverse_temperature_every_symbol_is_the_most_probable(name):
     model = network(name)
-    written = analysis.generate(model, TEXT[:3], 20, np.inf)
+    written = analysis.generate(model, TEXT[:3], num_symbols=20, inverse_temperature=np.inf)
     assert written.dtype == np.int32
     np.testing.assert_array_equal(written[:3], TEXT[:3])
     np.testing.assert_array_equal(written[3:], whole(model, written)[2:-1].argmax(axis=1))
-    np.testing.assert_array_equal(analysis.generate(model, TEXT[:3], 20, 1e6, seed=1), written)
+    np.testing.assert_array_equal(
+        analysis.generate(model, TEXT[:3], num_symbols=20, inverse_temperature=1e6, seed=1), written
+    )
 
 
 @pytest.mark.parametrize("inverse_temperature", [0.0, 0.5, 1.0, 3.0])
@@ -162,7 +164,7 @@ def test_at_infinite_inverse_temperature_every_symbol_is_the_most_probable(name)
 def test_a_symbol_is_drawn_with_its_probability(inverse_temperature, seed):
     logits, rng = np.random.default_rng(seed).normal(size=K) * 1.5 - 400, np.random.default_rng(seed)
     logits[3] = -np.inf
-    drawn = np.bincount([_drawn(logits, inverse_temperature, rng) for _ in range(20_000)], minlength=K)
+    drawn = np.bincount([_draw(logits, inverse_temperature, rng) for _ in range(20_000)], minlength=K)
     assert drawn[3] == 0, "what is impossible stays so"
     possible = np.delete(logits, 3)
     p = np.exp(inverse_temperature * (possible - possible.max()))
@@ -172,42 +174,46 @@ def test_a_symbol_is_drawn_with_its_probability(inverse_temperature, seed):
 @pytest.mark.parametrize(("name", "inverse_temperature"), [("ISAN", 0.7), ("SRLSTM", 2.0)])
 def test_every_symbol_is_drawn_from_the_models_logits_on_all_before(name, inverse_temperature):
     model = network(name)
-    written = analysis.generate(model, TEXT[:2], 20, inverse_temperature, seed=6)
+    written = analysis.generate(model, TEXT[:2], num_symbols=20, inverse_temperature=inverse_temperature, seed=6)
     logits, rng = whole(model, written), np.random.default_rng(6)
-    drawn = [_drawn(row.astype(float), inverse_temperature, rng) for row in logits[1:-1]]
+    drawn = [_draw(row.astype(float), inverse_temperature, rng) for row in logits[1:-1]]
     np.testing.assert_array_equal(written[2:], drawn)
     assert len(np.unique(written)) > 3
 
 
 def test_seeds():
     model = network("MinimalRNN")
-    first, same, other = (analysis.generate(model, [1], 30, seed=seed).tolist() for seed in (3, 3, 4))
+    first, same, other = (analysis.generate(model, [1], num_symbols=30, seed=seed).tolist() for seed in (3, 3, 4))
     assert first == same != other
     assert (
-        analysis.generate(model, [1], 30, seed=None).tolist() != analysis.generate(model, [1], 30, seed=None).tolist()
+        analysis.generate(model, [1], num_symbols=30, seed=None).tolist()
+        != analysis.generate(model, [1], num_symbols=30, seed=None).tolist()
     )
-    assert analysis.generate(model, [1], 30).tolist() == analysis.generate(model, [1], 30, seed=0).tolist()
-    assert analysis.generate(model, [1, 2], 0).tolist() == [1, 2]
+    assert (
+        analysis.generate(model, [1], num_symbols=30).tolist()
+        == analysis.generate(model, [1], num_symbols=30, seed=0).tolist()
+    )
+    assert analysis.generate(model, [1, 2], num_symbols=0).tolist() == [1, 2]
 
 
 def test_a_string_is_continued_by_a_string():
     alphabet = Alphabet("abc\n ?é", unknown="?")
     model = network("ISAN")
-    ids = analysis.generate(model, [2, 3, 5, 0], 12)
+    ids = analysis.generate(model, [2, 3, 5, 0], num_symbols=12)
     expected = alphabet.decode(ids)
-    assert analysis.generate(model, "c\nXa", 12, alphabet=alphabet) == expected
-    assert analysis.generate(model, [2, 3, 5, 0], 12, alphabet=alphabet) == expected
-    assert analysis.generate(model, "c\n?a", 12, alphabet=alphabet.symbols) == expected
+    assert analysis.generate(model, "c\nXa", num_symbols=12, alphabet=alphabet) == expected
+    assert analysis.generate(model, [2, 3, 5, 0], num_symbols=12, alphabet=alphabet) == expected
+    assert analysis.generate(model, "c\n?a", num_symbols=12, alphabet=alphabet.symbols) == expected
     carrying = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *model.layers])
-    assert analysis.generate(carrying, "c\nXa", 12) == expected
-    assert analysis.generate(carrying, ids[:4], 12).tolist() == ids.tolist()
+    assert analysis.generate(carrying, "c\nXa", num_symbols=12) == expected
+    assert analysis.generate(carrying, ids[:4], num_symbols=12).tolist() == ids.tolist()
 
 
 def test_the_27_letters_are_an_alphabet_too():
     model = keras.Sequential(
         [keras.Input((5,), batch_size=4, dtype="int32"), layers.ISAN(4, 27, **STEPS), keras.layers.Dense(27)]
     )
-    written = analysis.generate(model, "the cat ", 9, alphabet=datasets.text.ALPHABET)
+    written = analysis.generate(model, "the cat ", num_symbols=9, alphabet=datasets.text.ALPHABET)
     assert written.startswith("the cat ")
     assert len(written) == 17
     assert datasets.text.encode(written).max() < 27
@@ -258,7 +264,7 @@ REFUSED = {
 def test_models_that_cannot_be_run_step_by_step_are_refused(why):
     make, sentence = REFUSED[why]
     with pytest.raises(ValueError, match=sentence):
-        analysis.generate(make(), [1, 2, 3], 4)
+        analysis.generate(make(), [1, 2, 3], num_symbols=4)
 
 
 class Doubled(keras.layers.GRU):
@@ -278,15 +284,17 @@ class Shifted(keras.Model):
 def test_layers_and_models_that_do_more_than_their_cells_and_graphs_are_refused():
     plain = network("GRU")
     in_lists = keras.Model(plain.inputs, plain.outputs)
-    np.testing.assert_array_equal(analysis.generate(in_lists, [1, 2], 4), analysis.generate(plain, [1, 2], 4))
+    np.testing.assert_array_equal(
+        analysis.generate(in_lists, [1, 2], num_symbols=4), analysis.generate(plain, [1, 2], num_symbols=4)
+    )
     for model in (a_model(Doubled(3, **STEPS)), Shifted(plain.inputs[0], plain.outputs[0])):
         with pytest.raises(ValueError, match=r"outputs are .* apart when it reads symbol by symbol"):
-            analysis.generate(model, [1, 2, 3], 4)
+            analysis.generate(model, [1, 2, 3], num_symbols=4)
 
 
 def test_probabilities_of_zero_are_no_difference():
     model = network("GRU", head=[keras.layers.Rescaling(300.0), keras.layers.Softmax()])
-    written = analysis.generate(model, [1, 2], 10)
+    written = analysis.generate(model, [1, 2], num_symbols=10)
     assert (whole(model, written) == 0).any()
     assert written[2:].tolist() == whole(model, written)[1:-1].argmax(axis=1).tolist()
 
@@ -297,7 +305,7 @@ def test_an_initial_state_that_the_model_gives_is_refused():
     states = keras.layers.GRU(5)(embedded)
     model = keras.Model(symbols, keras.layers.Dense(K)(keras.layers.GRU(5, **STEPS)(embedded, initial_state=states)))
     with pytest.raises(ValueError, match=r"their own initial state. Received: gru.*, which is given an initial state"):
-        analysis.generate(model, [1, 2, 3], 4)
+        analysis.generate(model, [1, 2, 3], num_symbols=4)
 
 
 @pytest.mark.parametrize(
@@ -313,19 +321,19 @@ def test_an_initial_state_that_the_model_gives_is_refused():
         ({"prompt": "axb", "alphabet": "abcdefg"}, "made of the alphabet's symbols. Received: 'x'"),
         ({"prompt": "axb", "alphabet": Alphabet("abcdefg")}, "from the 7 symbols of its alphabet. Received: 'x'"),
         ({"alphabet": "abc"}, f"a symbol for each of the model's {K} logits. Received: one of 3 symbols"),
-        ({"length": -1}, "integer >= 0. Received: length=-1"),
-        ({"length": 1.5}, "integer >= 0. Received: length=1.5"),
+        ({"num_symbols": -1}, "integer >= 0. Received: num_symbols=-1"),
+        ({"num_symbols": 1.5}, "integer >= 0. Received: num_symbols=1.5"),
         ({"inverse_temperature": -1.0}, "a number >= 0. Received: inverse_temperature=-1.0. Pass 1"),
         ({"inverse_temperature": np.nan}, "a number >= 0. Received: inverse_temperature=nan"),
     ],
 )
 def test_what_it_refuses(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
-        analysis.generate(**{"model": network("ISAN"), "prompt": [1, 2], "length": 3, **arguments})
+        analysis.generate(**{"network": network("ISAN"), "prompt": [1, 2], "num_symbols": 3, **arguments})
 
 
 def test_weights_that_are_not_finite_are_refused():
     model = network("LSTM")
     model.layers[-1].bias.assign(np.full(K, np.nan))
     with pytest.raises(ValueError, match=r"weights must be finite"):
-        analysis.generate(model, [1], 3)
+        analysis.generate(model, [1], num_symbols=3)

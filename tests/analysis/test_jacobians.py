@@ -191,14 +191,14 @@ class TestValues:
     @every_case
     def test_by_the_input(self, kind: str, seed: int, mask: str | None, go_backwards: bool, lag: int) -> None:
         layer, inputs, read = built(kind, seed, go_backwards=go_backwards), sequences(seed), masked(mask, seed)
-        found = analysis.input_output_jacobian(layer, inputs, lag, read)
+        found = analysis.input_output_jacobian(layer, inputs, lag=lag, mask=read)
         assert_is_difference(found, by_input(layer, inputs, read, lag))
 
     @every_kind
     @every_case
     def test_by_the_whole_state(self, kind: str, seed: int, mask: str | None, go_backwards: bool, lag: int) -> None:
         layer, inputs, read = built(kind, seed, go_backwards=go_backwards), sequences(seed), masked(mask, seed)
-        found = analysis.input_output_jacobian(layer, inputs, lag, read, with_respect_to="state")
+        found = analysis.input_output_jacobian(layer, inputs, lag=lag, mask=read, with_respect_to="state")
         assert_is_difference(found, by_state(layer, inputs, read, lag))
 
     @pytest.mark.parametrize("name", ["PlainCell", "MinimalRNNCell", "CFNCell", "ISANCell"])
@@ -207,7 +207,7 @@ class TestValues:
         cell = type(name, (PlainCell,), {})(UNITS, dtype="float64")
         layer, inputs = keras.layers.RNN(cell, dtype="float64", return_state=True), sequences()
         expected = {"input": by_input, "state": by_state}[with_respect_to](layer, inputs, None, 2)
-        found = analysis.input_output_jacobian(layer, inputs, 2, with_respect_to=with_respect_to)
+        found = analysis.input_output_jacobian(layer, inputs, lag=2, with_respect_to=with_respect_to)
         assert_is_difference(found, expected)
 
     def test_the_state_of_a_stack_in_a_stack_is_that_of_the_topmost_cell(self) -> None:
@@ -215,7 +215,7 @@ class TestValues:
         above = keras.layers.StackedRNNCells([keras.layers.GRUCell(n, **flags) for n in (2, UNITS)], **flags)
         cell = keras.layers.StackedRNNCells([keras.layers.GRUCell(3, **flags), above], **flags)
         layer, inputs = keras.layers.RNN(cell, return_state=True, **flags), sequences()
-        assert_is_difference(analysis.input_output_jacobian(layer, inputs, 2), by_input(layer, inputs, None, 2))
+        assert_is_difference(analysis.input_output_jacobian(layer, inputs, lag=2), by_input(layer, inputs, None, 2))
 
     def test_by_steps_of_several_axes(self) -> None:
         encoder = keras.Sequential(
@@ -227,7 +227,7 @@ class TestValues:
         )
         layer = layers.MinimalRNN(UNITS, encoder, dtype="float64", return_state=True)
         inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, 2, 3))
-        found = analysis.input_output_jacobian(layer, inputs, 2)
+        found = analysis.input_output_jacobian(layer, inputs, lag=2)
         assert found.shape == (BATCH, UNITS, 6)
         assert_is_difference(found, by_input(layer, inputs, None, 2))
 
@@ -236,15 +236,19 @@ class TestValues:
         layer, read = built("ISAN"), masked(mask)
         ids = np.random.default_rng(0).integers(0, FEATURES, (BATCH, TIME))
         for wanted in ("input", "state"):
-            expected = analysis.input_output_jacobian(layer, np.eye(FEATURES)[ids], 2, read, wanted)
+            expected = analysis.input_output_jacobian(
+                layer, np.eye(FEATURES)[ids], lag=2, mask=read, with_respect_to=wanted
+            )
             for given in (ids, ids[..., None], ids.astype("uint8")):
-                assert_same(analysis.input_output_jacobian(layer, given, 2, read, wanted), expected)
+                assert_same(
+                    analysis.input_output_jacobian(layer, given, lag=2, mask=read, with_respect_to=wanted), expected
+                )
 
     def test_by_the_state_behind_ids_that_an_encoder_embeds(self) -> None:
         encoder = keras.layers.Embedding(7, UNITS, "normal", dtype="float64")
         layer = layers.MinimalRNN(UNITS, encoder, dtype="float64", return_state=True)
         ids = np.random.default_rng(0).integers(0, 7, (BATCH, TIME))
-        found = analysis.input_output_jacobian(layer, ids, 3, with_respect_to="state")
+        found = analysis.input_output_jacobian(layer, ids, lag=3, with_respect_to="state")
         assert_is_difference(found, by_state(layer, ids, None, 3))
 
     @pytest.mark.parametrize("kind", OWN)
@@ -254,27 +258,29 @@ class TestValues:
         self, kind: str, with_respect_to: str, seed: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         layer, inputs, read = built(kind, seed), sequences(seed), masked("scattered", seed)
-        asked = [(layer, inputs, lag, read, with_respect_to) for lag in (0, 1, 4)]
-        closed = [analysis.input_output_jacobian(*question) for question in asked]
+        asked = [{"lag": lag, "mask": read, "with_respect_to": with_respect_to} for lag in (0, 1, 4)]
+        closed = [analysis.input_output_jacobian(layer, inputs, **question) for question in asked]
         monkeypatch.setattr(layer.cell, "__class__", type("Foreign", (type(layer.cell),), {}))
         for question, expected in zip(asked, closed, strict=True):
-            assert_same(analysis.input_output_jacobian(*question), expected)
+            assert_same(analysis.input_output_jacobian(layer, inputs, **question), expected)
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "LSTM", "own cell"])
     @pytest.mark.parametrize("with_respect_to", ["input", "state"])
     def test_singular_values_are_those_of_the_jacobians(self, kind: str, with_respect_to: str) -> None:
         layer, inputs, read, lags = built(kind), sequences(), masked("inner"), np.array([3, 0, 1, 3])
-        found = analysis.jacobian_singular_values(layer, inputs, lags, read, with_respect_to)
+        found = analysis.jacobian_singular_values(layer, inputs, lags=lags, mask=read, with_respect_to=with_respect_to)
         assert found.shape == (4, BATCH, UNITS)
         assert (np.diff(found, axis=-1) <= 0).all()
         for lag, values in zip(lags, found, strict=True):
-            jacobian = analysis.input_output_jacobian(layer, inputs, lag, read, with_respect_to)
+            jacobian = analysis.input_output_jacobian(
+                layer, inputs, lag=lag, mask=read, with_respect_to=with_respect_to
+            )
             assert_same(values, np.linalg.svd(jacobian, compute_uv=False))
 
     @pytest.mark.parametrize("features", [2, 6])
     def test_there_are_as_many_singular_values_as_the_smaller_side_has_entries(self, features: int) -> None:
         inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, features))
-        assert analysis.jacobian_singular_values(layers.CFN(UNITS), inputs, [0]).shape == (
+        assert analysis.jacobian_singular_values(layers.CFN(UNITS), inputs, lags=[0]).shape == (
             1,
             BATCH,
             min(UNITS, features),
@@ -283,22 +289,22 @@ class TestValues:
     @pytest.mark.parametrize("kind", ["MinimalRNN", "GRU"])
     def test_other_sequences_of_the_batch_and_steps_not_read_change_nothing(self, kind: str) -> None:
         layer, inputs, read = built(kind), sequences(), masked("scattered")
-        expected = analysis.input_output_jacobian(layer, inputs, 2, read)
-        assert_same(analysis.input_output_jacobian(layer, inputs[1:2], 2, read[1:2]), expected[1:2])
+        expected = analysis.input_output_jacobian(layer, inputs, lag=2, mask=read)
+        assert_same(analysis.input_output_jacobian(layer, inputs[1:2], lag=2, mask=read[1:2]), expected[1:2])
         inputs[~read] = 9.0
-        np.testing.assert_array_equal(analysis.input_output_jacobian(layer, inputs, 2, read), expected)
+        np.testing.assert_array_equal(analysis.input_output_jacobian(layer, inputs, lag=2, mask=read), expected)
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "LSTM"])
     def test_a_stateful_layer_is_read_from_its_initial_state_and_keeps_the_one_it_carries(self, kind: str) -> None:
         inputs = sequences()
         layer = built(kind, return_state=False)
-        expected = analysis.input_output_jacobian(layer, inputs, 2)
+        expected = analysis.input_output_jacobian(layer, inputs, lag=2)
         carrying = KINDS[kind](dtype="float64", stateful=True)
         carrying.build(inputs.shape)
         carrying.set_weights(layer.get_weights())
         carrying(inputs)
         carried = [ops.convert_to_numpy(state) for state in carrying.states]
-        np.testing.assert_array_equal(analysis.input_output_jacobian(carrying, inputs, 2), expected)
+        np.testing.assert_array_equal(analysis.input_output_jacobian(carrying, inputs, lag=2), expected)
         for found, before in zip(carrying.states, carried, strict=True):
             np.testing.assert_array_equal(ops.convert_to_numpy(found), before)
 
@@ -309,16 +315,16 @@ class TestValues:
         dropping.build(inputs.shape)
         for weight, value in zip(dropping.trainable_weights, layer.get_weights(), strict=True):
             weight.assign(value)
-        expected = analysis.input_output_jacobian(layer, inputs, 2)
-        assert_same(analysis.input_output_jacobian(dropping, inputs, 2), expected)
+        expected = analysis.input_output_jacobian(layer, inputs, lag=2)
+        assert_same(analysis.input_output_jacobian(dropping, inputs, lag=2), expected)
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "LSTM", "GRU", "SimpleRNN"])
     def test_half_precision_comes_close(self, kind: str) -> None:
         inputs = sequences()
         single, half = (built(kind, dtype=dtype) for dtype in ("float32", "mixed_float16"))
         for wanted in ("input", "state"):
-            expected = analysis.input_output_jacobian(single, inputs, 3, with_respect_to=wanted)
-            found = analysis.input_output_jacobian(half, inputs, 3, with_respect_to=wanted)
+            expected = analysis.input_output_jacobian(single, inputs, lag=3, with_respect_to=wanted)
+            found = analysis.input_output_jacobian(half, inputs, lag=3, with_respect_to=wanted)
             # Some ten roundings to 11 bits on the way through four steps.
             bound = 10 * np.finfo(np.float16).eps * max(1.0, np.abs(expected).max())
             np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
@@ -334,7 +340,7 @@ class TestMinimalRNN:
         for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):
             weight.assign(np.zeros(weight.shape))
         layer.cell.bias.assign(np.log(gate / (1 - gate)))
-        found = analysis.input_output_jacobian(layer, sequences(), lag, with_respect_to="state")
+        found = analysis.input_output_jacobian(layer, sequences(), lag=lag, with_respect_to="state")
         assert_same(found, np.tile(np.diag(gate**lag), (BATCH, 1, 1)))
 
     @pytest.mark.parametrize("seed", range(5))
@@ -348,7 +354,7 @@ class TestMinimalRNN:
         )
         latent = ops.convert_to_numpy(layer.encoder(inputs[:, -1]))
         gate = 1 / (1 + np.exp(-(before @ recurrent + latent @ kernel + bias)))
-        largest = analysis.jacobian_singular_values(layer, inputs, [1], with_respect_to="state")[0, :, 0]
+        largest = analysis.jacobian_singular_values(layer, inputs, lags=[1], with_respect_to="state")[0, :, 0]
         bound = (gate + np.abs(before - latent) * gate * (1 - gate)).max(axis=1)
         assert (largest <= bound + TOLERANCES[TOLERANCE, "float64"]).all()
         assert (bound < 9 / 8).all()
@@ -363,7 +369,7 @@ class TestMinimalRNN:
         layer.encoder.bias.assign(np.zeros(UNITS))
         inputs = np.full((1, TIME, FEATURES), 20.0)
         inputs[:, -1] = -20
-        largest = analysis.jacobian_singular_values(layer, inputs, [1], with_respect_to="state")[0, 0, 0]
+        largest = analysis.jacobian_singular_values(layer, inputs, lags=[1], with_respect_to="state")[0, 0, 0]
         assert largest == pytest.approx(9 / 8, abs=1e-5)
 
 
@@ -393,16 +399,16 @@ class TestModels:
         [embedding] = [part for part in model.layers if isinstance(part, keras.layers.Embedding)]
         [layer] = [part for part in model.layers if isinstance(part, keras.layers.RNN)]
         ids = ids_with_padding()
-        expected = analysis.jacobian_singular_values(layer, embedding(ids), [0, 2], ids != 0)
-        np.testing.assert_allclose(analysis.jacobian_singular_values(model, inputs, [0, 2]), expected, rtol=1e-6)
-        one_lag = analysis.input_output_jacobian(layer, embedding(ids), 2, ids != 0)
-        np.testing.assert_allclose(analysis.input_output_jacobian(model, inputs, 2), one_lag, rtol=0, atol=1e-6)
+        expected = analysis.jacobian_singular_values(layer, embedding(ids), lags=[0, 2], mask=ids != 0)
+        np.testing.assert_allclose(analysis.jacobian_singular_values(model, inputs, lags=[0, 2]), expected, rtol=1e-6)
+        one_lag = analysis.input_output_jacobian(layer, embedding(ids), lag=2, mask=ids != 0)
+        np.testing.assert_allclose(analysis.input_output_jacobian(model, inputs, lag=2), one_lag, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("layer", [layers.MinimalRNN, layers.CFN, keras.layers.LSTM])
     @pytest.mark.parametrize("with_input", [True, False])
     def test_a_sequential_model_is_read_up_to_its_layer_with_its_own_mask(self, layer: type, with_input: bool) -> None:
         model = embedded([layer(UNITS)], with_input)
-        analysis.input_output_jacobian(model, ids_with_padding(), 2)  # builds one that has no input yet
+        analysis.input_output_jacobian(model, ids_with_padding(), lag=2)  # builds one that has no input yet
         self.assert_same_as_the_layer(model, ids_with_padding())
 
     def test_a_functional_model_too(self) -> None:
@@ -418,16 +424,16 @@ class TestModels:
         given, mask = keras.Input((TIME, FEATURES)), keras.Input((TIME,), dtype="bool")
         layer, read = layers.CFN(UNITS), masked("trailing")
         model = keras.Model([given, mask], layer(given, mask=mask))
-        expected = analysis.input_output_jacobian(layer, sequences(), 2, read)
+        expected = analysis.input_output_jacobian(layer, sequences(), lag=2, mask=read)
         np.testing.assert_allclose(
-            analysis.input_output_jacobian(model, [sequences(), read], 2), expected, rtol=0, atol=1e-6
+            analysis.input_output_jacobian(model, [sequences(), read], lag=2), expected, rtol=0, atol=1e-6
         )
 
     def test_a_layer_that_reads_the_inputs_themselves(self) -> None:
         model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(UNITS, 6), keras.layers.Dense(2)])
         ids = ids_with_padding()
-        expected = analysis.input_output_jacobian(model.layers[0], ids, 3)
-        np.testing.assert_array_equal(analysis.input_output_jacobian(model, ids, 3), expected)
+        expected = analysis.input_output_jacobian(model.layers[0], ids, lag=3)
+        np.testing.assert_array_equal(analysis.input_output_jacobian(model, ids, lag=3), expected)
 
     @pytest.mark.parametrize("recurrent", [[], ["LSTM", "GRU"], ["GRU", "Bidirectional"]])
     def test_a_model_with_another_number_of_layers_is_refused(self, recurrent: list[str]) -> None:
@@ -440,7 +446,7 @@ class TestModels:
         with pytest.raises(
             ValueError, match=rf"One recurrent layer of a model.*Received: .* with {names}.*Pass the layer"
         ):
-            analysis.input_output_jacobian(embedded([parts[name]() for name in recurrent]), ids_with_padding(), 1)
+            analysis.input_output_jacobian(embedded([parts[name]() for name in recurrent]), ids_with_padding(), lag=1)
 
     def test_a_subclassed_model_is_refused(self) -> None:
         class Own(keras.Model):
@@ -455,56 +461,56 @@ class TestModels:
             r"known of Sequential and functional models. Received: own.*, a Own. Pass the layer and its own inputs"
         )
         with pytest.raises(ValueError, match=sentence):
-            analysis.input_output_jacobian(Own(), sequences(), 1)
+            analysis.input_output_jacobian(Own(), sequences(), lag=1)
 
     def test_a_mask_besides_a_model_is_refused(self) -> None:
         model, ids = embedded([layers.CFN(UNITS)]), ids_with_padding()
         with pytest.raises(ValueError, match=r"A model makes its own mask. Received: a mask.*Pass the layer itself"):
-            analysis.input_output_jacobian(model, ids, 1, ids != 0)
+            analysis.input_output_jacobian(model, ids, lag=1, mask=ids != 0)
 
 
 class TestErrors:
     @pytest.mark.parametrize("lag", [-1, 2.0, True, "1", None, np.float64(1)])
     def test_a_lag_that_is_no_number_of_steps(self, lag: Any) -> None:
         with pytest.raises(ValueError, match=rf"a number of steps, an int >= 0. Received: {re.escape(repr(lag))}."):
-            analysis.input_output_jacobian(built("CFN"), sequences(), lag)
+            analysis.input_output_jacobian(built("CFN"), sequences(), lag=lag)
         with pytest.raises(ValueError, match="A lag is a number of steps"):
-            analysis.jacobian_singular_values(built("CFN"), sequences(), [0, lag])
+            analysis.jacobian_singular_values(built("CFN"), sequences(), lags=[0, lag])
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "LSTM"])
     def test_a_lag_beyond_the_steps_read(self, kind: str) -> None:
         layer, inputs, read = built(kind), sequences(), np.ones((BATCH, TIME), bool)
-        analysis.input_output_jacobian(layer, inputs, TIME - 1)
+        analysis.input_output_jacobian(layer, inputs, lag=TIME - 1)
         with pytest.raises(
             ValueError, match=rf"A lag of {TIME} needs {TIME + 1} steps.*sequence 0 with {TIME} \(of {TIME}"
         ):
-            analysis.input_output_jacobian(layer, inputs, TIME)
+            analysis.input_output_jacobian(layer, inputs, lag=TIME)
         read[1, 2:6] = False
         sentence = (
             r"A lag of 4 needs 5 steps that are read. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
         )
         with pytest.raises(ValueError, match=sentence):
-            analysis.jacobian_singular_values(layer, inputs, [0, 4], read)
+            analysis.jacobian_singular_values(layer, inputs, lags=[0, 4], mask=read)
 
     def test_no_lag(self) -> None:
         with pytest.raises(ValueError, match=r"lags must name at least one lag. Received: none"):
-            analysis.jacobian_singular_values(built("CFN"), sequences(), [])
+            analysis.jacobian_singular_values(built("CFN"), sequences(), lags=[])
 
     def test_a_bidirectional_layer(self) -> None:
         layer = keras.layers.Bidirectional(layers.CFN(UNITS), name="both_ways")
         with pytest.raises(
             ValueError, match=r"no one state.*Received: both_ways. Pass its forward_layer or its backward"
         ):
-            analysis.input_output_jacobian(layer, sequences(), 1)
+            analysis.input_output_jacobian(layer, sequences(), lag=1)
         for part in (layer.forward_layer, layer.backward_layer):
-            assert analysis.input_output_jacobian(part, sequences(), 1).shape == (BATCH, UNITS, FEATURES)
+            assert analysis.input_output_jacobian(part, sequences(), lag=1).shape == (BATCH, UNITS, FEATURES)
 
     @pytest.mark.parametrize("layer", [keras.layers.Dense(2), layers.CFNCell(2), None])
     def test_what_is_not_recurrent(self, layer: Any) -> None:
         with pytest.raises(
             ValueError, match=r"read off a recurrent layer.*Received: .*Pass the layer itself, or keras.lay"
         ):
-            analysis.input_output_jacobian(layer, sequences(), 1)
+            analysis.input_output_jacobian(layer, sequences(), lag=1)
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "GRU"])
     @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -518,46 +524,46 @@ class TestErrors:
             rf"weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning rate"
         )
         with pytest.raises(ValueError, match=sentence):
-            analysis.input_output_jacobian(layer, sequences(), 1)
+            analysis.input_output_jacobian(layer, sequences(), lag=1)
 
     @pytest.mark.parametrize("shape", [(0, TIME, FEATURES), (BATCH, 0, FEATURES), (TIME,), ()])
     def test_inputs_that_are_no_sequences(self, shape: tuple[int, ...]) -> None:
         with pytest.raises(
             ValueError, match=r"must be sequences \(batch, time, \.\.\.\), at least one.*Received: shape=\("
         ):
-            analysis.input_output_jacobian(built("CFN"), np.zeros(shape), 0)
+            analysis.input_output_jacobian(built("CFN"), np.zeros(shape), lag=0)
 
     @pytest.mark.parametrize("shape", [(BATCH, TIME + 1), (TIME, BATCH), (TIME,), (BATCH, TIME, 1)])
     def test_a_mask_of_another_shape(self, shape: tuple[int, ...]) -> None:
         with pytest.raises(
             ValueError, match=r"mask must have the shape \(batch, time\) = \(3, 8\) of the inputs. Received"
         ):
-            analysis.input_output_jacobian(built("CFN"), sequences(), 1, np.ones(shape, bool))
+            analysis.input_output_jacobian(built("CFN"), sequences(), lag=1, mask=np.ones(shape, bool))
 
     @pytest.mark.parametrize("with_respect_to", ["states", None, 0])
     def test_something_else_to_differentiate_by(self, with_respect_to: Any) -> None:
         sentence = rf"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}"
         with pytest.raises(ValueError, match=sentence):
-            analysis.input_output_jacobian(built("CFN"), sequences(), 1, with_respect_to=with_respect_to)
+            analysis.input_output_jacobian(built("CFN"), sequences(), lag=1, with_respect_to=with_respect_to)
 
     def test_ids_that_an_encoder_embeds(self) -> None:
         layer = layers.MinimalRNN(UNITS, keras.layers.Embedding(6, UNITS))
         with pytest.raises(
             ValueError, match=r"real-valued inputs.*dtype int64. Ask for with_respect_to='state', or pass"
         ):
-            analysis.input_output_jacobian(layer, ids_with_padding(), 1)
+            analysis.input_output_jacobian(layer, ids_with_padding(), lag=1)
 
     @pytest.mark.parametrize("symbol", [-1, FEATURES])
     def test_ids_outside_the_alphabet(self, symbol: int) -> None:
         with pytest.raises(ValueError, match=rf"must lie in \[0, .*Received: .*{symbol}"):
-            analysis.input_output_jacobian(built("ISAN"), np.array([[0, symbol, 1]]), 1)
+            analysis.input_output_jacobian(built("ISAN"), np.array([[0, symbol, 1]]), lag=1)
 
     def test_states_that_are_no_vectors(self) -> None:
         layer = keras.layers.ConvLSTM1D(2, 3, padding="same", name="convolving")
         with pytest.raises(
             ValueError, match=r"states that are vectors, \(batch, n\). Received: states of shapes .* in conv"
         ):
-            analysis.input_output_jacobian(layer, np.zeros((BATCH, TIME, 5, 1)), 1)
+            analysis.input_output_jacobian(layer, np.zeros((BATCH, TIME, 5, 1)), lag=1)
 
     def test_a_jacobian_that_overflows(self) -> None:
         layer = built("ISAN")
@@ -566,7 +572,7 @@ class TestErrors:
             np.errstate(all="ignore"),
             pytest.raises(ValueError, match=r"at lag 4 is not finite.*Ask for a shorter lag"),
         ):
-            analysis.jacobian_singular_values(layer, sequences(), [4])
+            analysis.jacobian_singular_values(layer, sequences(), lags=[4])
 
 
 def differentiated(layer: keras.layers.RNN, inputs: np.ndarray, mask: np.ndarray | None, lag: int) -> np.ndarray:
@@ -617,7 +623,7 @@ class TestStateRegularized:
         rng = np.random.default_rng(seed)
         for weight in layer.trainable_variables:
             weight.assign(rng.normal(size=weight.shape) * 0.6)
-        found = analysis.input_output_jacobian(layer, inputs, lag, read)
+        found = analysis.input_output_jacobian(layer, inputs, lag=lag, mask=read)
         assert_same(found, differentiated(layer, inputs, read, lag))
         assert np.abs(found).max() > 1e-6
 
@@ -638,4 +644,4 @@ def test_an_isan_differentiates_ids_and_distributions_alone(cell: bool, inputs: 
     layer = keras.layers.RNN(layers.ISANCell(UNITS, FEATURES)) if cell else layers.ISAN(UNITS, FEATURES)
     layer(np.zeros((1, 2, 1), int))
     with pytest.raises(ValueError, match=f"Received: {received}"):
-        analysis.input_output_jacobian(layer, inputs, 1)
+        analysis.input_output_jacobian(layer, inputs, lag=1)

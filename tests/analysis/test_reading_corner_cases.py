@@ -37,13 +37,13 @@ def test_top_names_no_source_that_was_not_read_yet():
 
 def test_counts_of_no_positions_are_integers():
     readout = (np.random.default_rng(0).normal(size=(5, 4)), np.zeros(4))
-    found = analysis.timescales(random_isan(5, 4), [1, 2, 3, 1, 2, 2], 2, readout=readout)
+    found = analysis.timescales(random_isan(5, 4), [1, 2, 3, 1, 2, 2], max_age=2, readout=readout)
     assert found.counts.dtype == np.int64
 
 
 def test_the_decay_of_a_network_without_biases_is_refused():
     readout = (np.random.default_rng(0).normal(size=(5, 4)), np.zeros(4))
-    found = analysis.timescales(random_isan(5, 4, biased=False), np.arange(40) % 4, 20, readout=readout)
+    found = analysis.timescales(random_isan(5, 4, biased=False), np.arange(40) % 4, max_age=20, readout=readout)
     with pytest.raises(ValueError, match="Does the network have biases"):
         found.fit()
 
@@ -65,12 +65,12 @@ def test_a_computational_part_that_is_rounding_has_no_angles():
 def test_the_correlation_with_a_uniform_distribution_is_not_known(symbols):
     readout = (np.random.default_rng(1).normal(size=(3, symbols)), np.zeros(symbols))
     text = np.random.default_rng(0).integers(0, symbols, 50)
-    assert np.isnan(analysis.ngram_agreement(random_isan(3, symbols), text, readout).unigram_correlation)
+    assert np.isnan(analysis.ngram_agreement(random_isan(3, symbols), text, readout=readout).unigram_correlation)
 
 
 def test_a_text_with_all_symbols_equally_often_has_no_correlation_of_unigrams():
     readout = (np.random.default_rng(1).normal(size=(3, 4)), np.arange(4.0))
-    assert np.isnan(analysis.ngram_agreement(random_isan(3, 4), [0, 1, 2, 3], readout).unigram_correlation)
+    assert np.isnan(analysis.ngram_agreement(random_isan(3, 4), [0, 1, 2, 3], readout=readout).unigram_correlation)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_text_with_all_symbols_equally_often_has_no_correlation_of_unigrams():
         lambda names: figures.prediction_stack(split_of([0, 1], alphabet=names)),
         lambda names: figures.contribution_column(split_of([0, 1], alphabet=names)),
         lambda names: figures.word_contributions(split_of([0, 1], alphabet=names)),
-        lambda names: figures.bias_norms(parts_of((5,)), np.arange(5.0), names),
+        lambda names: figures.bias_norms(parts_of((5,)), np.arange(5.0), names=names),
         lambda names: figures.bias_cosines(parts_of((5, 5)), names),
         lambda names: figures.ngram_agreement(agreement(), names),
         lambda names: figures.state_spectra({names[0]: [0.5, 0.5]}),
@@ -101,7 +101,11 @@ def test_no_symbol_is_missing_among_the_cosines():
 
 
 def test_norms_that_do_not_vary_can_be_drawn():
-    saved(figures.bias_norms(analysis.Parts(np.arange(5.0), np.zeros(5), np.arange(5.0)), np.arange(5.0), "abcde"))
+    saved(
+        figures.bias_norms(
+            analysis.BiasParts(np.arange(5.0), np.zeros(5), np.arange(5.0)), np.arange(5.0), names="abcde"
+        )
+    )
 
 
 def test_correlations_none_of_which_is_known_can_be_drawn():

@@ -54,7 +54,7 @@ def traced(name: str, mask: np.ndarray | None = None, seed: int = 0, **flags):
     for weight in layer.weights:
         if "bias" in weight.name or "peephole" in weight.name:  # which begin at zero
             weight.assign(np.random.default_rng(seed).normal(size=weight.shape))
-    return layer, analysis.trace(layer, batch(), mask)
+    return layer, analysis.trace(layer, batch(), mask=mask)
 
 
 def before(states: np.ndarray) -> np.ndarray:
@@ -168,7 +168,7 @@ def test_ids_of_an_isan():
 
 def test_what_cannot_be_traced():
     with pytest.raises(ValueError, match="mask that is False all along for sequence 1"):
-        analysis.trace(LAYERS["SRGRU"](), batch(), np.array([[True] * 6, [False] * 6, [True] * 6]))
+        analysis.trace(LAYERS["SRGRU"](), batch(), mask=np.array([[True] * 6, [False] * 6, [True] * 6]))
     with pytest.raises(ValueError, match="both ends"):
         analysis.trace(keras.layers.Bidirectional(LAYERS["SRGRU"]()), batch())
     with pytest.raises(ValueError, match="Steps are read off a recurrent layer"):
@@ -181,12 +181,12 @@ def test_drift_tells_running_away_from_returning():
     steps = np.arange(40)[None, :, None]
     line, circle = steps * np.array([0.1, 0.2]), np.concatenate([np.sin(steps), np.cos(steps)], axis=-1)
     still = np.ones((1, 40, 2))
-    away, back, none = (analysis.drift(states)[0] for states in (line, circle, still))
+    away, back, none = (analysis.relative_drift(states)[0] for states in (line, circle, still))
     assert away == pytest.approx(30)
     assert back < 1
     assert none == 0
     with pytest.raises(ValueError, match="needs four steps. Received: 3"):
-        analysis.drift(np.ones((1, 3, 2)))
+        analysis.relative_drift(np.ones((1, 3, 2)))
 
 
 @pytest.mark.parametrize("make", [layers.PeepholeLSTM, lambda *a, **k: layers.SRPeepholeLSTM(*a, 3, **k)])
@@ -196,7 +196,7 @@ def test_peepholes_are_traced_in_mixed_precision(make, masked):
     rng = np.random.default_rng(0)
     inputs, mask = rng.normal(size=(2, 5, 3)).astype("float32"), np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]], bool)
     outputs = keras.ops.convert_to_numpy(keras.ops.cast(layer(inputs, mask=mask if masked else None), "float32"))
-    traced = analysis.trace(layer, inputs, mask if masked else None)
+    traced = analysis.trace(layer, inputs, mask=mask if masked else None)
     begun = np.cumsum(mask, axis=1) > 0 if masked else np.ones((2, 5), bool)
     np.testing.assert_allclose(traced["h"][begun].astype("float32"), outputs[begun], atol=0.02)
     gates = traced["i"].astype("float32")[mask if masked else begun]

@@ -92,7 +92,7 @@ class SingularValues(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None) -> None:
         embedding = self.model.layers[0]
-        values = analysis.jacobian_singular_values(self.layer, embedding(PROBE), LAGS, mask=PROBE != 0)
+        values = analysis.jacobian_singular_values(self.layer, embedding(PROBE), lags=LAGS, mask=PROBE != 0)
         self.seen.append((int(self.model.optimizer.iterations), values))
 
     def on_epoch_end(self, epoch, logs=None) -> None:
@@ -185,7 +185,7 @@ class TestWhatIsWritten:
     def test_lags_in_any_order(self, tmp_path: Path) -> None:
         model = new_model()
         train(model, JacobianHistograms(tmp_path, PROBE, [3, 0]), epochs=1)
-        ascending = analysis.jacobian_singular_values(model, PROBE, LAGS)
+        ascending = analysis.jacobian_singular_values(model, PROBE, lags=LAGS)
         for lag, values in zip(LAGS, ascending, strict=True):
             last = points(tmp_path, f"jacobian/lag_{lag}")[-1][1]
             np.testing.assert_allclose(lines(last), np.percentile(values, LINES), rtol=1e-4)
@@ -211,7 +211,7 @@ class TestSteps:
             values: list[np.ndarray] = []
 
             def on_train_begin(self, logs=None):
-                self.values.append(analysis.jacobian_singular_values(self.model, PROBE, (0,))[0])
+                self.values.append(analysis.jacobian_singular_values(self.model, PROBE, lags=(0,))[0])
 
             def on_train_batch_end(self, batch, logs=None):
                 self.on_train_begin()
@@ -250,7 +250,7 @@ class TestWhatIsRead:
         embedding, _, below, above, _ = model.layers
         reads = embedding(PROBE) if name == "below" else below(embedding(PROBE), mask=PROBE != 0)
         layer = below if name == "below" else above
-        expected = np.percentile(analysis.jacobian_singular_values(layer, reads, (3,), mask=PROBE != 0), LINES)
+        expected = np.percentile(analysis.jacobian_singular_values(layer, reads, lags=(3,), mask=PROBE != 0), LINES)
         train(model, JacobianHistograms(tmp_path, PROBE, LAGS, layer=name), epochs=1)
         np.testing.assert_allclose(lines(points(tmp_path, "jacobian/lag_3")[0][1]), expected, rtol=1e-4)
 
@@ -268,7 +268,7 @@ class TestWhatIsRead:
         callback = JacobianHistograms(tmp_path, inputs, LAGS, layer=model.recurrent)
         model.fit(inputs, Y[:8], BATCH, callbacks=[callback], verbose=0)
         assert steps(tmp_path) == [0, 2]
-        expected = np.percentile(analysis.jacobian_singular_values(model.recurrent, inputs, LAGS)[1], LINES)
+        expected = np.percentile(analysis.jacobian_singular_values(model.recurrent, inputs, lags=LAGS)[1], LINES)
         np.testing.assert_allclose(lines(points(tmp_path, "jacobian/lag_3")[-1][1]), expected, rtol=1e-4)
 
     def test_a_model_of_several_inputs(self, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_spectra_have_a_line_for_each_network_with_its_shares():
         np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(shares) + 1))
         np.testing.assert_array_equal(line.get_ydata(), np.maximum(shares, 1e-12))
     assert (axis.get_yscale(), axis.get_ylim()) == ("log", (1e-8, 1))
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("principal direction", "share of variance")
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("principal direction", "fraction of variance")
 
 
 @pytest.mark.parametrize("targets", [None, [2, 5, 7]])
@@ -236,7 +236,7 @@ def test_word_contributions_are_the_norms_of_words_and_what_is_left_without_the_
 
 @pytest.mark.parametrize(("fewest", "labels"), [(2, ["all words", "the last 3", "the last 2"]), (4, ["all words"])])
 def test_lines_of_too_few_words_are_left_out(fewest, labels):
-    [_, lower, _] = figures.word_contributions(split_of(SENTENCE), fewest=fewest).axes
+    [_, lower, _] = figures.word_contributions(split_of(SENTENCE), min_words=fewest).axes
     assert list(lines_of(lower)) == labels
 
 
@@ -256,7 +256,7 @@ def test_words_begin_at_the_separator_that_is_given():
 
 def parts_of(shape, seed=0):
     rng = np.random.default_rng(seed)
-    return analysis.Parts(*rng.uniform(0.5, 2, (3, *shape)))
+    return analysis.BiasParts(*rng.uniform(0.5, 2, (3, *shape)))
 
 
 TITLES = ["whole bias", "readout subspace", "computational subspace"]
@@ -264,7 +264,7 @@ TITLES = ["whole bias", "readout subspace", "computational subspace"]
 
 def test_norms_of_biases_have_a_letter_at_its_frequency_and_length():
     norms, log_p = parts_of((5,)), -np.array([1.0, 3.0, 2.5, 0.5, 4.0])
-    axes = saved(figures.bias_norms(norms, log_p.tolist(), ALPHABET)).axes
+    axes = saved(figures.bias_norms(norms, log_p.tolist(), names=ALPHABET)).axes
     for axis, norm, title in zip(axes, norms, TITLES, strict=True):
         assert names_of(axis.texts) == ["␣", "a", "$", "<", "_"]
         np.testing.assert_array_equal([text.get_position() for text in axis.texts], np.transpose([log_p, norm]))
@@ -286,7 +286,7 @@ def test_norms_of_biases_have_a_letter_at_its_frequency_and_length():
 )
 def test_cosines_of_biases_stand_in_the_order_of_space_vowels_consonants(names, first, order, cut):
     cosines = parts_of((5, 5))
-    *axes, colors = figures.bias_cosines(cosines, names, first).axes
+    *axes, colors = figures.bias_cosines(cosines, names, first=first).axes
     shown = ["␣" if names[i] == " " else names[i] for i in order]
     for axis, cosine, title in zip(axes, cosines, TITLES, strict=True):
         [image] = axis.images
@@ -304,7 +304,7 @@ def test_cosines_of_biases_stand_in_the_order_of_space_vowels_consonants(names, 
 
 
 def test_cosines_of_symbols_with_odd_names_can_be_saved():
-    saved(figures.bias_cosines(parts_of((5, 5)), ALPHABET, "$_"))
+    saved(figures.bias_cosines(parts_of((5, 5)), ALPHABET, first="$_"))
 
 
 def test_cosines_begin_with_the_space_and_the_vowels_by_default():
@@ -366,7 +366,7 @@ def agreement(unknown=(), size=5):
 @pytest.mark.parametrize("symbol", [0, 2])
 def test_the_agreement_with_ngrams_has_bars_side_by_side_and_letters_by_correlation(symbol):
     found = agreement()
-    left, middle, right = saved(figures.ngram_agreement(found, ALPHABET, symbol)).axes
+    left, middle, right = saved(figures.ngram_agreement(found, ALPHABET, symbol=symbol)).axes
     names = ["␣", "a", "$", "<", "_"]
     for axis, ours, counted in (
         (left, found.unigram, found.counted_unigram),

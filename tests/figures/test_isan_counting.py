@@ -10,7 +10,9 @@ def test_figure_9_has_matrices_and_states_in_both_bases():
     rng = np.random.default_rng(0)
     matrices = rng.normal(size=(4, 4)), rng.normal(size=(6, 6))
     states = rng.normal(size=(7, 3)), rng.normal(size=(7, 5))
-    figure = isan_counting.change_of_basis(matrices, states, "[", "()[]a)(", [("readout", 2), ("computation", 2)])
+    figure = isan_counting.change_of_basis(
+        matrices, states, symbol="[", tokens="()[]a)(", parts=[("readout", 2), ("computation", 2)]
+    )
     panels = figure.axes[:4]
     for axis, values in zip(panels[::2], matrices, strict=True):
         np.testing.assert_array_equal(axis.images[0].get_array(), values.T)
@@ -34,4 +36,4 @@ def test_figure_9_has_matrices_and_states_in_both_bases():
 def test_what_does_not_pair_up_is_said(matrix, steps, parts, says):
     states = np.zeros((steps, 3)), np.zeros((steps, 5))
     with pytest.raises(ValueError, match=says):
-        isan_counting.change_of_basis((np.eye(4), np.eye(matrix)), states, "(", "()[]a)(", parts)
+        isan_counting.change_of_basis((np.eye(4), np.eye(matrix)), states, symbol="(", tokens="()[]a)(", parts=parts)

@@ -70,7 +70,7 @@ def test_values_below_rounding_are_counted_and_not_drawn():
 def test_the_middle_line_of_the_percentiles_is_the_median():
     steps = {name: [0, 10, 20] for name in NAMES}
     given = {name: values((3, 2, 50), seed) for seed, name in enumerate(NAMES)}
-    figure = figures.jacobian_percentiles(steps, given, LAGS)
+    figure = figures.jacobian_percentiles(steps, given, lags=LAGS)
     assert_inside(figure)
     assert {"k = 0", "k = 5", *NAMES, "training steps"} <= set(texts(figure))
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), np.median(given["GRU"][:, 0], axis=1))
@@ -81,7 +81,7 @@ def test_the_middle_line_of_the_percentiles_is_the_median():
 
 def test_gate_entries_are_the_rows_of_the_recurrent_weights():
     recurrent = values((4, 4))
-    figure = figures.latent_weights(values((6, 4)), recurrent, {"item": 4, "page": 2})
+    figure = figures.latent_weights(values((6, 4)), recurrent, blocks={"item": 4, "page": 2})
     assert_inside(figure)
     assert {"item", "page", "latent dimension"} <= set(texts(figure))
     np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), recurrent.T)
@@ -99,9 +99,9 @@ def test_progress_is_drawn_by_steps_and_by_hours():
     [
         (lambda: figures.jacobian_histogram({}, LAGS), "at least one architecture"),
         (lambda: figures.jacobian_histogram({"GRU": values((3, 2))}, LAGS), "GRU"),
-        (lambda: figures.jacobian_percentiles({"GRU": [1]}, {"GRU": values((2, 2, 5))}, LAGS), "GRU, 1 and 2"),
+        (lambda: figures.jacobian_percentiles({"GRU": [1]}, {"GRU": values((2, 2, 5))}, lags=LAGS), "GRU, 1 and 2"),
         (lambda: figures.latent_weights(values((6, 4)), values((3, 3))), r"\(3, 3\)"),
-        (lambda: figures.latent_weights(values((6, 4)), values((4, 4)), {"item": 5}), "'item': 5"),
+        (lambda: figures.latent_weights(values((6, 4)), values((4, 4)), blocks={"item": 5}), "'item': 5"),
     ],
 )
 def test_what_does_not_fit_together_is_named(call, place):

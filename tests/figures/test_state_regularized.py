@@ -50,7 +50,7 @@ def test_temperatures_with_another_number_of_tokens_are_refused(tokens):
 
 def test_the_token_map_shades_every_token_by_its_weight():
     texts = [["skip", "it", "$5"], ["great"]]
-    figure = figures.token_map(texts, [[0.0, 0.5, 1.0], [0.25]], ["Negative", "Positive"])
+    figure = figures.token_map(texts, [[0.0, 0.5, 1.0], [0.25]], titles=["Negative", "Positive"])
     [axis] = figure.axes
     drawn = {text.get_text(): text for text in axis.texts}
     assert set(drawn) == {"Negative", "skip", "it", r"\$5", "Positive", "great"}
@@ -61,7 +61,7 @@ def test_the_token_map_shades_every_token_by_its_weight():
     }
     assert opacity == pytest.approx({"skip": 0, "it": 0.375, r"\$5": 0.75, "great": 0.1875})
     with pytest.raises(ValueError, match="zip"):
-        figures.token_map([["a", "b"]], [[1.0]], ["x"])
+        figures.token_map([["a", "b"]], [[1.0]], titles=["x"])
 
 
 def test_tokens_that_print_nothing_are_visible():
@@ -71,7 +71,7 @@ def test_tokens_that_print_nothing_are_visible():
     assert drawn == [f"after {name}" for name in shown]
     for figure in (figures.transition_map(alpha, tokens), figures.state_paths({"h": alpha}, tokens)):
         assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == shown
-    [axis] = figures.token_map([tokens], [np.zeros(5)], ["title"]).axes
+    [axis] = figures.token_map([tokens], [np.zeros(5)], titles=["title"]).axes
     assert [text.get_text() for text in axis.texts] == ["title", *shown]
     # A name takes the room of what is drawn.
     places = [text.get_position()[0] for text in axis.texts[1:]]
@@ -80,7 +80,7 @@ def test_tokens_that_print_nothing_are_visible():
 
 def test_long_texts_are_broken_into_lines_that_fit():
     words = ["word"] * 100
-    [axis] = figures.token_map([words], [np.zeros(100)], ["title"]).axes
+    [axis] = figures.token_map([words], [np.zeros(100)], titles=["title"]).axes
     places = [text.get_position() for text in axis.texts[1:]]
     assert len({y for _, y in places}) == 6
     assert max(x for x, _ in places) + 4 <= axis.get_xlim()[1]
@@ -98,7 +98,7 @@ def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
 
 def test_pixel_maps_are_a_grid_of_named_images():
     values = np.random.default_rng(0).random((2, 3, 5, 4))
-    figure = figures.pixel_maps(values, ["0", "1"], ["a", "b", "c"], "share")
+    figure = figures.pixel_maps(values, ["0", "1"], columns=["a", "b", "c"], label="share")
     *images, bar = figure.axes
     for axis, wanted in zip(images, values.reshape(6, 5, 4), strict=True):
         np.testing.assert_array_equal(axis.images[0].get_array(), wanted)
@@ -106,10 +106,10 @@ def test_pixel_maps_are_a_grid_of_named_images():
     assert [axis.get_title() for axis in images] == ["a", "b", "c", "", "", ""]
     assert [axis.get_ylabel() for axis in images] == ["0", "", "", "1", "", ""]
     assert bar.get_ylabel() == "share"
-    figure = figures.pixel_maps(values, ["0", "1"], ["a", "b", "c"], highest=0.5)
+    figure = figures.pixel_maps(values, ["0", "1"], columns=["a", "b", "c"], max_value=0.5)
     assert figure.axes[0].images[0].get_clim() == (0, 0.5)
     with pytest.raises(ValueError, match=r"in each of 2 rows and 2 columns. Received: \(2, 3, 5, 4\)"):
-        figures.pixel_maps(values, ["0", "1"], ["a", "b"])
+        figures.pixel_maps(values, ["0", "1"], columns=["a", "b"])
 
 
 def test_the_feature_map_has_a_colour_for_each_label():

@@ -59,7 +59,7 @@ def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
         def last_state(state: np.ndarray) -> np.ndarray:
             return run(some.weights, some.inputs[:, after:], np.split(state, ends, axis=1), None)[0][:, -1]
 
-        found = analysis.input_output_jacobian(layer, some.inputs, lag, with_respect_to="state")
+        found = analysis.input_output_jacobian(layer, some.inputs, lag=lag, with_respect_to="state")
         assert found.method == "closed form"
         check(subject, found, diagonal(last_state, np.concatenate(before, axis=1)))
     if subject.reads == "features":
@@ -69,7 +69,7 @@ def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
             moved[:, after - 1] = step
             return run(some.weights, moved, None, None)[0][:, -1]
 
-        found = analysis.input_output_jacobian(layer, some.inputs, lag)
+        found = analysis.input_output_jacobian(layer, some.inputs, lag=lag)
         assert found.method == "closed form"
         check(subject, found, diagonal(last_output, some.inputs[:, after - 1]))
 

@@ -90,10 +90,10 @@ def test_counted_models_are_those_of_the_analysis(model):
     result = characters.count(model, text)["result"]
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     if model == "naive Bayes":
-        found = [analysis.NaiveBayes(train, window, 27) for window in range(1, 7)]
+        found = [analysis.NaiveBayes(train, window, vocabulary_size=27) for window in range(1, 7)]
         best = min(found, key=lambda one: one.bits(validation))
     else:
-        best = analysis.BackoffModel(train, 1 if model == "unigrams" else 2, 27)
+        best = analysis.BackoffModel(train, 1 if model == "unigrams" else 2, vocabulary_size=27)
     assert result["test_bits"] == pytest.approx(best.bits(test))
     assert result["validation_bits"] == pytest.approx(best.bits(validation))
 

@@ -29,11 +29,11 @@ def test_it_says_what_the_analysis_says(trained):
     shares = [centroid["share"] for centroid in found["centroids"]]
     assert sum(shares) == pytest.approx(1)
     assert shares == sorted(shares, reverse=True)
-    wanted = analysis.prototypes(model, x, data.vocabulary, top=6, by="mean", least=5)
+    wanted = analysis.prototypes(model, x, tokens=data.vocabulary, num_tokens=6, by="mean", min_count=5)
     commonest = int(np.argmax(wanted.share))
     assert found["centroids"][0]["class"] == data.classes[wanted.classes[commonest]]
     assert [word for word, _ in found["centroids"][0]["words"]] == [word for word, *_ in wanted.tokens[commonest]]
-    of_two = analysis.phrases(model, x, 2, data.vocabulary, 5, least=2)
+    of_two = analysis.phrases(model, x, length=2, tokens=data.vocabulary, num_phrases=5, min_count=2)
     for label, best in of_two.items():
         said = found["phrases"]["2"][data.classes[label]]
         assert said == [[phrase, pytest.approx(probability)] for phrase, probability, _ in best]
@@ -54,7 +54,7 @@ def test_explained_texts_are_judged_rightly(trained):
     model, data = trained
     x, y = data.test
     logits = model.predict(x, verbose=0)
-    classes = analysis.prototypes(model, x, data.vocabulary).classes
+    classes = analysis.prototypes(model, x, tokens=data.vocabulary).classes
     chosen = reading.telling_cases(model, x, y, classes)
     assert [int(y[i]) for i in chosen] == [
         label for label in (classes.min(), classes.max()) if ((logits.argmax(1) == y) & (y == label)).any()

@@ -1,0 +1,270 @@
+r"""An input-switched affine network in other coordinates.
+
+Only affine maps move the state, so the network may run in any coordinates (Foerster et al., ICML 2017, section 3.5).
+States are rows and $h' = [h, 1]$; coordinates are $z = h' F$, and $h' = z G$ with $F G = 1$. Then
+
+    z_t = z_{t-1} (G W'_x F),        W'_x = [[W_x, 0], [b_x, 1]].
+
+Here is the readout basis: orthonormal, with the directions that the readout sees first. `binary_bases` has the
+coordinates that are 0 or 1 on every state that the network reaches (section 4, figure 9).
+
+Binary coordinates are redundant: those of one block, such as the one-hot code of a count, sum to 1. Each block gives a
+relation `sum_b z - 1 + z kappa = 0` that holds for every state, with kappa on dimensions that are 0 on the states that
+are reached. The effect of a symbol on z is determined up to multiples of these relations; `change_basis` adds the
+multiples for which a third of each block's entries are no larger than zero, per binary column. If the network has a 0/1
+form with at most two thirds ones per block and column, and there are no other relations, that form is the result.
+
+Reference: Foerster et al., "Input Switched Affine Networks", ICML 2017, arXiv:1611.09434, sections 3.5 and 4, eqs. 7
+and 8.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._result import Result, Unpackable
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.network import affine_readout, isan_like, isan_weights
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Basis(Result):
+    r"""Coordinates $z$ of states $h$, and the map back.
+
+    Attributes:
+        to: $h \mapsto z$, matrix (n, m).
+        back: $z \mapsto h$, matrix (m, n); inverts `to` for every h.
+        num_readout: r, number of coordinates, the first ones, that belong to the readout.
+        names: of the coordinates.
+        num_binary: number of coordinates, the first ones, that are 0 or 1 on the states that are reached; 0 in a
+            readout basis. The others carry what the binary ones leave unexplained: on the states reached they are near
+            0, see `unused`.
+        blocks: the binary coordinates of each one-hot code; they sum to 1.
+        relations: (blocks, m + 1), rows rho with z rho[:m] + rho[m] = 0 for all z = to(h).
+        points: (points, num_binary), every binary vector that occurred.
+        residual: largest distance of a binary coordinate from its 0 or 1, over the states given.
+        unused: largest absolute value of the other coordinates, over the states given.
+    """
+
+    to: AffineMap
+    back: AffineMap
+    num_readout: int
+    names: tuple[str, ...]
+    num_binary: int = 0
+    blocks: tuple[tuple[int, ...], ...] = ()
+    relations: Any = None
+    points: Any = None
+    residual: float = 0.0
+    unused: float = 0.0
+
+    @property
+    def readout(self) -> int:
+        """`num_readout` under its former name."""
+        return self._renamed("readout", "num_readout", self.num_readout)
+
+    @property
+    def hot(self) -> int:
+        """`num_binary` under its former name."""
+        return self._renamed("hot", "num_binary", self.num_binary)
+
+    def _renamed(self, old: str, new: str, value: int) -> int:
+        warnings.warn(
+            f"Basis.{old} is now {new}; the former name is taken for one more release.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BasisBlocks(Unpackable):
+    r"""The blocks of eq. 7, by the paper's names, states as rows.
+
+    Attributes:
+        rr: (K, r, r), from the readout to itself.
+        rc: (K, c, r), from the computation to the readout: the paper's $W^{rc}_x$, transposed.
+        cr: (K, r, c), from the readout to the computation.
+        cc: (K, c, c), from the computation to itself.
+        b_r: (K, r), biases of the readout.
+        b_c: (K, c), biases of the computation.
+    """
+
+    rr: Array
+    rc: Array
+    cr: Array
+    cc: Array
+    b_r: Array
+    b_c: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransformedNetwork(Unpackable):
+    """A network in other coordinates; it unpacks into its layer and its readout.
+
+    Attributes:
+        layer: a built ISAN.
+        readout: `AffineMap` from its states to the outputs: `readout.apply(layer(symbols))`.
+        residual: largest difference between its outputs after one symbol and those of the original network, both from
+            the initial state, in float64.
+    """
+
+    layer: Any
+    readout: AffineMap
+    residual: float
+
+    def parts(self) -> tuple[Any, AffineMap]:
+        """What it unpacks into: the layer and its readout."""
+        return self.layer, self.readout
+
+    @classmethod
+    def compared(cls, layer: Any, readout: AffineMap, original: Any, original_readout: Any) -> TransformedNetwork:
+        """With the residual of a layer and its readout beside the original ones."""
+        outputs = (_outputs_after_one(layer, readout), _outputs_after_one(original, original_readout))
+        return cls(layer, readout, float(np.abs(outputs[0] - outputs[1]).max(initial=0.0)))
+
+
+@former_arguments(("network", "readout", "rank_tolerance"), layer="network")
+def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 1e-9) -> Basis:
+    r"""An orthonormal basis whose first r vectors span the directions that the readout sees.
+
+    With the singular value decomposition $R = U S V^T$ of the readout's matrix (n, outputs), coordinates are $z = h U$:
+    the first $r = \mathrm{rank} R$ span the columns of R (the paper's rows of $W_{ro}$), the rest their complement.
+
+    Args:
+        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).
+        rank_tolerance: singular values below this times the largest count as zero. A readout of blocks of one-hot codes
+            may have a rank below its number of outputs.
+
+    Returns:
+        `Basis` with m = n coordinates.
+
+    Raises:
+        ValueError: if there is no ISAN, or no linear readout.
+
+    Exactness: orthonormal to float64 rounding.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
+        >>> basis = analysis.readout_basis(model)
+        >>> basis.num_readout, basis.names[3]
+        (3, 'computation 0')
+
+    Reference: Foerster et al., ICML 2017, section 3.5.
+    """
+    matrix = affine_readout(network, readout).matrix
+    vectors, values, _ = np.linalg.svd(matrix, full_matrices=True)
+    n, rank = len(matrix), int(np.sum(values > rank_tolerance * values.max(initial=0.0)))
+    names = tuple(f"readout {i}" if i < rank else f"computation {i - rank}" for i in range(n))
+    return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
+
+
+@former_arguments(("network", "basis", "readout", "dtype"), layer="network")
+def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
+    r"""The same network in other coordinates.
+
+    With $z = h V + v$ and $h = z U + u$: $W^z_x = U W_x V$, $b^z_x = (u W_x + b_x) V + v$, $R^z = U R$,
+    $c^z = u R + c$. Where coordinates are redundant, multiples of `basis.relations` are added to each column, so that
+    binary blocks become as close to 0 and 1 as the network allows (see the head of this module).
+
+    Args:
+        network: a model of an ISAN and a linear Dense head; or an ISAN layer.
+        basis: from `readout_basis`, `label_basis` or `sparse_basis`.
+        readout: for a layer: its Dense head, or a pair (matrix, bias); None reads the original state.
+        dtype: of the new layer.
+
+    Returns:
+        `TransformedNetwork`: a built ISAN with m units, and its readout. `readout.apply(layer(symbols))` is the output
+        of `network`.
+
+    Raises:
+        ValueError: if there is no ISAN layer, or if its number of units differs from that of the basis.
+
+    Exactness: equal outputs for every text, to rounding in `dtype`; `residual` is the largest difference after one
+        symbol.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
+        >>> layer, readout = analysis.change_basis(model, analysis.readout_basis(model))
+        >>> layer.units, readout.matrix.shape
+        (5, (5, 3))
+
+    Reference: Foerster et al., ICML 2017, sections 3.5 and 4.
+    """
+    kernel, bias, start = isan_weights(network)
+    head = affine_readout(network, readout)
+    if kernel.shape[1] != len(basis.to.matrix):
+        raise ValueError(
+            f"A basis belongs to a number of units. Received: a basis of {len(basis.to.matrix)} and a layer of "
+            f"{kernel.shape[1]}. Make the basis from states of this layer."
+        )
+    (to, shift), (back, origin) = basis.to, basis.back
+    new_kernel = back @ kernel @ to
+    new_bias = (origin @ kernel + bias) @ to + shift
+    new_head = AffineMap(back @ head.matrix, origin @ head.matrix + head.offset)
+    if basis.blocks:
+        # Only the binary columns: those of the other axes, which are arbitrary, would become arbitrary too, and an
+        # error that leaves the relations would grow from step to step, a millionfold in 50.
+        binary = np.arange(len(new_bias[0])) < basis.num_binary
+        both = [_add_relations(basis, *pair, binary) for pair in zip(new_kernel, new_bias, strict=True)]
+        new_kernel, new_bias = (np.array(parts) for parts in zip(*both, strict=True))
+        new_head = AffineMap(*_add_relations(basis, *new_head))
+    layer = isan_like(network, new_kernel, new_bias, basis.to.apply(start), dtype)
+    return TransformedNetwork.compared(layer, new_head, network, readout)
+
+
+@former_arguments(layer="network")
+def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
+    r"""The blocks of eq. 7 of a network in a basis.
+
+    Args:
+        network: the layer that `change_basis` returned for `basis`.
+        basis: its first `num_readout` coordinates are the readout's. The computation is the other binary coordinates,
+            or all others where there are no binary ones.
+
+    Returns:
+        `BasisBlocks`, without what leads to and from the coordinates that are not binary.
+
+    Raises:
+        ValueError: if there is no ISAN.
+
+    Exactness: slices of the weights.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
+        >>> basis = analysis.readout_basis(model)
+        >>> analysis.named_blocks(analysis.change_basis(model, basis).layer, basis).rc.shape
+        (3, 2, 3)
+
+    Reference: Foerster et al., ICML 2017, eqs. 7 and 8.
+    """
+    kernel, bias, _ = isan_weights(network)
+    r, m = basis.num_readout, basis.num_binary or kernel.shape[1]
+    return BasisBlocks(
+        kernel[:, :r, :r], kernel[:, r:m, :r], kernel[:, :r, r:m], kernel[:, r:m, r:m], bias[:, :r], bias[:, r:m]
+    )
+
+
+def _outputs_after_one(network: Any, readout: Any) -> Array:
+    """(K, outputs), the outputs after each single symbol."""
+    kernel, bias, start = isan_weights(network)
+    return affine_readout(network, readout).apply(start @ kernel + bias)
+
+
+def _add_relations(basis: Basis, matrix: Array, offset: Array, columns: Any = True) -> tuple[Array, Array]:
+    """The map z -> z matrix + offset, with multiples of the relations added to these columns: see the module's head."""
+    both = np.concatenate([matrix, offset[None]])
+    levels = np.array([np.quantile(matrix[list(block)], 1 / 3, axis=0, method="lower") for block in basis.blocks])
+    both = both - basis.relations.T @ (levels * columns)
+    return both[:-1], both[-1]

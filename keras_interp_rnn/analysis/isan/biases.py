@@ -1,0 +1,126 @@
+"""The biases of an input-switched affine network, and their parts in two subspaces of its states.
+
+Foerster et al., ICML 2017, section 3.5. The readout R (n, outputs) splits the space of states into the span of its
+columns, the readout subspace, and the orthogonal complement, the computational subspace, which no prediction reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._result import Unpackable
+from keras_interp_rnn.analysis.isan.bases import readout_basis
+from keras_interp_rnn.analysis.network import isan_weights
+from keras_interp_rnn.analysis.statistics import ROUNDING
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BiasParts(Unpackable):
+    """A statistic of the biases of all symbols, for the whole bias and for its parts.
+
+    Attributes:
+        whole: of the bias. readout: of its part in the readout subspace.
+        computational: of its part in the computational subspace.
+    """
+
+    whole: Array
+    readout: Array
+    computational: Array
+
+
+@former_arguments(("network", "readout"), layer="network")
+def bias_parts(network: Any, readout: Any = None) -> BiasParts:
+    """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which sum to them.
+
+    A part that is rounding in proportion to the whole is 0.
+
+    Args:
+        network, readout: as `contributions`.
+
+    Returns:
+        `BiasParts`, each (K, n); it unpacks into three arrays.
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
+        >>> whole, readout, computational = analysis.bias_parts(model)
+        >>> np.allclose(whole, readout + computational)
+        True
+
+    Reference: Foerster et al., ICML 2017, section 3.5.
+    """
+    bias, basis = isan_weights(network).bias, readout_basis(network, readout, rank_tolerance=ROUNDING)
+    directions = basis.to.matrix[:, : basis.num_readout]
+    seen = bias @ directions @ directions.T
+    lengths = np.linalg.norm(bias, axis=1, keepdims=True)
+    parts = (
+        np.where(np.linalg.norm(part, axis=1, keepdims=True) > ROUNDING * lengths, part, 0.0)
+        for part in (seen, bias - seen)
+    )
+    return BiasParts(bias, *parts)
+
+
+@former_arguments(("network", "readout"), layer="network")
+def bias_norms(network: Any, readout: Any = None) -> BiasParts:
+    """Euclidean norms of the biases and of their two parts (figure 6).
+
+    Args:
+        network, readout: as `contributions`.
+
+    Returns:
+        `BiasParts`, each (K,).
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
+        >>> analysis.bias_norms(model).whole.shape
+        (4,)
+
+    Reference: Foerster et al., ICML 2017, figure 6.
+    """
+    return BiasParts(*(np.linalg.norm(part, axis=1) for part in bias_parts(network, readout)))
+
+
+@former_arguments(("network", "readout"), layer="network")
+def bias_cosines(network: Any, readout: Any = None) -> BiasParts:
+    """Cosines between the biases of symbols, and between their parts (figure 7); 0 where one of them is 0.
+
+    Args:
+        network, readout: as `contributions`.
+
+    Returns:
+        `BiasParts`, each (K, K).
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
+        >>> analysis.bias_cosines(model).computational.shape
+        (4, 4)
+
+    Reference: Foerster et al., ICML 2017, figure 7.
+    """
+    cosines = []
+    for part in bias_parts(network, readout):
+        lengths = np.linalg.norm(part, axis=1, keepdims=True)
+        units = part / np.where(lengths > 0, lengths, 1.0)
+        cosines.append(units @ units.T)
+    return BiasParts(*cosines)

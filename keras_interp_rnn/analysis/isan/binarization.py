@@ -1,0 +1,118 @@
+"""A network of zeros and ones made from a trained one, and how much the rounding changes.
+
+Foerster et al., ICML 2017, section 4: in a binary basis the weights of a network that counts are almost 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis
+from keras_interp_rnn.analysis.network import isan_like, isan_weights
+
+
+def rounding_error(*arrays: ArrayLike) -> float:
+    """Largest distance of any entry from the nearer of 0 and 1.
+
+    Args:
+        *arrays: of any shapes.
+
+    Returns:
+        The distance; 0 for no entries.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> analysis.rounding_error([0.0, 1.0], [1.25])
+        0.25
+    """
+    return max(
+        float(np.minimum(np.abs(a), np.abs(np.asarray(a) - 1)).max(initial=0.0)) for a in map(np.asarray, arrays)
+    )
+
+
+@former_arguments(within="tolerance")
+def fraction_near_zero(*arrays: ArrayLike, tolerance: float = 0.05) -> float:
+    """The fraction of entries whose absolute value is at most `tolerance`.
+
+    Args:
+        *arrays: of any shapes.
+        tolerance: the largest absolute value that counts as near zero.
+
+    Returns:
+        The fraction, in [0, 1]; 1 for no entries.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> analysis.fraction_near_zero([0.0, 0.04, 0.5, 1.0])
+        0.5
+    """
+    entries = np.concatenate([np.ravel(array) for array in arrays])
+    return float(np.mean(np.abs(entries) <= tolerance)) if entries.size else 1.0
+
+
+@former_arguments(("network", "basis", "readout", "dtype"), layer="network")
+def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
+    r"""A network of zeros and ones, obtained by rounding a trained one.
+
+    The binary blocks of `change_basis`, with their biases and readout, each entry rounded to 0 or 1; all other
+    coordinates are dropped. The initial state is the vector of `basis.points` from which every symbol leads nearest to
+    where it leads from the trained initial state, as the initial content of a delay line may never be read out.
+
+    Args:
+        network, readout: as `change_basis`.
+        basis: with binary coordinates.
+        dtype: of the new layer.
+
+    Returns:
+        `TransformedNetwork`: a built ISAN with `basis.num_binary` units, and its readout, all zeros and ones.
+
+    Raises:
+        ValueError: if the basis has no binary coordinates, or an entry is 0.5 or farther from 0 and 1.
+
+    Exactness: none promised: test it on fresh texts. `residual` is the largest change of an output after one symbol,
+        `rounding_error` the largest change of an entry.
+    Example: a network that delays one bit by a step.
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> layer = layers.ISAN(2, 2, recurrent_constraint=None)
+        >>> layer.build((None, None))
+        >>> matrix, bias = [[0, 1], [0, 0]], [[0, 0], [1, 0]]
+        >>> layer.set_weights([np.array([matrix, matrix]), np.array(bias), np.zeros(2)])
+        >>> states, readout = [[0, 0], [1, 0], [0, 1], [1, 1]], ([[0], [1]], [0])
+        >>> basis = analysis.sparse_basis(layer, states, readout=readout)
+        >>> analysis.binarized_network(layer, basis, readout=readout).readout.matrix
+        array([[1.],
+               [0.]])
+
+    Reference: Foerster et al., ICML 2017, section 4.
+    """
+    if not basis.num_binary:
+        raise ValueError(
+            "Rounding needs coordinates that are 0 or 1. Received: a basis without any. Use label_basis or "
+            "sparse_basis."
+        )
+    changed, head = change_basis(network, basis, readout=readout)
+    kernel, bias, _ = isan_weights(changed)
+    m = basis.num_binary
+    exact = (kernel[:, :m, :m], bias[:, :m], head.matrix[:m], head.offset)
+    error = rounding_error(*exact)
+    if error >= 0.5:
+        raise ValueError(
+            f"Every entry must be nearer than 0.5 to 0 or 1. Received: one that is {error:.2f} away. Train longer, or "
+            "with more weight decay."
+        )
+    kernel, bias, matrix, offset = (np.clip(np.rint(array), 0, 1) for array in exact)
+    original = isan_weights(network)
+    wanted = basis.to.apply(original.initial_state @ original.kernel + original.bias)[:, :m]
+    points = basis.points.astype(np.float64)
+    distances = sum(np.abs(points @ k + b - w).max(axis=1) for k, b, w in zip(kernel, bias, wanted, strict=True))
+    start = points[int(np.argmin(np.round(distances, 3)))]
+    layer = isan_like(network, kernel, bias, start, dtype)
+    return TransformedNetwork.compared(layer, AffineMap(matrix, offset), network, readout)

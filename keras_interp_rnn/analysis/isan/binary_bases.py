@@ -1,0 +1,268 @@
+r"""Coordinates that are 0 or 1 on every state that an input-switched affine network reaches, from labels or without.
+
+Foerster et al., ICML 2017, section 4 and figure 9. `label_basis` regresses given labels on the states; `sparse_basis`
+derives the labels from the network itself.
+
+Why `sparse_basis` needs more than a set of states. Take one count clipped to [0, m] with a delay of one step, p the
+count before and c the count after a step, and P_j = [p >= j], C_j = [c >= j]. The states reached are all those with
+|p - c| <= 1, that is with P_{j+1} <= P_j, C_j and C_{j+1} <= P_j, C_j. Swapping P_j and C_j for a single j maps this
+set to itself by a linear map of z. So the set alone (and with equal odds for up and down its frequencies too) cannot
+tell which of 2^m families of one-hot codes is meant. What distinguishes a code is its use: the outputs, now and later.
+
+Limits: codes must be linear in the state, and outputs must be 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.isan.bases import Basis
+from keras_interp_rnn.analysis.isan.binarization import rounding_error
+from keras_interp_rnn.analysis.isan.maps import homogeneous_matrices
+from keras_interp_rnn.analysis.network import affine_readout
+
+Array = NDArray[np.float64]
+
+
+@former_arguments(("states", "labels", "num_readout", "names", "rank_tolerance"), readout="num_readout")
+def label_basis(
+    states: ArrayLike,
+    labels: ArrayLike,
+    *,
+    num_readout: int = 0,
+    names: Sequence[str] | None = None,
+    rank_tolerance: float = 1e-6,
+) -> Basis:
+    r"""The basis in which states are given binary vectors, by linear regression.
+
+    With states $X = [h, 1]$ as rows and labels B of zeros and ones, $F = X^+ B$ are the binary coordinates. The labels
+    explain $E = B^+ X$ of the states; further coordinates are an orthonormal basis Q of all directions in which E
+    vanishes, and $G = [(E F)^+ E; Q^T (1 - F (E F)^+ E)]$ leads back: $[F, Q] G = 1$ for every state.
+
+    Args:
+        states: (..., n), states that the network reaches, the first n columns of X; every relevant state should occur.
+        labels: (..., binary), 0 or 1, such as the one-hot codes of the counts before a step and after it.
+        num_readout: number of labels, the first ones, that are the outputs of the readout.
+        names: of the labels.
+        rank_tolerance: singular values of X below this times the largest count as zero.
+
+    Returns:
+        `Basis` with binary + n + 1 - rank B coordinates; `residual` is the largest distance of the binary ones from 0
+        and 1.
+
+    Raises:
+        ValueError: if the shapes do not match, if labels are not 0 or 1, if they are not affine functions of the
+            states: if a coordinate is 0.5 or more from its label.
+
+    Exactness: invertible to float64 rounding, however large `residual`.
+    Limits: codes must be linear in the state. `blocks` are searched for as exact covers of the states by labels, in
+        their order.
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> basis = analysis.label_basis([[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]])
+        >>> basis.num_binary, basis.blocks, basis.residual < 1e-12
+        (2, ((0, 1),), True)
+
+    Reference: Foerster et al., ICML 2017, section 4.
+    """
+    given, marks = np.asarray(states, np.float64), np.asarray(labels, np.float64)
+    if given.ndim < 2 or given.shape[:-1] != marks.shape[:-1]:
+        raise ValueError(
+            f"There must be one row of labels for each state. Received: states {given.shape}, labels {marks.shape}. "
+            "Flatten both to (samples, ...)."
+        )
+    rows, binary = _with_constant(given), marks.reshape(-1, marks.shape[-1])
+    if not np.isin(binary, (0, 1)).all():
+        raise ValueError(f"Labels are 0 or 1. Received: {np.unique(binary)[:5]}. Pass one-hot codes.")
+    vectors = np.linalg.lstsq(rows, binary, rcond=rank_tolerance)[0]
+    errors = np.abs(rows @ vectors - binary)
+    residual = float(errors.max(initial=0.0))
+    if residual >= 0.5:
+        worst = int(errors.max(axis=0).argmax())
+        raise ValueError(
+            f"Labels must be affine functions of the states, to within 0.5. Received: label {worst}, which the best "
+            f"one misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
+        )
+    points = _distinct(binary.astype(bool))
+    rank = int(np.linalg.matrix_rank(points.astype(float)))
+    explained = np.linalg.lstsq(binary, rows, rcond=None)[0]
+    rest = np.linalg.svd(explained, full_matrices=True)[2][rank:].T
+    decoded = np.linalg.pinv(explained @ vectors, rcond=1e-9) @ explained
+    forth = np.concatenate([vectors, rest], axis=1)
+    back = np.concatenate([decoded, rest.T @ (np.eye(len(vectors)) - vectors @ decoded)])
+    blocks = _partitions(points)
+    relations = np.zeros((len(blocks), forth.shape[1] + 1))
+    for relation, block in zip(relations, blocks, strict=True):
+        missing = -forth[:, list(block)].sum(axis=1)
+        missing[-1] += 1  # as a functional of [h, 1], the difference of the block's sum from the constant 1
+        relation[:-1] = back @ missing
+        relation[list(block)] += 1
+        relation[-1] = -1
+    names = tuple(names or (f"label {i}" for i in range(binary.shape[1])))
+    return Basis(
+        AffineMap(forth[:-1], forth[-1]),
+        AffineMap(back[:, :-1], np.zeros(len(vectors) - 1)),
+        num_readout,
+        names + tuple(f"rest {i}" for i in range(rest.shape[1])),
+        binary.shape[1],
+        blocks,
+        relations,
+        points,
+        residual,
+        float(np.abs(rows @ rest).max(initial=0.0)),
+    )
+
+
+@former_arguments(
+    ("network", "states", "readout", "tolerance", "max_functions"), layer="network", limit="max_functions"
+)
+def sparse_basis(
+    network: Any, states: ArrayLike, *, readout: Any = None, tolerance: float = 0.25, max_functions: int = 2000
+) -> Basis:
+    r"""The basis in which states and matrices are zeros and ones, derived without labels.
+
+    Output j of the network after it has read a further word w is an affine function of its present state,
+
+    $$f_{w,j}(h) = c_j + (h, 1) W'_{w_1} \cdots W'_{w_k} (R_j, 0)^T,$$
+
+    and 0 or 1 on every state it reaches if the outputs are. There are finitely many such functions on those states.
+    All are collected, short words first; outputs (k = 0) are kept, and of the others those that are not a sum of
+    functions whose supports are disjoint and smaller. Reading a symbol turns $f_w$ into $f_{xw}$, which is again one of
+    them or such a sum, so a network of zeros and ones in these coordinates exists. `label_basis` then makes the basis,
+    with the values of these functions as its labels.
+
+    Args:
+        network: a model of an ISAN and a linear Dense head whose outputs are 0 or 1; or an ISAN.
+        states: (..., n), states that the network reaches. Functions that agree on all of them count as one.
+        readout: for a layer: its Dense head, or a pair (matrix, bias).
+        tolerance: maximum distance of a function from 0 and 1, < 0.5.
+        max_functions: maximum number of functions.
+
+    Returns:
+        `Basis`; a name such as "output 3 after 0 2" gives j and w.
+
+    Raises:
+        ValueError: if an output, now or after a word, is farther than `tolerance` from 0 and 1 on some state, or if
+            there are more than `max_functions` functions.
+
+    Exactness: deterministic; `residual` as for `label_basis`.
+    Cost: O(N n + n^2) for each function and symbol, with N states, and a search for exact covers among them.
+    Example: a network that delays one bit by a step.
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> layer = layers.ISAN(2, 2, recurrent_constraint=None)
+        >>> layer.build((None, None))
+        >>> matrix, bias = [[0, 1], [0, 0]], [[0, 0], [1, 0]]
+        >>> layer.set_weights([np.array([matrix, matrix]), np.array(bias), np.zeros(2)])
+        >>> states = [[0, 0], [1, 0], [0, 1], [1, 1]]
+        >>> basis = analysis.sparse_basis(layer, states, readout=([[0], [1]], [0]))
+        >>> basis.names[: basis.num_binary]
+        ('output 0', 'output 0 after 0')
+
+    Reference: after Foerster et al., ICML 2017, section 4, where the labels were given.
+    """
+    if not 0 < tolerance < 0.5:
+        raise ValueError(f"tolerance lies between 0 and 0.5. Received: {tolerance}. Leave it at 0.25.")
+    head, maps = affine_readout(network, readout), homogeneous_matrices(network)
+    if np.shape(states)[-1] + 1 != maps.shape[1]:
+        raise ValueError(
+            f"States have as many entries as the layer has units. Received: {np.shape(states)} and "
+            f"{maps.shape[1] - 1} units. Pass the states of this layer."
+        )
+    rows = _with_constant(np.asarray(states, np.float64))
+    outputs = head.matrix.shape[1]
+    functions = np.concatenate([head.matrix, head.offset[None]]).T
+    labels = [_as_binary(rows @ f, f"Output {j}", tolerance) for j, f in enumerate(functions)]
+    known = {np.packbits(values).tobytes() for values in labels}
+    names = [f"output {j}" for j in range(outputs)]
+    waiting: deque[tuple[int, tuple[int, ...], Array]] = deque((j, (), f) for j, f in enumerate(functions))
+    while waiting:
+        j, word, function = waiting.popleft()
+        for symbol, matrix in enumerate(maps):
+            earlier, longer = matrix @ function, (symbol, *word)
+            name = f"output {j} after {' '.join(map(str, longer))}"
+            values = _as_binary(rows @ earlier, name.capitalize(), tolerance)
+            code = np.packbits(values).tobytes()
+            if code in known or values.all() or not values.any():
+                continue
+            if len(known) >= max_functions:
+                raise ValueError(
+                    f"There may be `max_functions` functions of the state. Received: max_functions={max_functions}, "
+                    "and more. Is the network one with few states? Then raise it."
+                )
+            known.add(code)
+            labels.append(values)
+            names.append(name)
+            waiting.append((j, longer, earlier))
+    table = np.array(labels).T
+    points = _distinct(table)
+    sizes = points.sum(axis=0)
+    chosen = list(range(outputs))
+    for i in range(outputs, points.shape[1]):
+        inside = [k for k in np.argsort(sizes, kind="stable") if 0 < sizes[k] < sizes[i]]
+        if _cover(points[:, i], points, inside) is None:
+            chosen.append(i)
+    return label_basis(
+        np.asarray(states),
+        table[:, chosen].reshape(*np.shape(states)[:-1], -1),
+        num_readout=outputs,
+        names=[names[i] for i in chosen],
+    )
+
+
+def _with_constant(states: Array) -> Array:
+    rows = states.reshape(-1, states.shape[-1])
+    return np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
+
+
+def _distinct(table: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Distinct rows, in an order that depends on them alone."""
+    packed = np.packbits(table, axis=1)
+    codes = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}")[:, 0]
+    return table[np.unique(codes, return_index=True)[1]]
+
+
+def _as_binary(values: Array, name: str, tolerance: float) -> NDArray[np.bool_]:
+    """Which values are 1; raises ValueError unless all are 0 or 1 to within the tolerance."""
+    error = rounding_error(values)
+    if error > tolerance:
+        raise ValueError(
+            f"The outputs of the network, now or later, must be 0 or 1 to within {tolerance} on every state. Received: "
+            f"{name}, which is up to {error:.2f} away. Train longer, or use label_basis."
+        )
+    return values > 0.5
+
+
+def _partitions(points: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
+    """Blocks of columns with exactly one 1 in every row; a column belongs to one block at most."""
+    blocks: list[tuple[int, ...]] = []
+    free = [i for i in range(points.shape[1]) if points[:, i].any()]
+    for i in list(free):
+        if i in free:
+            others = _cover(~points[:, i], points, [k for k in free if k != i])
+            if others is not None:
+                blocks.append(tuple(sorted([i, *others])))
+                free = [k for k in free if k not in blocks[-1]]
+    return tuple(blocks)
+
+
+def _cover(target: NDArray[np.bool_], points: NDArray[np.bool_], members: Sequence[int]) -> list[int] | None:
+    """Columns among `members` with disjoint supports whose union is the target; None if there are none."""
+    if not target.any():
+        return []
+    first = int(target.argmax())
+    inside = [k for k in members if not (points[:, k] & ~target).any()]
+    for k in inside:
+        if points[first, k]:
+            others = _cover(target & ~points[:, k], points, inside)
+            if others is not None:
+                return [k, *others]
+    return None

@@ -1,0 +1,418 @@
+r"""Reading whole words by one affine map each, and scoring every symbol inside them on the way.
+
+Compositions of affine maps are affine, so a table of maps lets an input-switched affine network read a word at the
+cost of a symbol (Foerster et al., ICML 2017, section 5.1). With the maps of the prefixes of a word x_1 ... x_m
+
+    A_j = W_{x_1} ... W_{x_j},        b_j = b_{j-1} W_{x_j} + b_{x_j},        A_0 = 1, b_0 = 0,
+
+readout R and readout bias c, all outputs of the network within the word are affine in the state h before it:
+
+    logits after j symbols  h (A_j R) + (b_j R + c),   j = 1, ..., m;        state after the word  h A_m + b_m.
+
+The products A_j R are computed once, so the word costs 2 n (m K + n) operations, where m symbols cost 2 n m (K + n). A
+word takes n (n + 1) numbers, a prefix K (n + 1): words share their prefixes, which are the nodes of one trie.
+
+How texts are cut into words does not depend on the states and is settled first (`segmentation`); `reader` then moves
+states from word to word, and `scorer` scores the symbols.
+
+Limits: no masks, no `go_backwards`, no distributions instead of symbols, no gradients.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._result import Unpackable
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
+from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
+from keras_interp_rnn.analysis.network import affine_readout, as_symbols, check_forwards, isan_weights
+
+Array = NDArray[Any]
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatesAfterWords(Unpackable):
+    """States of a text after each word of its segmentation; it unpacks into both arrays.
+
+    Attributes:
+        ends: int (steps,), number of symbols read. states: (steps, n).
+    """
+
+    ends: NDArray[np.int64]
+    states: Array
+
+
+class CompositionTable:
+    r"""Affine maps of whole words, to read and to score text with.
+
+    With $A_j$, $b_j$ the composed map of the first $j$ symbols of a word, readout $R$ and its bias $c$, a state $h$
+    gives after $j$ symbols the logits $h (A_j R) + (b_j R + c)$ and after the word the state $h A_m + b_m$.
+
+    Args:
+        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        words: sequences of symbols, in any order. Single symbols are always in the table and may be left out.
+        readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None for a
+            table that reads and does not score.
+        max_bytes: int, maximum size of the table; by default 256 MiB.
+        dtype: "float32" or "float64", of the table and of everything computed with it.
+
+    Attributes:
+        words: the words, sorted; each a tuple of symbols.
+        initial_state: (n,), the default state before a text.
+        dtype: "float32" or "float64".
+        nbytes: bytes of all arrays, at most `max_bytes`.
+
+    Raises:
+        ValueError: if the table would exceed `max_bytes`, if a word is empty, too long or has symbols outside the
+            vocabulary, if there is no ISAN, if the head is not affine, or if the dtype is another.
+
+    Units: bits per symbol.
+    Exactness: maps are composed in float64 and rounded once; states and bits are those of reading symbol by symbol,
+        up to the rounding of `dtype`.
+    Cost: with n units and K symbols, n (n + 1) numbers per word and K (n + 1) per prefix; 2 n (m K + n) operations for
+        a word of m symbols.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> table = analysis.CompositionTable(model, [[0, 2, 1], [3, 3]])
+        >>> table.segment([3, 3, 0, 2, 1, 1]), len(table)
+        (array([5, 1, 2]), 6)
+        >>> table.score([3, 3, 0, 2, 1, 1]).shape
+        (5,)
+
+    Reference: Foerster et al., ICML 2017, section 5.1.
+    """
+
+    @former_arguments(
+        ("self", "network", "words", "readout", "max_bytes", "dtype"), layer="network", budget="max_bytes"
+    )
+    def __init__(
+        self,
+        network: Any,
+        words: Iterable[Sequence[int]],
+        *,
+        readout: Any = None,
+        max_bytes: int = 256 * 2**20,
+        dtype: str = "float32",
+    ) -> None:
+        self.dtype = _check_dtype(dtype)
+        check_forwards(network)
+        weights = isan_weights(network)
+        symbols, units = weights.bias.shape
+        head, outputs = _head(network, readout)
+        self._trie = segmentation.build((_check_word(word, symbols) for word in words), symbols)
+        needed = _size(len(self._trie.words), len(self._trie.depth), symbols, units, outputs, self.dtype)
+        if needed > max_bytes:
+            number, prefixes = len(self._trie.words), len(self._trie.depth)
+            raise ValueError(
+                f"A table must fit into max_bytes. Received: max_bytes={max_bytes:,} bytes for {number:,} words with "
+                f"{prefixes:,} prefixes, which take {needed:,}. Pass fewer or shorter words, a larger max_bytes, "
+                "or let CompositionTable.from_corpus choose the words."
+            )
+        self.initial_state: Array = weights.initial_state.astype(self.dtype)
+        # Offsets are one more row, met by a column of ones behind the states.
+        self._maps: Array = np.empty((len(self._trie.words), units + 1, units), self.dtype)
+        self._readouts: Array | None = None
+        if head is not None:
+            self._readouts = np.empty((len(self._trie.depth), units + 1, outputs), self.dtype)
+        steps = [AffineMap(weights.kernel[x], weights.bias[x]) for x in range(symbols)]
+        for node, composed in enumerate(_composed(self._trie, steps, units)):
+            if self._trie.word[node] >= 0:
+                self._maps[self._trie.word[node]] = np.vstack([composed.matrix, composed.offset])
+            if head is not None and self._readouts is not None:
+                logits = composed.then(head)
+                self._readouts[node] = np.vstack([logits.matrix, logits.offset])
+
+    @classmethod
+    @former_arguments(
+        ("cls", "network", "symbols", "readout", "max_length", "max_bytes", "dtype"),
+        layer="network",
+        longest="max_length",
+        budget="max_bytes",
+    )
+    def from_corpus(
+        cls,
+        network: Any,
+        symbols: ArrayLike,
+        *,
+        readout: Any = None,
+        max_length: int = 12,
+        max_bytes: int = 256 * 2**20,
+        dtype: str = "float32",
+    ) -> CompositionTable:
+        """A table of the words that save most steps on a text, within `max_bytes`.
+
+        Starts with the n-grams that would save most if each were alone, several times as many as fit. Then, round after
+        round, cuts the text into as few words as possible and drops those that save least for their bytes. Each use of
+        a word saves the steps that it would take without it, less one; its cost is its map and the prefixes that it
+        shares with no other word.
+
+        Args:
+            network, readout, max_bytes, dtype: as for the class.
+            symbols: int (time,), a text like those to be read; a few million symbols are enough.
+            max_length: int in [1, 63], symbols of the longest word.
+
+        Raises:
+            ValueError: as for the class; if the single symbols do not fit into `max_bytes`, or `max_length` is outside
+                [1, 63].
+
+        Cost: about ten seconds for 4 million symbols and 256 MiB.
+        """
+        _check_dtype(dtype)
+        if not 1 <= max_length <= MAX_LENGTH:
+            raise ValueError(f"max_length must lie in [1, {MAX_LENGTH}]. Received: max_length={max_length}. Pass 12.")
+        vocabulary, units = isan_weights(network).bias.shape
+        _, outputs = _head(network, readout)
+
+        def size(words: int, nodes: int) -> int:
+            return _size(words, nodes, vocabulary, units, outputs, dtype)
+
+        text = as_symbols(symbols, vocabulary)
+        words = selection.choose_words(text, vocabulary, max_length, max_bytes, size)
+        return cls(network, words, readout=readout, max_bytes=max_bytes, dtype=dtype)
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words, sorted; each a tuple of symbols."""
+        return self._trie.words
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        readouts = 0 if self._readouts is None else self._readouts.nbytes
+        return self._trie.nbytes + self._maps.nbytes + readouts + self.initial_state.nbytes
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __repr__(self) -> str:
+        longest, scores = int(self._trie.length.max()), "scores" if self._readouts is not None else "reads only"
+        return (
+            f"<CompositionTable: {len(self):,} words of up to {longest} symbols, {self.nbytes / 2**20:.1f} MiB, "
+            f"{self.dtype}, {scores}>"
+        )
+
+    def segment(self, symbols: ArrayLike, method: str = "optimal") -> NDArray[np.int64]:
+        """Cuts a text into words of the table.
+
+        Args:
+            symbols: int (time,).
+            method: "optimal" for as few words as possible, by dynamic programming, where ties go to the longest first
+                word; "greedy" for the longest word at each place.
+
+        Returns:
+            int (steps,), indices into `words`.
+
+        Raises:
+            ValueError: if the method is another, or if the symbols are not one text.
+        """
+        return self._cut(as_symbols(symbols, self._vocabulary)[None], method)[:, 0].astype(np.int64)
+
+    def states(self, symbols: ArrayLike, initial_state: ArrayLike | None = None) -> StatesAfterWords:
+        """States of one text after each word of its optimal segmentation.
+
+        Args:
+            symbols: int (time,).
+            initial_state: (n,), by default the layer's.
+
+        Returns:
+            `StatesAfterWords`.
+
+        Raises:
+            ValueError: if the symbols are not one text, or the state has another shape.
+        """
+        text = as_symbols(symbols, self._vocabulary)[None]
+        words = self._cut(text, "optimal")
+        before, state = np.empty((len(words), self._units), self.dtype), self._start(initial_state, 1)
+        for part in self._read(words, state):
+            before[part.steps] = part.before[:, :-1]
+        states = np.concatenate([before[1:], state[:, :-1]]) if len(words) else before
+        return StatesAfterWords(self._trie.length[words[:, 0]].cumsum(dtype=np.int64), states)
+
+    def final_state(self, symbols: ArrayLike, initial_state: ArrayLike | None = None) -> Array:
+        """The state after a text, or after each of several texts.
+
+        Args:
+            symbols: int (time,) or (lanes, time).
+            initial_state: (n,) or (lanes, n), by default the layer's.
+
+        Returns:
+            (n,) or (lanes, n).
+
+        Raises:
+            ValueError: if the symbols are not of these shapes, or the state has another.
+        """
+        text = self._lanes(symbols)
+        state = self._start(initial_state, len(text))
+        for _ in self._read(self._cut(text, "optimal"), state):
+            pass
+        return state[:, :-1].copy() if np.ndim(symbols) == 2 else state[0, :-1].copy()
+
+    def score(self, symbols: ArrayLike, initial_state: ArrayLike | None = None, method: str = "optimal") -> Array:
+        r"""Cross-entropy of every next symbol, $-\log_2 p(x_{t+1} \mid x_1 \ldots x_t)$.
+
+        Args:
+            symbols: int (time,) or (lanes, time), texts of equal length read side by side; hundreds of lanes and more
+                for speed.
+            initial_state: (n,) or (lanes, n), the state before the first symbol, by default the layer's.
+            method: as in `segment`.
+
+        Returns:
+            (time - 1,) or (lanes, time - 1), entry t - 1 for the symbol at position t, counted from 0, given those
+            before it; the first symbol is read, not scored.
+
+        Raises:
+            ValueError: if the table has no readout, or one whose outputs are not the symbols; if a text is shorter
+                than two symbols; if the symbols or the state have other shapes.
+
+        Units: bits.
+        """
+        if self._readouts is None or self._readouts.shape[2] != self._vocabulary:
+            outputs = "none" if self._readouts is None else f"one with {self._readouts.shape[2]} outputs"
+            raise ValueError(
+                f"Scoring needs a readout with one output for each of the {self._vocabulary} symbols. Received: "
+                f"{outputs}. Build the table from the whole model, or pass readout=."
+            )
+        text = self._lanes(symbols).astype(np.min_scalar_type(self._vocabulary))
+        if text.shape[1] < 2:
+            raise ValueError(
+                f"A text to be scored has at least two symbols, as the first is given. Received: "
+                f"{np.shape(symbols)}. Pass a longer text."
+            )
+        bits = np.empty((len(text), text.shape[1] - 1), self.dtype)
+        state = self._start(initial_state, len(text))
+        for part in self._read(self._cut(text[:, :-1], method), state):
+            scorer.score(part, self._trie, self._readouts, text, bits)
+        return bits if np.ndim(symbols) == 2 else bits[0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table as an .npz file under exactly this name; if interrupted, the old file stays as it was."""
+        arrays = {"maps": self._maps, "initial_state": self.initial_state, "length": self._trie.length}
+        arrays["symbols"] = np.array(list(itertools.chain(*self.words)), np.int64)
+        arrays["vocabulary_size"], arrays["composition_table"] = np.array(self._vocabulary), np.array(_VERSION)
+        if self._readouts is not None:
+            arrays["readouts"] = self._readouts
+        with atomic_write(path) as partial, open(partial, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy 2.4 takes allow_pickle for any of the arrays
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> CompositionTable:
+        """Reads a table that `save` wrote; needs neither the layer nor Keras's model.
+
+        Raises:
+            ValueError: if the file is damaged or something else.
+            OSError: if there is none.
+        """
+        table = cls.__new__(cls)
+        try:
+            # Opened here: NumPy leaves a file open that is no whole archive.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                if int(arrays["composition_table"]) != _VERSION:
+                    raise KeyError("composition_table")
+                ends = np.cumsum(arrays["length"])[:-1]
+                words = [tuple(map(int, word)) for word in np.split(arrays["symbols"], ends)]
+                table._trie = segmentation.build(words, int(arrays["vocabulary_size"]))
+                table._maps, table.initial_state = arrays["maps"], arrays["initial_state"]
+                table._readouts = arrays.get("readouts", None)
+        except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(
+                f"A table is loaded from a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which "
+                "is damaged or something else. Build the table from the layer and save it."
+            ) from error
+        table.dtype = table._maps.dtype.name
+        return table
+
+    @property
+    def _units(self) -> int:
+        return self._maps.shape[2]
+
+    @property
+    def _vocabulary(self) -> int:
+        return self._trie.children.shape[1]
+
+    def _lanes(self, symbols: ArrayLike) -> NDArray[np.int64]:
+        """(lanes, time) of one text or several."""
+        array = np.asarray(symbols)
+        if array.ndim != 2:
+            return as_symbols(array, self._vocabulary)[None]
+        return as_symbols(array.reshape(-1), self._vocabulary).reshape(array.shape)
+
+    def _start(self, initial_state: ArrayLike | None, lanes: int) -> Array:
+        """(lanes, n + 1), states with a column of ones behind."""
+        given = self.initial_state if initial_state is None else np.asarray(initial_state)
+        if given.shape not in ((self._units,), (lanes, self._units)):
+            raise ValueError(
+                f"initial_state must have shape ({self._units},) or ({lanes}, {self._units}). Received: {given.shape}. "
+                "Pass one state for all texts or one for each."
+            )
+        states = np.ones((lanes, self._units + 1), self.dtype)
+        states[:, :-1] = given
+        return states
+
+    def _cut(self, text: Array, method: str) -> Array:
+        """(steps, lanes), numbers of the words that each lane reads, then -1; text (lanes, time)."""
+        if method not in ("optimal", "greedy"):
+            raise ValueError(f"method must be 'optimal' or 'greedy'. Received: method={method!r}. Pass 'optimal'.")
+        return segmentation.walk(
+            segmentation.best_words(self._trie, np.ascontiguousarray(text.T), method), self._trie.length
+        )
+
+    def _read(self, words: Array, states: Array) -> Iterator[reader.WordsRead]:
+        return reader.read(words, states, self._maps, self._trie.length)
+
+
+def _check_dtype(dtype: str) -> str:
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64'. Received: dtype={dtype!r}. Pass 'float32'.")
+    return dtype
+
+
+def _check_word(word: Sequence[int], vocabulary_size: int) -> Word:
+    symbols = as_symbols(np.asarray(word), vocabulary_size)
+    if not 1 <= len(symbols) <= MAX_LENGTH:
+        raise ValueError(
+            f"A word has 1 to {MAX_LENGTH} symbols. Received: one of {len(symbols)}. Leave it out, or cut it into "
+            "shorter words."
+        )
+    return tuple(symbols.tolist())
+
+
+def _head(network: Any, readout: Any) -> tuple[AffineMap | None, int]:
+    """The affine readout and its number of outputs; None and 0 for a layer by itself."""
+    if readout is None and not hasattr(network, "layers"):
+        return None, 0
+    head = affine_readout(network, readout)
+    return head, head.matrix.shape[1]
+
+
+def _size(words: int, nodes: int, vocabulary_size: int, units: int, outputs: int, dtype: str) -> int:
+    """Bytes of a table with this number of words and nodes, the root included."""
+    numbers = words * units * (units + 1) + nodes * outputs * (units + 1) + units
+    index = (nodes + 1) * (vocabulary_size + 1) + 3 * nodes + words
+    return numbers * np.dtype(dtype).itemsize + 4 * index
+
+
+def _composed(trie: Trie, steps: Sequence[AffineMap], units: int) -> Iterator[AffineMap]:
+    """The maps of all nodes, in their order, each from that of its parent."""
+    path = [AffineMap.identity(units)]
+    yield path[0]
+    for node in range(1, len(trie.depth)):
+        depth = trie.depth[node]
+        path = path[:depth]
+        path.append(path[-1].then(steps[trie.words[trie.first[node]][depth - 1]]))
+        yield path[-1]

@@ -1,0 +1,308 @@
+r"""Every logit of an input-switched affine network, split exactly among the symbols read so far.
+
+The state is affine in its history, so the logits are a sum with one term per source (Foerster et al., ICML 2017,
+eqs. 4 to 6):
+
+    l_t = c + sum_{s=0}^{t} kappa_s^t,        kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,        b_{x_0} = h_0.
+
+All terms of step t come from those of step t - 1 by one product with W_{x_t}: O(T^2 n^2) for T symbols.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._display import visible
+from keras_interp_rnn._result import Result, Unpackable, as_text
+from keras_interp_rnn.analysis.network import alphabet_of, encode_text, open_isan
+from keras_interp_rnn.equations import isan as equations
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecentContributions(Unpackable):
+    """One step of `recent_contributions`.
+
+    Attributes:
+        step: t, from 1.
+        values: (sources, outputs), the terms of the last min(t, window) symbols, the earliest first.
+        earlier: (outputs,), the sum of all earlier terms, the initial state's included.
+        logits: (outputs,), from running the recurrence forward.
+    """
+
+    step: int
+    values: Array
+    earlier: Array
+    logits: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordContributions(Result):
+    """Contributions summed over words.
+
+    Attributes:
+        starts: for each word the position of its first symbol, from 1; the initial state, 0, is the first "word".
+        names: the words.
+        values: (words, targets, outputs).
+    """
+
+    starts: NDArray[np.int64]
+    names: tuple[str, ...]
+    values: Array
+
+    def norms(self) -> Array:
+        """(words, targets), the Euclidean norms of the words' contributions."""
+        return np.linalg.norm(self.values, axis=-1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions(Result):
+    r"""Terms $\kappa_s^t$ of every logit of one text.
+
+    Attributes:
+        symbols: (T,), the text.
+        targets: (M,), the steps t whose logits are split, from 1 to T.
+        values: (T + 1, M, outputs); `values[s, i]` is $\kappa_s^t$ of t = `targets[i]`: source s = 0 is the initial
+            state, s >= 1 the s-th symbol; zero where s > t.
+        bias: (outputs,), the readout's own bias, the same at every step.
+        logits: (M, outputs), computed by the recurrence, independently of `values`.
+        residual: largest |bias + sum of values over sources - logits|, in nats; rounding, about 1e-15 relative.
+        alphabet: names of the symbols, for views; None for their ids.
+
+    Units: nats (logits).
+    """
+
+    symbols: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    values: Array
+    bias: Array
+    logits: Array
+    residual: float
+    alphabet: Sequence[str] | None = None
+
+    def without(self, sources: Collection[int]) -> Array:
+        """The logits (M, outputs) without the contributions of some sources.
+
+        Args:
+            sources: numbers in [0, T]; 0 is the initial state.
+
+        Raises:
+            ValueError: for a number out of range.
+        """
+        chosen = sorted(set(sources))
+        if chosen and not 0 <= chosen[0] <= chosen[-1] < len(self.values):
+            raise ValueError(
+                f"Sources are numbers in [0, {len(self.values) - 1}], 0 the initial state. Received: {chosen}."
+            )
+        return self.logits - self.values[chosen].sum(axis=0)
+
+    def norms(self) -> Array:
+        r"""(T + 1, M), the Euclidean norms $\lVert \kappa_s^t \rVert_2$."""
+        return np.linalg.norm(self.values, axis=-1)
+
+    def by_word(self, separator: int | Collection[int] | None = None) -> WordContributions:
+        """The terms of each word, summed over its symbols.
+
+        Args:
+            separator: the symbol, or symbols, that a word begins with, as in "␣annual␣revenue"; by default the white
+                space of the alphabet, or symbol 0 where it has none.
+        """
+        first = np.flatnonzero(np.isin(self.symbols, self._separators(separator))) + 1
+        starts = np.unique(np.concatenate([[0], [1][: len(self.symbols)], first]).astype(np.int64))
+        sums = np.add.reduceat(self.values, starts, axis=0)
+        ends = [*starts[1:], len(self.symbols) + 1]
+        pieces = (self.symbols[start - 1 : end - 1] for start, end in zip(starts[1:], ends[1:], strict=True))
+        return WordContributions(starts, ("h_0", *("".join(map(self.name, piece)) for piece in pieces)), sums)
+
+    def winner(self, target: int = -1) -> tuple[int, int]:
+        """The outputs with the largest and the second-largest logit at a target.
+
+        Args:
+            target: index into `targets`, by default the last one.
+        """
+        order = np.argsort(-self.logits[target], kind="stable")
+        return int(order[0]), int(order[1] if len(order) > 1 else order[0])
+
+    def logit_difference(self, target: int = -1, *, towards: int | None = None, against: int | None = None) -> Array:
+        r"""(T + 1,): by how much each source moved one logit ahead of another, $\kappa_{s,i}^t - \kappa_{s,j}^t$.
+
+        Args:
+            target: index into `targets`, by default the last one.
+            towards, against: outputs i and j; by default the winner and the runner-up.
+        """
+        first, second = self.winner(target)
+        i, j = first if towards is None else towards, second if against is None else against
+        return self.values[:, target, i] - self.values[:, target, j]
+
+    def pull(self, target: int = -1, towards: int | None = None, against: int | None = None) -> Array:
+        """`logit_difference` under its former name."""
+        warnings.warn(
+            "Contributions.pull is now logit_difference; the former name is taken for one more release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.logit_difference(target, towards=towards, against=against)
+
+    @former_arguments(("self", "num_sources", "target", "output"), count="num_sources")
+    def top(self, num_sources: int = 5, *, target: int = -1, output: int | None = None) -> list[tuple[int, float]]:
+        """The sources with the largest terms of one logit, by absolute value: (source, term in nats).
+
+        Args:
+            num_sources: maximum number of sources.
+            target: index into `targets`, by default the last one.
+            output: whose logit; by default the winner's.
+        """
+        read = int(self.targets[target]) + 1
+        column = self.values[:read, target, self.winner(target)[0] if output is None else output]
+        order = np.argsort(-np.abs(column), kind="stable")[:num_sources]
+        return [(int(source), float(column[source])) for source in order]
+
+    def name(self, symbol: int) -> str:
+        """How a symbol is shown: its name, a space as "␣", a newline as "⏎"; without an alphabet its id."""
+        if self.alphabet is None or not 0 <= symbol < len(self.alphabet):
+            return f"{symbol} "
+        return visible(self.alphabet[symbol])
+
+    def source_name(self, source: int) -> str:
+        """How a source is shown: "h_0" for 0, the initial state; else the name of its symbol."""
+        return "h_0" if source == 0 else self.name(int(self.symbols[source - 1]))
+
+    def shown(self, target: int = -1, width: int = 24) -> str:
+        """The view of one target for a terminal: a line per source, with how far it moved the winner ahead.
+
+        Args:
+            target: index into `targets`, by default the last one.
+            width: columns of the longest bar.
+        """
+        return as_text(self, target=target, width=width)
+
+    def _separators(self, given: int | Collection[int] | None) -> list[int]:
+        if given is None:
+            return [i for i, name in enumerate(self.alphabet or ()) if name.isspace()] or [0]
+        return list(given) if isinstance(given, Collection) else [given]
+
+
+@former_arguments(("network", "symbols", "readout", "targets", "alphabet"), layer="network")
+def contributions(
+    network: Any,
+    symbols: ArrayLike,
+    *,
+    readout: Any = None,
+    targets: int | Sequence[int] | None = None,
+    alphabet: Sequence[str] | None = None,
+) -> Contributions:
+    r"""Splits the logits of one text among its symbols and the initial state.
+
+    Args:
+        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        symbols: int (T,), one text, read from the learned initial state; or a string, where there is an alphabet.
+        readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
+            the state itself.
+        targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
+        alphabet: names of the symbols, for views; by default those that the model carries (`datasets.text.Alphabet`).
+
+    Returns:
+        `Contributions` of T + 1 sources to M targets, 8 (T + 1) M outputs bytes. For long texts use
+        `recent_contributions`.
+
+    Raises:
+        ValueError: if there is no ISAN, if the head is not linear, if a symbol is outside the vocabulary or a target
+            outside the text.
+
+    Units: nats (logits).
+    Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64
+        rounding).
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> split = analysis.contributions(model, [0, 2, 1])
+        >>> split.values.shape, split.residual < 1e-12
+        ((4, 3, 4), True)
+
+    Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
+    """
+    names = alphabet_of(network) if alphabet is None else alphabet
+    if isinstance(symbols, str) and names is not None:
+        symbols = encode_text(symbols, names)
+    weights, head, text = open_isan(network, symbols, readout)
+    steps, outputs = len(text), head.matrix.shape[1]
+    wanted = _check_targets(targets, steps)
+    columns = {int(target): column for column, target in enumerate(wanted)}
+    values = np.zeros((steps + 1, len(wanted), outputs))
+    logits = np.zeros((len(wanted), outputs))
+    read = text[: wanted.max(initial=0)]
+    both = zip(equations.sources(np, *weights, read), equations.states(np, *weights, read), strict=True)
+    for step, (terms, state) in enumerate(both, start=1):
+        if step in columns:
+            values[: step + 1, columns[step]] = terms @ head.matrix
+            logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
+    residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
+    return Contributions(text, wanted, values, head.offset, logits, float(residual), names)
+
+
+@former_arguments(("network", "symbols", "window", "readout"), layer="network")
+def recent_contributions(
+    network: Any, symbols: ArrayLike, *, window: int, readout: Any = None
+) -> Iterator[RecentContributions]:
+    r"""Splits the logits of a long text among its last symbols, step by step, in constant memory.
+
+    Args:
+        network, readout: as `contributions`.
+        symbols: int (T,), of any length.
+        window: number of symbols that have a term each; all earlier ones share one term.
+
+    Yields:
+        `RecentContributions`, for every step, in O(window n^2) time.
+
+    Raises:
+        ValueError: as `contributions`, and if the window is below 1.
+
+    Units: nats (logits).
+    Exactness: bias + values + earlier sum to the logits, to float64 rounding.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> [recent.values.shape for recent in analysis.recent_contributions(model, [0, 2, 1], window=2)]
+        [(1, 4), (2, 4), (2, 4)]
+
+    Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
+    """
+    if window < 1:
+        raise ValueError(f"A window holds at least one symbol. Received: window={window}.")
+    weights, head, text = open_isan(network, symbols, readout)
+    return _recent(weights, head, text, window)
+
+
+def _recent(weights: Any, head: Any, text: NDArray[np.int64], window: int) -> Iterator[RecentContributions]:
+    # The first row is the sum of all terms before the window, the others are its symbols, the earliest first.
+    terms, state = weights.initial_state[None, :], weights.initial_state
+    for step, symbol in enumerate(text, start=1):
+        matrix, bias = weights.kernel[symbol], weights.bias[symbol]
+        terms = np.concatenate([terms @ matrix, bias[None, :]])
+        if len(terms) > window + 1:
+            terms = np.concatenate([terms[:1] + terms[1:2], terms[2:]])
+        state = state @ matrix + bias
+        read = terms @ head.matrix
+        yield RecentContributions(step, read[1:], read[0], state @ head.matrix + head.offset)
+
+
+def _check_targets(targets: int | Sequence[int] | None, steps: int) -> NDArray[np.int64]:
+    if targets is None:
+        return np.arange(1, steps + 1)
+    wanted = np.atleast_1d(np.asarray(targets))
+    if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer):
+        raise ValueError(f"Targets are steps, integers. Received: targets={targets!r}.")
+    wanted = np.where(wanted < 0, wanted + steps + 1, wanted)
+    if ((wanted < 1) | (wanted > steps)).any() or len(set(wanted.tolist())) < len(wanted):
+        raise ValueError(f"Targets are different steps in [1, {steps}]. Received: targets={targets!r}.")
+    return wanted.astype(np.int64)

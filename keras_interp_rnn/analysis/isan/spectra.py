@@ -1,0 +1,99 @@
+"""Spectra: of the states that a network reaches, and of the matrices of an input-switched affine network.
+
+Foerster et al., ICML 2017, section 3.1 and figure 1; version 1 of the paper, section 4.4, for the singular values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._result import Unpackable
+from keras_interp_rnn.analysis.network import affine_readout, isan_weights
+from keras_interp_rnn.analysis.statistics import ROUNDING
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransitionSpectra(Unpackable):
+    r"""Singular values of the matrices of all symbols, with $W_x = U \Sigma V^\top$ in row convention.
+
+    Attributes:
+        values: (K, n), in descending order.
+        read: (K, n), the direction of the state that is stretched most, the first left singular vector here (the
+            paper's first right one, as its states are columns).
+        written: (K, n), the direction that it is mapped to.
+        alignment: (K, outputs), |cosine| between `read` and what each output reads, a column of R.
+        radius: (K,), largest |eigenvalue|.
+    """
+
+    values: Array
+    read: Array
+    written: Array
+    alignment: Array
+    radius: Array
+
+
+def state_spectrum(states: ArrayLike) -> Array:
+    """The fraction of the variance of states that each principal direction explains (figure 1).
+
+    Args:
+        states: (..., n), at least two of them.
+
+    Returns:
+        (n,), in descending order; they sum to 1.
+
+    Raises:
+        ValueError: if there are fewer than two states, or they do not vary.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> analysis.state_spectrum([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
+        array([1., 0.])
+
+    Reference: Foerster et al., ICML 2017, figure 1.
+    """
+    rows = np.asarray(states, np.float64).reshape(-1, np.shape(states)[-1])
+    if len(rows) < 2:
+        raise ValueError(f"A spectrum needs at least two states. Received: shape {np.shape(states)}.")
+    variances = np.linalg.eigvalsh(np.cov(rows.T).reshape(rows.shape[1], -1))[::-1].clip(min=0)
+    if not variances.sum() > (ROUNDING * np.abs(rows).max()) ** 2:
+        raise ValueError(f"States must vary. Received: {len(rows)} times the same.")
+    return variances / variances.sum()
+
+
+@former_arguments(("network", "readout"), layer="network")
+def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
+    """Singular values of every symbol's matrix, and how well the outputs read the direction that it stretches most.
+
+    Args:
+        network, readout: as `contributions`.
+
+    Returns:
+        `TransitionSpectra`.
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
+        >>> analysis.transition_spectra(model).values.shape
+        (4, 5)
+
+    Reference: Foerster et al., 2016, version 1, section 4.4.
+    """
+    kernel, head = isan_weights(network).kernel, affine_readout(network, readout)
+    left, values, right = np.linalg.svd(kernel)
+    read, written = left[:, :, 0], right[:, 0, :]
+    columns = head.matrix / np.maximum(np.linalg.norm(head.matrix, axis=0), 1e-300)
+    return TransitionSpectra(
+        values, read, written, np.abs(read @ columns), np.abs(np.linalg.eigvals(kernel)).max(axis=1)
+    )

@@ -1,0 +1,222 @@
+r"""How far back an input-switched affine network looks: contributions by their age.
+
+Foerster et al., ICML 2017, section 3.3 and figure 4. With $\kappa_s^t$ the contribution of the symbol at s to the
+logits at t (eq. 6), everything here is a mean over t of something at one age t - s. All targets of one age come from
+those of the age before by one product for each symbol of the vocabulary:
+
+    u_0(t) = b_{x_t},        u_a(t) = u_{a-1}(t - 1) W_{x_t},        kappa_{t-a}^t = u_a(t) R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._progress import say
+from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.network import open_isan
+from keras_interp_rnn.analysis.statistics import cross_entropy_bits
+from keras_interp_rnn.equations import isan as equations
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class TwoExponentials(Result):
+    r"""$a_1 e^{-t/\tau_1} + a_2 e^{-t/\tau_2}$, $\tau_1 \le \tau_2$.
+
+    Attributes:
+        amplitudes, scales: of both; scales in symbols.
+        error: root mean square of ln(fit / data).
+        error_of_one: the same for the best single exponential.
+    """
+
+    amplitudes: tuple[float, float]
+    scales: tuple[float, float]
+    error: float
+    error_of_one: float
+
+    def __call__(self, ages: ArrayLike) -> Array:
+        ages = np.asarray(ages, float)
+        return sum((a * np.exp(-ages / scale) for a, scale in zip(self.amplitudes, self.scales, strict=True)), 0 * ages)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Timescales(Result):
+    r"""How much symbols of each age contribute, over one text.
+
+    Attributes:
+        ages: (A + 1,), 0, ..., A: t - s.
+        decay: (A + 1,), mean of $\lVert \kappa_{t-a}^t \rVert_2$ over t, nats (figure 4a).
+        history: (A + 2,), cross-entropy in bits per symbol when only the last 0, 1, ..., A + 1 symbols contribute, all
+            over the targets with at least A symbols before them (figure 4c).
+        whole: the same when all symbols contribute.
+        positions: (P,), 1, 2, ...: position of the predicted symbol after the last separator.
+        counts: (P,), number of targets at each position.
+        median_all, median_only, median_without: (P,), median cross-entropy in bits at each position, with all
+            contributions, with only the last separator's, and with all but that one (figure 4b).
+    """
+
+    ages: NDArray[np.int64]
+    decay: Array
+    history: Array
+    whole: float
+    positions: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    median_all: Array
+    median_only: Array
+    median_without: Array
+
+    def fit(self) -> TwoExponentials:
+        """Two exponentials through the logarithm of the decay, by least squares.
+
+        Raises:
+            ValueError: if the decay is 0 at every age, as that of a network without biases.
+        """
+        from scipy.optimize import least_squares  # takes a fifth of a second, and few fit
+
+        if not self.decay.any():
+            raise ValueError("Contributions decay where there are some. Received: none. Does the network have biases?")
+        ages, wanted = self.ages.astype(float), np.log(np.maximum(self.decay, 1e-300))
+
+        def model(parameters: Array) -> Array:
+            logs = [a - ages * np.exp(-s) for a, s in parameters.reshape(-1, 2)]
+            return np.logaddexp.reduce(logs, axis=0)
+
+        def solve(start: list[float]) -> Any:
+            return least_squares(lambda parameters: model(parameters) - wanted, start, method="trf", max_nfev=2000)
+
+        top = float(wanted[0])
+        one = solve([top, np.log(10.0)])
+        starts = [
+            [top, np.log(fast), top - drop, np.log(slow)] for fast in (2, 5) for slow in (20, 60) for drop in (2, 4)
+        ]
+        two = min((solve(start) for start in starts), key=lambda fit: fit.cost)
+        pairs = sorted(two.x.reshape(-1, 2).tolist(), key=lambda pair: pair[1])
+        errors = [float(np.sqrt(np.mean(fit.fun**2))) for fit in (two, one)]
+        amplitudes, scales = zip(*((float(np.exp(a)), float(np.exp(s))) for a, s in pairs), strict=True)
+        return TwoExponentials(amplitudes, scales, *errors)
+
+
+@former_arguments(("network", "symbols", "max_age", "readout"), layer="network", oldest="max_age")
+def contributions_by_age(
+    network: Any, symbols: ArrayLike, *, max_age: int, readout: Any = None
+) -> Iterator[tuple[int, Array]]:
+    r"""The contributions of one text, age by age: for a = 0, ..., `max_age`, a and $\kappa_{t-a}^t$ of all t > a.
+
+    Args:
+        network, readout: as `contributions`.
+        symbols: int (T,).
+        max_age: the largest age.
+
+    Yields:
+        (a, (T - a, outputs)), nats. O(T n^2) time for each age, O(T n) memory.
+
+    Raises:
+        ValueError: as `contributions`.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> [(age, terms.shape) for age, terms in analysis.contributions_by_age(model, [0, 2, 1], max_age=1)]
+        [(0, (3, 4)), (1, (2, 4))]
+
+    Reference: Foerster et al., ICML 2017, eq. 6.
+    """
+    weights, head, text = open_isan(network, symbols, readout)
+    places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
+    terms = weights.bias[text]
+    for age in range(min(max_age, len(text) - 1) + 1):
+        yield age, terms @ head.matrix
+        older = np.empty_like(terms[1:])
+        for matrix, of_symbol in zip(weights.kernel, places, strict=True):
+            rows = of_symbol[np.searchsorted(of_symbol, age + 1) :] - (age + 1)
+            older[rows] = terms[rows] @ matrix
+        terms = older
+
+
+@former_arguments(("network", "symbols", "max_age", "separator", "readout"), layer="network", oldest="max_age")
+def timescales(
+    network: Any,
+    symbols: ArrayLike,
+    *,
+    max_age: int = 150,
+    separator: int | Collection[int] = 0,
+    readout: Any = None,
+) -> Timescales:
+    """How contributions decay with age, and what predictions lose without the older ones or the last separator.
+
+    Takes O(max_age T n^2) time, and shows its progress in a terminal.
+
+    Args:
+        network, readout: as `contributions`; the outputs are the next symbol's logits.
+        symbols: int (T,), T > max_age + 1.
+        max_age: the largest age that has an entry of its own.
+        separator: the symbol, or symbols, between words.
+
+    Returns:
+        `Timescales`.
+
+    Raises:
+        ValueError: as `contributions`, and if the text is too short, or if there is not one output for each symbol.
+
+    Units: nats for contributions, bits per symbol for cross-entropies.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> analysis.timescales(model, [0, 2, 1, 0, 3, 1], max_age=2).decay.shape
+        (3,)
+
+    Reference: Foerster et al., ICML 2017, figure 4.
+    """
+    weights, head, text = open_isan(network, symbols, readout)
+    if not 0 <= max_age < len(text) - 1:
+        raise ValueError(
+            f"A text is longer than the largest age by two symbols. Received: max_age={max_age}, {len(text)} symbols."
+        )
+    if head.matrix.shape[1] != len(weights.kernel):
+        raise ValueError(
+            f"The outputs are the logits of the next symbol, {len(weights.kernel)} of them. Received: a head of "
+            f"{head.matrix.shape[1]}."
+        )
+    # The last symbol predicts nothing that is known.
+    read, wanted = text[:-1], text[1:]
+    states = np.array(list(equations.states(np, *weights, read)))
+    logits = equations.logits(np, head.matrix, head.offset, states)
+    full = cross_entropy_bits(logits, wanted)
+    steps = np.arange(len(read))
+    separators = list(separator) if isinstance(separator, Collection) else [separator]
+    last = np.maximum.accumulate(np.where(np.isin(read, separators), steps, -1))
+    since = np.where(last >= 0, steps - last, -1)
+    of_separator = np.zeros_like(logits)
+    decay, recent = [], np.tile(head.offset, (len(read) - max_age, 1))
+    history = [np.mean(cross_entropy_bits(recent, wanted[max_age:]))]
+    for age, terms in contributions_by_age(network, read, max_age=max_age, readout=readout):
+        say(f"timescales: age {age} of {max_age}")
+        decay.append(np.linalg.norm(terms, axis=1).mean())
+        recent += terms[max_age - age :]
+        history.append(np.mean(cross_entropy_bits(recent, wanted[max_age:])))
+        of_separator[age:][since[age:] == age] = terms[since[age:] == age]
+    say("")
+    known = (since >= 0) & (since <= max_age)
+    only = cross_entropy_bits(of_separator + head.offset, wanted)
+    without = cross_entropy_bits(logits - of_separator, wanted)
+    positions = np.unique(since[known])
+    medians = [np.array([np.median(of[since == position]) for position in positions]) for of in (full, only, without)]
+    counts = np.array([(since == position).sum() for position in positions], np.int64)
+    return Timescales(
+        np.arange(len(decay)),
+        np.array(decay),
+        np.array(history),
+        float(full[max_age:].mean()),
+        positions + 1,
+        counts,
+        *medians,
+    )

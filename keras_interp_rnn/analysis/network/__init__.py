@@ -1,0 +1,66 @@
+"""From Keras networks to arrays: the only folder of `analysis` that knows Keras, so that everything else is NumPy.
+
+A network is a model, a recurrent layer or a cell. One rule resolves it: a layer or a cell stands for itself; a model
+for its one recurrent layer, which reads what the layers before it make of the model's inputs. A model with no such
+layer, or with several, is refused; pass the layer itself.
+"""
+
+from keras_interp_rnn.analysis.network.arrays import (
+    alphabet_of,
+    as_array,
+    as_float64,
+    as_symbols,
+    check_finite,
+    encode_text,
+)
+from keras_interp_rnn.analysis.network.isan_weights import (
+    ISANWeights,
+    affine_readout,
+    check_forwards,
+    isan_layer,
+    isan_like,
+    isan_weights,
+    open_isan,
+)
+from keras_interp_rnn.analysis.network.linearized import closed_form, linear_steps, output_in_state
+from keras_interp_rnn.analysis.network.quantities import run_with_quantities
+from keras_interp_rnn.analysis.network.recurrent import (
+    apply_head,
+    centroids_of,
+    decision_threshold,
+    predicted_classes,
+    recurrent_layer_inputs,
+    resolve_recurrent_layer,
+    run_cell,
+    step_cell,
+)
+from keras_interp_rnn.analysis.network.stepper import Stepper
+
+__all__ = [
+    "ISANWeights",
+    "Stepper",
+    "affine_readout",
+    "alphabet_of",
+    "apply_head",
+    "as_array",
+    "as_float64",
+    "as_symbols",
+    "centroids_of",
+    "check_finite",
+    "check_forwards",
+    "closed_form",
+    "decision_threshold",
+    "encode_text",
+    "isan_layer",
+    "isan_like",
+    "isan_weights",
+    "linear_steps",
+    "open_isan",
+    "output_in_state",
+    "predicted_classes",
+    "recurrent_layer_inputs",
+    "resolve_recurrent_layer",
+    "run_cell",
+    "run_with_quantities",
+    "step_cell",
+]

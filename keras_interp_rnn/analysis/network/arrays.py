@@ -1,0 +1,101 @@
+"""What users pass, and weights, as NumPy arrays: checked once, with one error sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import ArrayLike, NDArray
+
+
+def as_array(what: str, given: Any) -> NDArray[Any]:
+    """Symbols, ids or sequences, as users pass them, as an array of numbers.
+
+    Args:
+        what: the name of the argument, for the error. given: an array, a tensor or nested lists.
+
+    Raises:
+        ValueError: for text, for None and other objects, for rows of different lengths.
+    """
+    if isinstance(given, str):
+        raise ValueError(
+            f"{what} are numbers. Received: a string. Encode it first, e.g. by datasets.text.encode, with the alphabet "
+            "that the model was trained on."
+        )
+    try:
+        array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} are one array. Received: {type(given).__name__} ({error}). Pad its rows.") from None
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise ValueError(
+            f"{what} are an array of numbers. Received: {type(given).__name__}, which makes one of dtype "
+            f"{array.dtype}. Pass a NumPy array or a tensor."
+        )
+    return array
+
+
+def as_float64(tensor: Any) -> NDArray[np.float64]:
+    """A weight or a tensor as a float64 array, exactly as the backend holds it."""
+    return np.asarray(ops.convert_to_numpy(tensor), np.float64)
+
+
+def as_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int64]:
+    """The symbols of one text as an integer vector.
+
+    Raises:
+        ValueError: if they are not one row of integers in [0, vocabulary_size).
+    """
+    array = as_array("symbols", symbols)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise ValueError(
+            f"symbols must be the integers of one text, shape (time,). Received: {array.dtype} of shape "
+            f"{array.shape}. Pass one row of a batch."
+        )
+    if array.size and (array.min() < 0 or array.max() >= vocabulary_size):
+        raise ValueError(
+            f"symbols must lie in [0, {vocabulary_size}). Received: {array.min()} to {array.max()}. Map the text "
+            "with the alphabet that was trained on."
+        )
+    return array.astype(np.int64)
+
+
+def check_finite(layer: keras.layers.Layer) -> None:
+    """Raises ValueError if a weight of a layer or model is not finite."""
+    for weight in layer.weights:
+        if not np.isfinite(ops.convert_to_numpy(weight)).all():
+            raise ValueError(
+                f"The weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning "
+                "rate or with clipped gradients."
+            )
+
+
+def alphabet_of(model: Any) -> Any | None:
+    """The alphabet that a model carries in a layer, as `datasets.text.Alphabet.layer` makes it; None without one."""
+    for part in getattr(model, "layers", []):
+        alphabet = alphabet_of(part) if hasattr(part, "layers") else getattr(part, "alphabet", None)
+        # That of automata.SymbolEmbedding has no such methods, and other ids.
+        if hasattr(alphabet, "encode"):
+            return alphabet
+    return None
+
+
+def encode_text(text: str, alphabet: Any) -> NDArray[np.integer[Any]]:
+    """A text as ids, by an `Alphabet` or a sequence of symbols.
+
+    Raises:
+        ValueError: without an alphabet, or if the text has symbols that are not in it.
+    """
+    if alphabet is None:
+        raise ValueError(
+            f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
+            "`Alphabet.layer()` right after the input of the model."
+        )
+    if hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for those unknown
+        return np.asarray(alphabet.encode(text))
+    ids = {name: i for i, name in enumerate(alphabet)}
+    strays = [name for name in text if name not in ids]
+    if strays:
+        raise ValueError(f"A text is made of the alphabet's symbols. Received: {strays[0]!r}.")
+    return np.array([ids[name] for name in text], np.int64)

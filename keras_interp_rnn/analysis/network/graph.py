@@ -1,0 +1,47 @@
+"""Follows the graph of a Keras model from its inputs to its outputs, whatever the values on its edges stand for.
+
+With tensors as values this runs the model, operation by operation; with descriptions as values it derives what every
+tensor holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import keras
+from keras import tree
+
+from keras_interp_rnn._backend.keras_quirks import made_by
+
+Value = TypeVar("Value")
+
+
+def evaluate(
+    model: keras.Model,
+    inputs: Sequence[Value],
+    call: Callable[[Any, Any, dict[int, Value]], Sequence[Value]],
+) -> list[Value]:
+    """The values of a model's outputs, given those of its inputs.
+
+    Args:
+        model: Sequential or functional; nested models are operations like others.
+        inputs: a value for each tensor of `model.inputs`.
+        call: takes an operation, the node of this call, and the values known so far by the id of their tensor; returns
+            a value for each output tensor of the node.
+    """
+    known = {id(tensor): value for tensor, value in zip(tree.flatten(model.inputs), inputs, strict=True)}
+    outputs = tree.flatten(model.outputs)
+    waiting = list(outputs)
+    while waiting:
+        if id(waiting[-1]) in known:
+            waiting.pop()
+            continue
+        operation, node = made_by(waiting[-1])
+        missing = [tensor for tensor in node.input_tensors if id(tensor) not in known]
+        if missing:
+            waiting += missing
+            continue
+        values = call(operation, node, known)
+        known.update((id(tensor), value) for tensor, value in zip(node.output_tensors, values, strict=True))
+    return [known[id(tensor)] for tensor in outputs]

@@ -1,0 +1,187 @@
+"""What a model computes from symbols, derived along its graph: which ISAN reads them, and which head reads the states.
+
+A tensor of the model holds the symbols, an ISAN's states, their logits, or something else. The rules are a closed list
+of exact types: a subclass, a quantized layer, a mask or an unknown operation makes something else, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import keras
+from keras import tree
+
+from keras_interp_rnn._backend.keras_quirks import operation_name
+from keras_interp_rnn.analysis.network.graph import evaluate
+
+_NOISE = (
+    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.AlphaDropout),
+    *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
+)
+_IDENTITIES = (keras.layers.InputLayer, keras.layers.Identity, keras.layers.ActivityRegularization, *_NOISE)
+"""Layers whose output is their input, outside training."""
+
+_OURS = "keras_interp_rnn>"
+_ALPHABET = f"{_OURS}AlphabetLayer"  # passes on what it reads
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a tensor holds: "symbols", "states", "logits", "probabilities" or "other".
+
+    Attributes:
+        layer: the head of logits and probabilities.
+        reason: of "other", what made it so, for the error.
+    """
+
+    kind: str
+    layer: Any = None
+    reason: str = ""
+
+
+SYMBOLS, STATES = Value("symbols"), Value("states")
+
+
+class SymbolFlow(NamedTuple):
+    """Every call of an ISAN in a model, with the value that it reads, and the values of the model's outputs."""
+
+    isans: list[tuple[Any, Value]]
+    outputs: list[Value]
+
+
+def registered(thing: Any) -> str:
+    """The name under which a class was registered: a subclass that changes the step has another."""
+    return str(keras.saving.get_registered_name(type(thing)))
+
+
+def is_isan_cell(cell: Any) -> bool:
+    """Whether it is an ISAN's cell over a vocabulary: a cell of this package that is affine in its state."""
+    affine = registered(cell).startswith(_OURS) and getattr(cell, "is_affine", False)
+    return affine and cell.vocabulary_size is not None
+
+
+def is_isan(layer: Any) -> bool:
+    """Whether it is a recurrent layer over such a cell, of this package or `keras.layers.RNN` itself."""
+    of_its_own = registered(layer).startswith(_OURS) and hasattr(layer, "cell_class")
+    return (of_its_own or type(layer) is keras.layers.RNN) and is_isan_cell(layer.cell)
+
+
+def follow_symbols(model: keras.Model) -> SymbolFlow:
+    """What each ISAN of a Sequential or functional model reads, and what the model outputs; nested models are entered.
+
+    Raises:
+        ValueError: if the model has no graph.
+    """
+    if not getattr(model, "inputs", None) or not _keras_runs(model):
+        raise ValueError(
+            "What an ISAN reads is known of Sequential and functional models that know their inputs. Received: "
+            f"{model.name}, a {type(model).__name__}. Pass the ISAN layer and readout=(matrix, bias); or begin a "
+            "Sequential model with keras.Input((None,), dtype='int32')."
+        )
+    isans: list[tuple[Any, Value]] = []
+    return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
+
+
+def _keras_runs(model: keras.Model) -> bool:
+    """Whether the model runs its graph and nothing else: a subclass may override training, but not the call."""
+    for name in ("call", "__call__"):
+        owner = next(part for part in type(model).__mro__ if name in vars(part))
+        if owner.__module__.split(".")[0] != "keras":
+            return False
+    return True
+
+
+def _outputs(model: keras.Model, inputs: Sequence[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
+    def call(operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
+        return _derive(operation, node, [known[id(tensor)] for tensor in node.input_tensors], isans)
+
+    return evaluate(model, inputs, call)
+
+
+def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
+    """A value for each output tensor of an operation, from the values of what it reads."""
+    count, extra = len(node.output_tensors), _extra_arguments(node, is_isan(operation))
+    called = _other(f"{operation.name}, which is called with {extra}") if extra else None
+    obstacle = next((value for value in read if value.reason), None)
+    if is_isan(operation):
+        changed = None if read[0].kind == "symbols" else _other(f"{operation.name}, which reads {read[0].kind}")
+        isans.append((operation, called or obstacle or changed or read[0]))
+        return [STATES] * count
+    if obstacle is not None:
+        return [obstacle] * count
+    if isinstance(operation, keras.Model) and _keras_runs(operation):
+        return [called] * count if called else _outputs(operation, read, isans)
+    value = _rule(operation, read[0], len(node.input_tensors[0].shape))
+    return [called or value if value else _other(f"{describe(operation)}, on its {read[0].kind}")] * count
+
+
+def _other(reason: str) -> Value:
+    return Value("other", reason=reason)
+
+
+def _rule(operation: Any, read: Value, rank: int) -> Value | None:
+    """The closed list, for an operation with one input of this rank; None for operations that are not on it."""
+    kind = type(operation)
+    activation = (
+        getattr(operation, "activation", None) if kind in (keras.layers.Activation, keras.layers.Dense) else None
+    )
+    if (
+        kind in _IDENTITIES
+        or registered(operation) == _ALPHABET
+        or (kind is keras.layers.Activation and activation is keras.activations.linear)
+    ):
+        return read
+    if read.kind == "symbols":
+        return read if rank == 2 and _keeps_symbols(operation) else None
+    if read.kind == "states":
+        if kind is keras.layers.Masking and operation.mask_value == 0:  # zeroes what is zero
+            return read
+        if kind is keras.layers.Dense and is_linear(operation):
+            return Value("logits", operation)
+        return None
+    if read.kind == "logits" and (kind is keras.layers.Softmax or activation is keras.activations.softmax):
+        return Value("probabilities", read.layer)
+    return None
+
+
+def is_linear(dense: keras.layers.Dense) -> bool:
+    """Whether a Dense layer is its kernel and its bias: no activation, not quantized."""
+    return dense.activation is keras.activations.linear and dense.quantization_mode is None
+
+
+def _keeps_symbols(operation: Any) -> bool:
+    """Whether it only rewrites ids (batch, time): with one more axis, in another integer type, one-hot."""
+    if type(operation) is keras.layers.Reshape:
+        return len(operation.target_shape) == 2 and operation.target_shape[-1] == 1
+    name = operation_name(operation)
+    return (
+        (name == "ExpandDims" and operation.axis in (-1, 2))
+        or (name == "Cast" and keras.backend.standardize_dtype(operation.dtype) in ("int32", "int64"))
+        or (name == "OneHot" and operation.axis == -1)
+    )
+
+
+def _extra_arguments(node: Any, isan: bool) -> str:
+    """The names of arguments of a call besides its input; for an ISAN `training` makes no difference."""
+    arguments = node.arguments
+    harmless = {"training"} if isan else set()
+    given = [f"a second input of type {type(x).__name__}" for x in tree.flatten(arguments.args)[1:] if x is not None]
+    given += [k for k, v in arguments.kwargs.items() if v is not None and v is not False and k not in harmless]
+    return ", ".join(given)
+
+
+def describe(thing: Any) -> str:
+    """A layer or an operation, for an error: its name, its type and what is unusual about it."""
+    if not hasattr(thing, "name"):
+        return repr(thing)
+    name = f"{thing.name} ({type(thing).__name__}"
+    if isinstance(thing, keras.layers.RNN):
+        return f"{name} over {type(thing.cell).__name__})"
+    if getattr(thing, "quantization_mode", None) is not None:
+        return f"{name}, quantized to {thing.quantization_mode})"
+    activation = getattr(thing, "activation", keras.activations.linear)
+    if activation is not keras.activations.linear:
+        return f"{name} with the activation {getattr(activation, '__name__', activation)!r})"
+    return f"{name})"

@@ -1,0 +1,177 @@
+"""The weights of an ISAN and its readout as float64 arrays, and an ISAN layer made of such arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.network import isan_models
+from keras_interp_rnn.analysis.network.arrays import as_float64, as_symbols, check_finite
+
+Array = NDArray[np.float64]
+
+
+class ISANWeights(NamedTuple):
+    """kernel (K, n, n), bias (K, n), initial_state (n,)."""
+
+    kernel: Array
+    bias: Array
+    initial_state: Array
+
+
+def isan_layer(network: Any) -> Any:
+    """The ISAN of a model: the layer, or `keras.layers.RNN` around a cell; a layer or a cell stands for itself.
+
+    Raises:
+        ValueError: if there is none or more than one, or if the model changes the symbols before they reach it.
+    """
+    if not isinstance(network, keras.Model):
+        if isan_models.is_isan(network) or isan_models.is_isan_cell(network):
+            return network
+        raise ValueError(
+            "Exactly one ISAN can be read at a time: layers.ISAN, layers.FactoredISAN with a vocabulary, their cells, "
+            "keras.layers.RNN around one of these cells, or a model with one of these. Received: "
+            f"{isan_models.describe(network)}. Pass the ISAN layer itself."
+        )
+    calls, outputs = isan_models.follow_symbols(network)
+    layers = list({id(layer): layer for layer, _ in calls}.values())
+    if len(layers) != 1:
+        reasons = {value.reason for value in outputs if value.reason and not layers}
+        raise ValueError(
+            f"Exactly one ISAN can be read at a time. Received: {network.name}, with {len(layers)}"
+            f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Pass the ISAN layer itself."
+        )
+    for _, value in calls:
+        if value.reason:
+            raise ValueError(
+                "A model's symbols must reach its ISAN unchanged and without a mask, and its states begin with its own "
+                f"initial state. Received: {network.name}, with {value.reason}. Pass the ISAN layer and "
+                "readout=(matrix, bias)."
+            )
+    return layers[0]
+
+
+def isan_weights(network: Any) -> ISANWeights:
+    """Weights of an `ISAN`, of an `ISANCell`, of `keras.layers.RNN` around one, or of a model with one of these.
+
+    Those of a `FactoredISAN` with a vocabulary are the matrices that it applies, K of them.
+
+    Raises:
+        ValueError: as `isan_layer`; if there are no weights yet, or one is not finite.
+    """
+    layer = isan_layer(network)
+    cell = getattr(layer, "cell", layer)
+    if not cell.built:
+        raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
+    check_finite(cell)
+    kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
+    return ISANWeights(*(as_float64(w) for w in (kernel, bias, cell.initial_state)))
+
+
+def affine_readout(network: Any, readout: Any = None) -> AffineMap:
+    """The affine map from states to logits.
+
+    Args:
+        network: a model whose head is one linear Dense layer after the ISAN; or a layer.
+        readout: a Dense layer or a pair (matrix (n, outputs), bias (outputs,)), where the model has no such head;
+            None for a layer by itself reads the state: the identity.
+
+    Raises:
+        ValueError: if the head is not one linear Dense layer, or reads anything but the states themselves; if the pair
+            has other shapes.
+    """
+    if readout is None and isinstance(network, keras.Model):
+        readout = _head(network)
+    units = isan_weights(network).bias.shape[1]
+    if readout is None:
+        return AffineMap.identity(units)
+    if isinstance(readout, (tuple, list)):
+        arrays = [_numbers(part) for part in readout]
+    elif type(readout) is keras.layers.Dense and readout.built and isan_models.is_linear(readout):
+        check_finite(readout)
+        matrix = as_float64(readout.kernel)
+        arrays = [matrix, np.zeros(matrix.shape[1]) if readout.bias is None else as_float64(readout.bias)]
+    else:
+        raise ValueError(
+            "readout must be affine: a Dense layer that has its weights, no activation and no quantization, or a pair "
+            f"(matrix, bias). Received: {isan_models.describe(readout)}. Call the model once, or pass the pair of the "
+            "logits before the activation."
+        )
+    shapes = [array.shape for array in arrays]
+    if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
+        raise ValueError(
+            f"readout must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and (outputs,). "
+            f"Received: {', '.join(map(str, shapes))}."
+        )
+    return AffineMap(*arrays)
+
+
+def open_isan(
+    network: Any, symbols: ArrayLike, readout: Any = None
+) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
+    """A text and the network that reads it: weights, readout, symbols.
+
+    Raises:
+        ValueError: as `isan_weights`, `affine_readout` and `as_symbols`; if the network reads backwards.
+    """
+    weights, head = isan_weights(network), affine_readout(network, readout)
+    check_forwards(network)
+    return weights, head, as_symbols(symbols, len(weights.kernel))
+
+
+def check_forwards(network: Any) -> None:
+    """Raises ValueError for a layer with `go_backwards`, or a model with one."""
+    if getattr(isan_layer(network), "go_backwards", False):
+        raise ValueError(
+            "A text is split in the order in which it is read. Received: "
+            f"a {'model whose ISAN' if isinstance(network, keras.Model) else 'layer that'} has go_backwards=True. Pass "
+            "the ISAN's cell, the Dense layer as readout, and the symbols in reverse."
+        )
+
+
+def _head(model: keras.Model) -> keras.layers.Dense:
+    """The linear Dense layer between the states of a model's ISAN and its output; a softmax may follow."""
+    outputs = isan_models.follow_symbols(model).outputs
+    heads = list({id(value.layer): value.layer for value in outputs if value.layer is not None}.values())
+    reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} linear Dense layers on them")
+    if len(heads) != 1 or any(value.reason for value in outputs):
+        raise ValueError(
+            "Logits split exactly only if one linear Dense layer reads the ISAN's states. Received: "
+            f"{model.name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias)."
+        )
+    return heads[0]
+
+
+def _numbers(given: ArrayLike) -> Array:
+    array = np.asarray(given)
+    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
+        raise ValueError(f"A readout is a matrix and a bias of real numbers. Received: {array.dtype} of {array.shape}.")
+    return array.astype(np.float64)
+
+
+def isan_like(network: Any, kernel: Array, bias: Array, initial_state: Array, dtype: str) -> Any:
+    """A built ISAN layer with the arguments of the one in `network`, and these weights.
+
+    Raises:
+        ValueError: if the network has no `layers.ISAN`.
+    """
+    template = isan_layer(network)
+    if type(template).__name__ != "ISAN":
+        raise ValueError(
+            f"A change of basis makes one ISAN layer out of one. Received: {template!r}. Pass an ISAN layer, and its "
+            "readout."
+        )
+    config = {**template.get_config(), "units": len(initial_state), "dtype": dtype, "stateful": False}
+    layer = type(template).from_config(config)
+    layer.build((None, None))
+    for variable, value in zip(
+        (layer.cell.recurrent_kernel, layer.cell.bias, layer.cell.initial_state),
+        (kernel, bias, initial_state),
+        strict=True,
+    ):
+        variable.assign(value)
+    return layer

@@ -1,0 +1,114 @@
+"""Everything that a cell computes at a step.
+
+States come from the cell's own code, everything else from its equations (`_cells.equations_of`), run in `keras.ops` on
+the weights as the variables hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn.analysis.network.recurrent import run_cell
+from keras_interp_rnn.equations.state_regularized import OWN
+
+Tensor = Any
+Quantities = dict[str, Tensor]
+
+
+def run_with_quantities(
+    layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_]
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Runs a layer's cell: per step, in reading order, its quantities by name, each (batch, ...).
+
+    Masked steps keep the state; `h` and `c` are then the state kept, and all other quantities have no meaning.
+    """
+    cell = layer.cell
+    if hasattr(layer, "checked"):
+        sequences = ops.convert_to_numpy(layer.checked(ops.convert_to_tensor(sequences)))
+    batch = len(sequences)
+    states = [ops.cast(x, layer.variable_dtype) for x in keras.tree.flatten(layer.get_initial_state(batch_size=batch))]
+    ends = np.ones(read.shape, bool)
+    if not getattr(layer, "regularize_last_step", True):
+        last = read.shape[1] - 1 - np.argmax(read[:, ::-1], axis=1)
+        ends[np.arange(batch), last] = False
+    for t in range(sequences.shape[1]):
+        applied = ends[:, t]
+        regularize = None if applied.all() else ops.convert_to_tensor(applied[:, None])
+        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, regularize)
+        if read[:, t].all():
+            states = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
+        else:
+            kept = ops.convert_to_tensor(read[:, t, None])
+            states = [ops.where(kept, ops.cast(x, old.dtype), old) for x, old in zip(new, states, strict=True)]
+        tensors = {**quantities, **_named(cell, states)}
+        arrays = {name: np.array(ops.convert_to_numpy(tensor)) for name, tensor in tensors.items()}
+        for name, values in arrays.items():
+            if name.endswith(("alpha", "centroid")):
+                values[~applied] = -1 if name.endswith("centroid") else np.nan
+        yield arrays
+
+
+def _step(
+    cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
+) -> tuple[Quantities, list[Tensor]]:
+    """Quantities besides the states, and the new states; regularize: bool (batch, 1), None where all steps are."""
+    if hasattr(cell, "cells"):
+        return _stack(cell, inputs, states, regularize)
+    if hasattr(cell, "component"):
+        return _state_regularized(cell, inputs, states, regularize)
+    new = run_cell(cell, inputs, states)
+    equations = equations_of(cell, ops.convert_to_tensor)
+    if equations is None:
+        return {}, new
+    reads = cell.encode(inputs) if hasattr(cell, "encode") else inputs
+    integer = "int" in keras.backend.standardize_dtype(reads.dtype)
+    drive = equations.drive(ops, reads if integer else ops.cast(reads, cell.variable_dtype))
+    return equations.step(ops, tuple(ops.cast(x, cell.variable_dtype) for x in states), drive).quantities, new
+
+
+def _state_regularized(
+    cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
+) -> tuple[Quantities, list[Tensor]]:
+    """As `equations.StateRegularized.step`, over a cell whose equations need not be known, with the noise it draws."""
+    inner, new = _step(cell.cell, inputs, states, regularize)
+    quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
+    u = ops.cast(new[0], cell.variable_dtype)
+    component = cell.component()
+    alpha, weights = component.transit(ops, u, cell.draw((u.shape[0],), training=False))
+    quantities.update(u=u, alpha=alpha, centroid=ops.argmax(weights, axis=-1))
+    return quantities, [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
+
+
+def _stack(
+    stack: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
+) -> tuple[Quantities, list[Tensor]]:
+    quantities: Quantities = {}
+    new: list[Tensor] = []
+    for i, (cell, own) in enumerate(zip(stack.cells, _divided(stack, states), strict=True)):
+        inner, inner_states = _step(cell, inputs, own, regularize)
+        quantities.update({f"{i}/{name}": x for name, x in inner.items()})
+        new += inner_states
+        inputs = inner_states[0]
+    return quantities, new
+
+
+def _named(cell: Any, states: list[Tensor]) -> Quantities:
+    """A cell's states by name: h, and c where there is a second one."""
+    if hasattr(cell, "cells"):
+        parts = zip(cell.cells, _divided(cell, states), strict=True)
+        return {f"{i}/{name}": x for i, (part, own) in enumerate(parts) for name, x in _named(part, own).items()}
+    names = ["h", "c"] if len(states) == 2 else ["h", *(f"state_{i}" for i in range(1, len(states)))]
+    return dict(zip(names, states, strict=True))
+
+
+def _divided(stack: Any, states: list[Tensor]) -> Iterator[list[Tensor]]:
+    remaining = iter(states)
+    for cell in stack.cells:
+        yield [next(remaining) for _ in keras.tree.flatten(cell.state_size)]

@@ -1,0 +1,177 @@
+"""The recurrent layer of a network: which one it is, its inputs, one step of its cell, and the head on its states."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+from numpy.typing import NDArray
+
+from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn.analysis.network.arrays import as_array, check_finite
+
+
+def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
+    """The recurrent layer, the sequences it reads, in reading order, and which of their steps it reads.
+
+    Args:
+        network: an RNN layer; or a model with exactly one, whose inputs are then the model's.
+        inputs: (batch, time, ...).
+        mask: bool (batch, time), or None.
+
+    Raises:
+        ValueError: if there is no such layer, if there are several, or if the layer has two directions.
+    """
+    layer = network
+    if isinstance(layer, keras.Model):
+        if mask is not None:
+            raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+        layer, inputs, mask = recurrent_layer_inputs(layer, inputs)
+    if isinstance(layer, keras.layers.Bidirectional):
+        raise ValueError(
+            "A Bidirectional layer has no one state that moves from step to step: its last outputs come from both ends "
+            f"of the sequence. Received: {layer.name}. Pass its forward_layer or its backward_layer."
+        )
+    if not isinstance(layer, keras.layers.RNN):
+        raise ValueError(
+            "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
+            f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
+        )
+    sequences = as_array("The inputs", inputs)
+    if np.issubdtype(sequences.dtype, np.floating):
+        sequences = sequences.astype(layer.variable_dtype)
+    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
+        raise ValueError(
+            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
+            f"{sequences.shape}."
+        )
+    read = np.ones(sequences.shape[:2], bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
+    if read.shape != sequences.shape[:2]:
+        raise ValueError(
+            f"mask must have the shape (batch, time) = {sequences.shape[:2]} of the inputs. Received: {read.shape}."
+        )
+    if layer.go_backwards:
+        sequences, read = sequences[:, ::-1], read[:, ::-1]
+    if not layer.cell.built:
+        layer(sequences)
+    check_finite(layer)
+    return layer, sequences, read
+
+
+def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:
+    """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
+
+    Args:
+        model: Sequential or functional.
+        inputs: the model's.
+        name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
+
+    Raises:
+        ValueError: if the model has no such layer, or several and no name was given, or if the model gives it an
+            initial state.
+    """
+    if not hasattr(model, "inputs"):
+        model(inputs)  # a Sequential model that was not told its input yet
+    if not getattr(model, "inputs", None):
+        raise ValueError(
+            "What a layer reads is known of Sequential and functional models. Received: "
+            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
+        )
+    recurrent = (keras.layers.RNN, keras.layers.Bidirectional)
+    candidates = [part for part in model.layers if isinstance(part, recurrent) and name in (None, part.name)]
+    if len(candidates) != 1:
+        raise ValueError(
+            "One recurrent layer of a model is read at a time. Received: "
+            f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
+            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
+            "name, to a callback."
+        )
+    [layer] = candidates
+    # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
+    called_on = tree.flatten(layer.input)
+    if len(called_on) == 1:
+        mask = keras_quirks.mask_of(called_on[0])
+        called_on += [] if mask is None else [mask]
+    read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
+    reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
+    masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
+    if len(masks) < len(others):
+        raise ValueError(
+            f"Sequences are read from the layer's own initial state. Received: {layer.name}, to which {model.name} "
+            "gives another one. Pass the layer and its own inputs."
+        )
+    return layer, reads, masks[0] if masks else None
+
+
+def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
+    """The states of any Keras cell after one step outside training."""
+    return step_cell(cell, inputs, states)[1]
+
+
+def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+    """The output of any Keras cell, and its states after one step outside training, as in a layer."""
+    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+
+    def step(inputs: Any) -> Any:
+        return cell(inputs, list(states), **arguments)
+
+    output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
+    return output, list(new) if isinstance(new, (list, tuple)) else [new]
+
+
+def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
+    """What a model outputs where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
+
+    For a layer that returns sequences every state stands for a sequence of one step.
+
+    Raises:
+        ValueError: if the model's output does not follow from the layer's alone.
+    """
+    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    obstacle = None
+    if layer.return_state:
+        obstacle = f"{layer.name}, which returns its last states too"
+    elif isinstance(model, keras.Sequential):
+        for after in model.layers[model.layers.index(layer) + 1 :]:
+            given = after(given)
+    else:
+        # What comes after, the mean over time for one, may read the mask that the layer hands on.
+        masks = _masks(layer) if layer.return_sequences else []
+        try:
+            after = keras.Model([layer.output, *masks], model.outputs[0])
+            given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
+        except keras_quirks.CUT_GRAPH:
+            obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
+    if obstacle:
+        raise ValueError(f"The head is applied to a centroid where it reads the states alone. Received: {obstacle}.")
+    outputs = np.asarray(ops.convert_to_numpy(given))
+    return outputs[:, -1] if outputs.ndim == 3 else outputs
+
+
+def decision_threshold(model: keras.Model) -> float:
+    """Above it a model's single output means class 1: 0.5 behind a sigmoid, else 0, as for a logit."""
+    return 0.5 if getattr(model.layers[-1], "activation", None) is keras.activations.sigmoid else 0.0
+
+
+def predicted_classes(model: keras.Model, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The class of each row of outputs: the largest entry; of a single entry, whether it exceeds the threshold."""
+    if outputs.shape[-1] > 1:
+        return outputs.argmax(axis=-1)
+    return (outputs[:, 0] > decision_threshold(model)).astype(np.int64)
+
+
+def centroids_of(layer: Any) -> NDArray[Any]:
+    """The centroids (k, n) of a state-regularized layer."""
+    return np.asarray(ops.convert_to_numpy(layer.cell.centroids))
+
+
+def _is_mask(tensor: Any) -> bool:
+    return keras.backend.standardize_dtype(tensor.dtype) == "bool"
+
+
+def _masks(layer: Any) -> list[Any]:
+    """The symbolic mask that a layer was called with, if there was one."""
+    return [part for part in tree.flatten(layer.input)[1:] if _is_mask(part)]

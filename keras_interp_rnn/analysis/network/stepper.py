@@ -1,0 +1,212 @@
+"""A model that reads symbols, run one symbol at a time.
+
+The graph of the model is followed operation by operation. A recurrent layer's cell is run from states that are carried
+from call to call, whatever batch size, length or `stateful` the layer was made with; its own carried states are neither
+read nor written. All other operations must treat every time step by itself, which is checked on a few symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops, tree
+from numpy.typing import NDArray
+
+from keras_interp_rnn._backend.keras_quirks import made_by
+from keras_interp_rnn.analysis.network.arrays import check_finite
+from keras_interp_rnn.analysis.network.graph import evaluate
+from keras_interp_rnn.analysis.network.recurrent import step_cell
+
+Tensor = Any
+States = list[list[Tensor]]
+
+CHECKED = 16
+"""Symbols on which running step by step is compared with running all steps at once."""
+
+MAX_DIFFERENCE = {"float16": 0.05, "bfloat16": 0.2, "float32": 1e-3, "float64": 1e-9}
+"""Maximum difference between the outputs of both, as a fraction of the largest output: rounding."""
+
+
+class Stepper:
+    """Logits of the next symbol, symbol by symbol.
+
+    Args:
+        model: Sequential or functional, from ids (batch, time) to logits or probabilities of the next symbol.
+        begin: int (time,), at least one symbol, on which a Sequential model without an input is built.
+
+    Attributes:
+        outputs: number of logits.
+
+    Raises:
+        ValueError: for any other model.
+    """
+
+    def __init__(self, model: keras.Model, begin: NDArray[np.integer[Any]]) -> None:
+        if not isinstance(model, keras.Model):
+            raise ValueError(
+                f"A model continues a text: layers from ids to logits. Received: {model!r}. Put the layer and its head "
+                "into a keras.Sequential."
+            )
+        if not hasattr(model, "inputs"):
+            model(begin[None])  # a Sequential model that was not told its input yet
+        inputs, outputs = (tree.flatten(getattr(model, side, None)) for side in ("inputs", "outputs"))
+        ranks = [len(x.shape) for x in (*inputs, *outputs) if x is not None]
+        if ranks not in ([2, 3], [2, 2]):
+            raise ValueError(
+                "A Sequential or functional model that reads ids (batch, time) and outputs logits of the next symbol, "
+                "(batch, time, symbols) or (batch, symbols), continues a text. Received: "
+                f"{model.name}, a {type(model).__name__} with inputs and outputs of {ranks} axes."
+            )
+        check_finite(model)
+        self.outputs = int(outputs[0].shape[-1])
+        self._runner = _Runner(model)
+        self._log = _ends_in_softmax(model)
+        self._states: States | None = None
+
+    def read(self, symbol: int) -> NDArray[np.float64]:
+        """Reads one more symbol and returns the logits (symbols,) of the next one."""
+        [output] = self._array(self._output(symbol))
+        with np.errstate(divide="ignore"):
+            return np.log(output) if self._log else output
+
+    def check(self, begin: NDArray[np.integer[Any]]) -> None:
+        """Compares running step by step with running all steps at once, on at most `CHECKED` symbols.
+
+        For all steps at once the model itself runs, if it takes one text of any length; else its graph.
+
+        Args:
+            begin: int (time,), the beginning of the text.
+
+        Raises:
+            ValueError: if they differ by more than rounding.
+        """
+        more = np.random.default_rng(0).integers(0, self.outputs, CHECKED)
+        known = np.unique(begin)
+        # The text may use fewer symbols than there are logits, as where rare ones are read as one.
+        probe = np.concatenate([begin, known[more % len(known)]])[:CHECKED]
+        steps = np.concatenate([self._array(self._output(int(symbol))) for symbol in probe])
+        self._states = None
+        ids, network = probe[None].astype(np.int32), self._runner.network
+        takes_any = set(network.inputs[0].shape) == {None}
+        given = ids if isinstance(network, keras.Sequential) else tree.pack_sequence_as(network.input, [ids])
+        output = network(given, training=False) if takes_any else self._runner.run(ids, None)[0]
+        whole = self._array(tree.flatten(output)[0])
+        steps = steps[-len(whole) :]
+        finite = np.abs(whole)[np.isfinite(whole)].max(initial=1e-30)
+        differ = (whole != steps) & ~(np.isnan(whole) & np.isnan(steps))
+        apart = float(np.abs(whole[differ] - steps[differ]).max(initial=0.0))
+        if not apart <= max(MAX_DIFFERENCE.get(layer.compute_dtype, 0) for layer in network.layers) * finite:
+            raise ValueError(
+                "A model continues a text symbol by symbol if only its recurrent layers look back, and nothing in it "
+                f"is random. Received: {network.name}, whose outputs are {apart:.2g} apart when it reads "
+                "symbol by symbol and when it reads all at once. Leave out layers that mix time steps or draw noise."
+            )
+
+    def _output(self, symbol: int) -> Tensor:
+        ids = np.array([[symbol]], np.int32)
+        if self._states is None:
+            output, self._states = self._runner.run(ids, None)
+        else:
+            output, self._states = self._runner.predict_on_batch([ids, self._states])
+        return output
+
+    def _array(self, output: Tensor) -> NDArray[np.float64]:
+        return np.asarray(ops.convert_to_numpy(output)).astype(np.float64).reshape(-1, self.outputs)
+
+
+class _Runner(keras.Model):
+    """Runs a model's graph, compiled by `predict_on_batch`; never called on symbolic tensors, it leaves no trace."""
+
+    def __init__(self, network: keras.Model) -> None:
+        super().__init__(name="step_by_step", autocast=False)  # states keep their dtype
+        self.network = network
+
+    def call(self, inputs: Any, training: bool = False) -> tuple[Tensor, States]:
+        ids, states = inputs
+        return self.run(ids, states)
+
+    def run(self, ids: Tensor, states: States | None) -> tuple[Tensor, States]:
+        """Logits (1, time, symbols) or (1, symbols), and the states of every call of a recurrent layer."""
+        walk = _Walk(None if states is None else iter(states), [])
+        [dtype] = [x.dtype for x in self.network.inputs]
+        [logits] = _outputs(self.network, [ops.cast(ops.convert_to_tensor(ids), dtype)], walk)
+        return logits, walk.after
+
+
+class _Walk(NamedTuple):
+    """States of recurrent layers in the order in which the graph is followed: before, None at the start, and after."""
+
+    before: Iterator[list[Tensor]] | None
+    after: States
+
+
+def _outputs(model: keras.Model, inputs: list[Tensor], walk: _Walk) -> list[Tensor]:
+    """The outputs of a model's graph for these inputs; nested models are entered."""
+
+    def call(operation: Any, node: Any, known: dict[int, Tensor]) -> list[Tensor]:
+        args, kwargs = node.arguments.fill_in(known)
+        return _run(operation, args, kwargs, walk)
+
+    return evaluate(model, inputs, call)
+
+
+def _run(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], walk: _Walk) -> list[Tensor]:
+    """The output tensors of one operation of the graph."""
+    if isinstance(operation, keras.layers.RNN):
+        others = [x for x in (*args[1:], kwargs.get("initial_state")) if x is not None]
+        if others or operation.go_backwards or not getattr(operation, "regularize_last_step", True):
+            what = "is given an initial state" if others else "treats the end of a sequence otherwise"
+            raise ValueError(
+                "A text is continued by layers that read it forwards, each step alike, from their own initial state. "
+                f"Received: {operation.name}, which {what}."
+            )
+        return _recurrent(operation, args[0], kwargs.get("mask"), walk)
+    if isinstance(operation, keras.layers.Bidirectional):
+        raise ValueError(
+            "A text is continued by layers that read it forwards. Received: "
+            f"{operation.name}, which also reads it from its end."
+        )
+    if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
+        return _outputs(operation, tree.flatten(args[0]), walk)
+    return tree.flatten(operation(*args, **kwargs))
+
+
+def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) -> list[Tensor]:
+    """A recurrent layer's outputs, and its last states where it returns them."""
+    cell, ours = layer.cell, hasattr(layer, "checked")
+    sequences = layer.checked(sequences) if ours else sequences
+    dtype = layer.variable_dtype if ours else cell.compute_dtype
+    if walk.before is None:
+        states = [ops.cast(x, dtype) for x in tree.flatten(layer.get_initial_state(batch_size=1))]
+        # What a masked step repeats.
+        states += [] if mask is None else [ops.zeros((1, tree.flatten(cell.output_size)[0]), layer.compute_dtype)]
+    else:
+        states = next(walk.before)
+    states, repeated = (states, None) if mask is None else (states[:-1], states[-1])
+    outputs = []
+    for t in range(sequences.shape[1]):
+        packed = states if isinstance(cell.state_size, int) else tree.pack_sequence_as(cell.state_size, states)
+        output, returned = step_cell(cell, sequences[:, t], packed)
+        new = [ops.cast(x, old.dtype) for x, old in zip(tree.flatten(returned), states, strict=True)]
+        output = ops.cast(output, layer.compute_dtype)
+        if mask is not None:
+            read = mask[:, t, None]
+            new = [ops.where(read, x, old) for x, old in zip(new, states, strict=True)]
+            repeated = ops.where(read, output, repeated)
+            output = ops.where(read, output, 0) if layer.zero_output_for_mask else repeated
+        states = new
+        outputs.append(output)
+    walk.after.append(states if mask is None else [*states, repeated])
+    output = ops.stack(outputs, axis=1) if layer.return_sequences else outputs[-1]
+    return [output, *states] if layer.return_state else [output]
+
+
+def _ends_in_softmax(model: keras.Model) -> bool:
+    operation = model
+    while isinstance(operation, keras.Model):
+        operation, _ = made_by(tree.flatten(operation.outputs)[0])
+    activation = getattr(operation, "activation", None)
+    return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax

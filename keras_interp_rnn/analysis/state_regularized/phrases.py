@@ -1,0 +1,121 @@
+"""The phrases that move a state-regularized network to the centroids of each class.
+
+Wang, Lawrence and Niepert, 2022, section 7: phrases of a fixed length, ranked by their mean transition probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._display import visible
+from keras_interp_rnn._result import Sentence
+from keras_interp_rnn.analysis.network import predicted_classes
+from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
+from keras_interp_rnn.analysis.state_regularized.tokens import (
+    Names,
+    as_index,
+    check_counts,
+    check_ids,
+    ranked,
+    token_name,
+)
+
+Ranking = tuple[tuple[str, float, int], ...]
+"""((phrase, mean probability, occurrences), ...), best first."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Phrases(Sentence, Mapping[int, Ranking]):
+    """The best phrases of each class, as a mapping.
+
+    Attributes:
+        by_class: {class: ((phrase, mean probability, occurrences), ...)}, best first.
+    """
+
+    by_class: Mapping[int, Ranking] = field(default_factory=dict)
+
+    def __getitem__(self, label: int) -> Ranking:
+        return self.by_class[label]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.by_class)
+
+    def __len__(self) -> int:
+        return len(self.by_class)
+
+
+@former_arguments(
+    ("network", "inputs", "length", "tokens", "num_phrases", "min_count"),
+    model="network",
+    top="num_phrases",
+    least="min_count",
+)
+def phrases(
+    network: Any,
+    inputs: ArrayLike,
+    *,
+    length: int,
+    tokens: Names | None = None,
+    num_phrases: int = 10,
+    min_count: int = 1,
+) -> Phrases:
+    """For each class, the phrases of `length` tokens with the highest mean transition probability to its centroids.
+
+    Args:
+        network, inputs, tokens: as `prototypes`.
+        length: tokens in a phrase.
+        num_phrases: maximum number of phrases per class.
+        min_count: occurrences below which a phrase is left out.
+
+    Returns:
+        `Phrases`, a mapping {class: ((phrase, mean probability, occurrences), ...)}, best first, of every class that
+        has a centroid.
+
+    Raises:
+        ValueError: as `prototypes`; if length < 1.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential(
+        ...     [keras.layers.Embedding(5, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)]
+        ... )
+        >>> best = analysis.phrases(model, np.array([[1, 2, 3]]), length=2, tokens="?abc")
+        >>> sorted(phrase for phrase, probability, count in next(iter(best.values())))
+        ['a b', 'b c']
+
+    Reference: Wang, Lawrence and Niepert, 2022, section 7 and table 10.
+    """
+    if (as_index(length) or 0) < 1:
+        raise ValueError(f"A phrase has at least one token. Received: length={length!r}. Pass an int > 0.")
+    check_counts(num_phrases=num_phrases, min_count=min_count)
+    ids = check_ids(inputs)
+    classes = None
+    gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}
+    for rows, alpha, _, layer in moves(network, ids):
+        if rows.shape[1] < length:
+            continue
+        classes = predicted_classes(network, centroid_outputs(network, layer)) if classes is None else classes
+        windows = np.lib.stride_tricks.sliding_window_view(rows, length, axis=1)
+        for label in np.unique(classes).tolist():
+            towards = alpha[..., classes == label].sum(axis=-1)
+            means = np.lib.stride_tricks.sliding_window_view(towards, length, axis=1).mean(axis=-1)
+            inside = ~np.isnan(means)
+            texts, scores = gathered.setdefault(label, ([], []))
+            texts.append(windows[inside])
+            scores.append(means[inside])
+    best: dict[int, Ranking] = {}
+    for label, (texts, scores) in gathered.items():
+        distinct, which = np.unique(np.concatenate(texts), axis=0, return_inverse=True)
+        ranking = ranked(which.ravel(), np.concatenate(scores), by="mean", min_count=min_count)
+        best[label] = tuple(
+            (" ".join(visible(token_name(tokens, t)) for t in distinct[int(w)]), p, n)
+            for w, p, n in ranking[:num_phrases]
+        )
+    return Phrases(best)

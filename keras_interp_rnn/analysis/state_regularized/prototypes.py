@@ -1,0 +1,107 @@
+r"""The tokens that move a state-regularized network to each of its centroids.
+
+Wang, Lawrence and Niepert, 2022, section 4.5, algorithm 2. A step counts for the centroid it moves to, the most
+probable one, with that probability $\max_i \alpha_i$.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.network import predicted_classes
+from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
+from keras_interp_rnn.analysis.state_regularized.tokens import Names, check_counts, check_ids, ranked, token_name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prototypes(Result):
+    """What each of k centroids stands for.
+
+    Attributes:
+        tokens: for each centroid, the tokens that moved the network there with the highest probability, best first:
+            (token, probability, number of moves).
+        share: (k,), the fraction of steps that arrived at the centroid.
+        outputs: (k, classes), the output of the model's head for the centroid itself.
+        classes: (k,), the class of that output.
+    """
+
+    tokens: tuple[tuple[tuple[str, float, int], ...], ...]
+    share: NDArray[np.float64]
+    outputs: NDArray[np.float64]
+    classes: NDArray[np.int64]
+
+
+@former_arguments(
+    ("network", "inputs", "tokens", "num_tokens", "by", "min_count"),
+    model="network",
+    top="num_tokens",
+    least="min_count",
+)
+def prototypes(
+    network: Any,
+    inputs: ArrayLike,
+    *,
+    tokens: Names | None = None,
+    num_tokens: int = 10,
+    by: str = "highest",
+    min_count: int = 1,
+) -> Prototypes:
+    r"""The tokens that move a network to each of its centroids with the highest probability (algorithm 2).
+
+    Args:
+        network: a model of one state-regularized layer and a head.
+        inputs: int (batch, time), token ids, as the model reads them.
+        tokens: names of the ids; by default the ids themselves.
+        num_tokens: maximum number of tokens per centroid.
+        by: "highest" ranks a token by its highest probability, as the paper; "mean" by the mean over its steps.
+        min_count: moves to a centroid below which a token is left out.
+
+    Returns:
+        `Prototypes`; `print` gives the paper's table 6.
+
+    Raises:
+        ValueError: if the model has no state-regularized layer or several; if inputs are not ids.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential(
+        ...     [keras.layers.Embedding(5, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)]
+        ... )
+        >>> analysis.prototypes(model, np.array([[1, 2, 3], [4, 3, 1]]), tokens="?abcd").share.sum()
+        np.float64(1.0)
+
+    Reference: Wang, Lawrence and Niepert, 2022, algorithm 2 and table 6; the class of a centroid: its footnote 5.
+    """
+    check_counts(num_tokens=num_tokens, min_count=min_count)
+    if by not in ("highest", "mean"):
+        raise ValueError(f"by must be 'highest' or 'mean'. Received: {by!r}.")
+    ids = check_ids(inputs)
+    outputs = None
+    arrivals: list[NDArray[Any]] = []
+    for rows, alpha, _, layer in moves(network, ids):
+        outputs = centroid_outputs(network, layer) if outputs is None else outputs
+        regularized = ~np.isnan(alpha[..., 0])
+        best = np.where(regularized, alpha.argmax(axis=-1), -1)
+        columns = (best[regularized], rows[regularized], alpha.max(axis=-1)[regularized])
+        arrivals.append(np.stack(columns).astype(np.float64))
+    centroid, token, probability = np.concatenate(arrivals, axis=1)
+    assert outputs is not None
+    k = len(outputs)
+    share = np.bincount(centroid.astype(np.int64), minlength=k) / len(centroid)
+    best_tokens = tuple(
+        tuple(
+            (token_name(tokens, t), p, n)
+            for t, p, n in ranked(token[centroid == i], probability[centroid == i], by=by, min_count=min_count)[
+                :num_tokens
+            ]
+        )
+        for i in range(k)
+    )
+    return Prototypes(best_tokens, share, outputs, predicted_classes(network, outputs))

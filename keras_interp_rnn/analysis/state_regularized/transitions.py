@@ -1,0 +1,46 @@
+"""Transition probabilities of a state-regularized network (Wang, Lawrence and Niepert, 2022, eq. 15)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn.analysis.traces import Trace, trace
+
+
+@former_arguments(("network", "inputs", "mask"), layer="network")
+def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> NDArray[Any]:
+    r"""$\alpha$ of every step: the probabilities of moving to each centroid (eq. 15).
+
+    Args:
+        network, inputs, mask: as `trace`; the layer is state-regularized.
+
+    Returns:
+        (batch, time, k), rows that sum to 1; NaN where a step is masked or skips the stochastic component.
+
+    Raises:
+        ValueError: as `trace`; if the layer has no centroids.
+
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> layer = layers.SRGRU(4, num_centroids=3)
+        >>> analysis.transition_probabilities(layer, np.ones((2, 5, 1))).shape
+        (2, 5, 3)
+
+    Reference: Wang, Lawrence and Niepert, 2022, eq. 15.
+    """
+    return regularized_trace(network, inputs, mask)["alpha"]
+
+
+def regularized_trace(network: Any, inputs: Any, mask: Any = None) -> Trace:
+    """`trace` of a state-regularized layer; raises ValueError for another one."""
+    traced = trace(network, inputs, mask=mask)
+    if "alpha" not in traced:
+        raise ValueError(
+            f"Transition probabilities are those between centroids. Received: {network!r}, which has none. Use "
+            "layers.SRLSTM or its like, or StateRegularizedRNN."
+        )
+    return traced

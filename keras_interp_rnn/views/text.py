@@ -1,0 +1,161 @@
+"""Results as text for a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from scipy.special import softmax
+
+from keras_interp_rnn._display import visible
+from keras_interp_rnn._result import as_text
+from keras_interp_rnn.analysis import Contributions, Explanation, Phrases, Prototypes, Trace
+from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity
+
+WORD = 60
+"""Characters of a word before it is cut."""
+
+
+@as_text.register
+def contributions(split: Contributions, *, target: int = -1, width: int = 24) -> str:
+    """A line for each source: how far it moved the winner ahead of the runner-up, as a number and a bar."""
+    if not len(split.targets):
+        return "Contributions of an empty text"
+    first, second = split.winner(target)
+    step, difference = int(split.targets[target]), split.logit_difference(target)
+    p = softmax(split.logits[target])
+    winner, runner = split.name(first), split.name(second)
+    read = "".join(map(split.name, split.symbols[:step]))
+    lines = [
+        f"after {read!r}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
+        f"source   nats for {winner!r} over {runner!r}",
+    ]
+    scale = max(float(np.abs(difference).max()), 1e-300)
+    bias = float(split.bias[first] - split.bias[second])
+    for name, value in [("bias", bias), *((split.source_name(s), difference[s]) for s in range(step + 1))]:
+        bar = round(width * min(abs(value) / scale, 1))
+        lines.append(f"{name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
+    """The text, on a background that is the redder, the higher the probability; or with probabilities in brackets."""
+    if colors is None:
+        colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    tokens = list(zip(map(visible, explained.tokens), explained.weights.tolist(), strict=True))
+    if colors:
+        text = " ".join(_on_red(token, weight) for token, weight in tokens)
+    else:
+        text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
+    return f"class {explained.prediction}: {text}"
+
+
+@as_text.register
+def prototypes(table: Prototypes) -> str:
+    """Table 6 of the paper: a line for each centroid that is used; ties go to the more frequent token."""
+    lines = ["centroid  class  share  tokens (transition probability)"]
+    for i in np.argsort(-table.share):
+        if table.share[i] > 0:
+            words = " ".join(f"{visible(token)} ({p})" for token, p in distinguishable(table.tokens[i]))
+            lines.append(f"{i:8d}  {table.classes[i]:5d}  {table.share[i]:5.1%}  {words}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def phrases(best: Phrases) -> str:
+    """A line for each class, with its first three phrases."""
+    lines = []
+    for label, ranked in best.items():
+        first = [f"{phrase} ({probability})" for phrase, probability in distinguishable(ranked)[:3]]
+        rest = [f"{len(ranked) - 3} more"] if len(ranked) > 3 else []
+        lines.append(f"class {label}: {', '.join(first + rest)}")
+    return "\n".join(lines) or "no phrases"
+
+
+@as_text.register
+def trace(traced: Trace) -> str:
+    """A line for each quantity: its shape and its range."""
+    width = max(map(len, traced), default=0)
+    lines = []
+    for name, values in traced.items():
+        known = np.asarray(values, np.float64)
+        known = known[~np.isnan(known)]
+        span = f"{known.min():.4g} to {known.max():.4g}" if known.size else "nothing known"
+        lines.append(f"{name:{width}}  {'x'.join(map(str, values.shape))}  {span}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def agreement(result: Agreement) -> str:
+    """On how many words the network and the automaton agree, and a word on which they do not."""
+    if result.up_to is None:
+        text = f"{result.agreeing:,} of {result.words:,} words ({result.low:.4%} to {result.high:.4%})"
+    else:
+        text = f"{result.agreeing:,} of all {result.words:,} words up to length {result.up_to}"
+    return text if result.disagreement is None else f"{text}, not on {word(result.disagreement)!r}"
+
+
+@as_text.register
+def fidelity(result: Fidelity) -> str:
+    """A line for each of the three kinds of words."""
+    return (
+        f"short words: {as_text(result.short)}\nrandom long words: {as_text(result.long)}\n"
+        f"searched words: {as_text(result.searched)}"
+    )
+
+
+@as_text.register
+def extraction(result: Extraction) -> str:
+    """One line: states, the least confidence, transitions never seen."""
+    seen = result.confidence[~np.isnan(result.confidence)]
+    least = f"{seen.min():.4f}" if seen.size else "none"
+    states = "1 state" if len(result.dfa) == 1 else f"{len(result.dfa)} states"
+    return (
+        f"{states} by {result.method}, {len(result.dfa.minimize())} after minimization; least confidence of a "
+        f"transition {least}, {len(result.unseen)} transitions never seen"
+    )
+
+
+@as_text.register
+def certificate(result: Certificate) -> str:
+    """The verdict, with the margins of the proof or the place where it fails."""
+    if not result.holds:
+        return f"not certified at temperature {result.temperature:g}: {result.failure}"
+    return (
+        f"certified for every word at temperature {result.temperature:g}: epsilon {result.epsilon:.2g}, least margin "
+        f"{result.margins.min():.2f} nats, of the verdict {result.verdict_margins.min():.2g}"
+    )
+
+
+def word(symbols: Sequence[Hashable]) -> str:
+    """A word of an automaton on one line; words of single characters without spaces."""
+    texts = [visible(str(symbol)) for symbol in symbols]
+    characters = all(isinstance(symbol, str) and len(symbol) == 1 for symbol in symbols)
+    text = ("" if characters else " ").join(texts)
+    return text if len(text) <= WORD else f"{text[: WORD - 3]}..."
+
+
+def distinguishable(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str, str]]:
+    """(thing, its probability as text), in as many digits as distinguish them, from two to the four that ranked them.
+
+    Things that agree in four digits also show their number of occurrences, by which they were ranked.
+    """
+    things = list(ranked)
+    for digits in (2, 3, 4):
+        shown = [f"{p:.{digits}f}" for _, p, _ in things]
+        if len(set(shown)) == len(things):
+            break
+    repeated = Counter(shown)
+    return [
+        (thing, f"{text}, {n:,} time{'' if n == 1 else 's'}" if repeated[text] > 1 else text)
+        for text, (thing, _, n) in zip(shown, things, strict=True)
+    ]
+
+
+def _on_red(token: str, weight: float) -> str:
+    shade = round(255 - 215 * weight)
+    return f"\x1b[30;48;2;255;{shade};{shade}m{token}\x1b[0m"

@@ -1,0 +1,264 @@
+"""Bases of input-switched affine networks; both methods must find the counting network of the oracle, hidden."""
+
+import functools
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.layers import ISAN
+from tests.oracles import counting as oracle
+from tests.oracles import isan as loops
+from tests.samples import sample
+from tests.tolerances import assert_close
+
+# types, maximum, delay, noise, further units that remember what no output needs
+HIDDEN = [(2, 5, 1, 1, 0), (2, 3, 1, 1, 5), (1, 2, 2, 2, 3), (3, 2, 0, 0, 2)]
+
+
+class Hidden(NamedTuple):
+    """A delay line behind a random change of basis, states as rows, and states it reached."""
+
+    layer: ISAN
+    readout: tuple[np.ndarray, np.ndarray]
+    task: tuple[int, int, int]
+    paper: tuple[np.ndarray, ...]
+    states: np.ndarray  # (batch, time, n)
+    codes: np.ndarray  # (batch, time, hot), the delay line's own states
+
+
+@functools.cache
+def hidden(types, maximum, delay, noise, further, seed, error=0.0):
+    rng = np.random.default_rng(seed)
+    W, b, h0, W_ro, b_ro = paper = oracle.delay_line(types, maximum, delay, noise)
+    symbols, m = b.shape
+    n = m + further
+    kernel, bias, start, readout = (
+        np.zeros((symbols, n, n)),
+        np.zeros((symbols, n)),
+        np.zeros(n),
+        np.zeros((n, len(b_ro))),
+    )
+    kernel[:, :m, :m], bias[:, :m], start[:m], readout[:m] = W.transpose(0, 2, 1), b, h0, W_ro.T
+    kernel[:, :, m:] = rng.normal(size=(symbols, n, further)) * 0.3 / np.sqrt(n)
+    bias[:, m:] = rng.normal(size=(symbols, further))
+    left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in range(2))
+    change, shift = left * rng.uniform(0.5, 2, n) @ right, rng.normal(size=n)
+    inverse = np.linalg.inv(change)
+    kernel = inverse @ kernel @ change
+    bias = bias @ change - shift @ kernel + shift
+    layer = built(kernel + error * rng.normal(size=kernel.shape), bias, start @ change + shift)
+    head = (inverse @ readout, b_ro - shift @ inverse @ readout)
+    text = rng.integers(symbols, size=(60, 80))
+    states = loops.states(kernel.transpose(0, 2, 1), bias, start @ change + shift, text)
+    return Hidden(layer, head, (types, maximum, delay), paper, states, loops.states(W, b, h0, text))
+
+
+def built(kernel, bias, start):
+    layer = ISAN(bias.shape[1], len(bias), return_sequences=True, dtype="float64")
+    layer.build((None, None))
+    layer.set_weights([kernel, bias, start])
+    return layer
+
+
+def weights(layer):
+    return [keras.ops.convert_to_numpy(w) for w in layer.get_weights()]
+
+
+def found(given, method):
+    if method == "labels":
+        return analysis.label_basis(given.states, given.codes, num_readout=given.readout[0].shape[1])
+    return analysis.sparse_basis(given.layer, given.states, readout=given.readout)
+
+
+def outputs(layer, readout, symbols):
+    states = keras.ops.convert_to_numpy(layer(symbols.astype(np.int32)))
+    return states @ readout[0] + readout[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_augmented_matrices_are_the_affine_maps(seed):
+    given = sample(seed, vocabulary_size=5, units=4)
+    maps = analysis.homogeneous_matrices(given.layer())
+    assert maps.shape == (5, 5, 5)
+    state = given.start[0]
+    for symbol in range(5):
+        wanted = given.W[symbol] @ state + given.bias[symbol]
+        np.testing.assert_allclose(np.append(state, 1) @ maps[symbol], np.append(wanted, 1), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("units", "rank", "columns"), [(7, 3, 3), (6, 2, 5), (4, 4, 9)])
+def test_the_readout_basis_splits_what_the_readout_sees_from_the_rest(seed, units, rank, columns):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(units, rank)) @ rng.normal(size=(rank, columns))
+    layer = sample(seed, units=units).layer()
+    basis = analysis.readout_basis(layer, (matrix, rng.normal(size=columns)))
+    vectors = basis.to.matrix
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(units), atol=1e-12)
+    assert basis.num_readout == rank
+    np.testing.assert_allclose(matrix.T @ vectors[:, rank:], 0, atol=1e-12)
+    np.testing.assert_allclose(vectors[:, :rank] @ (vectors[:, :rank].T @ matrix), matrix, atol=1e-11)
+    assert basis.names[rank - 1] == f"readout {rank - 1}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_changed_basis_leaves_every_output_as_it_was(seed):
+    given = sample(seed, batch=3, time=9, units=6, vocabulary_size=4)
+    rng = np.random.default_rng(seed)
+    readout = (rng.normal(size=(6, 2)), rng.normal(size=2))
+    layer = given.layer(return_sequences=True)
+    matrix, shift = rng.normal(size=(6, 6)), rng.normal(size=6)
+    inverse = np.linalg.inv(matrix)
+    random = analysis.Basis(AffineMap(matrix, shift), AffineMap(inverse, -shift @ inverse), 0, tuple("abcdef"))
+    wanted = loops.logits(readout[0].T, readout[1], given.states())
+    for basis in (random, analysis.readout_basis(layer, readout)):
+        changed, head = analysis.change_basis(layer, basis, readout=readout)
+        assert isinstance(changed, ISAN)
+        assert np.abs(weights(changed)[0] - given.kernel).max() > 0.1
+        assert_close(outputs(changed, head, given.symbols), wanted, "float64")
+
+
+@pytest.mark.parametrize("method", ["labels", "none"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", HIDDEN)
+def test_a_hidden_delay_line_is_recovered(sizes, seed, method):
+    given = hidden(*sizes, seed)
+    basis = found(given, method)
+    W, b, _, W_ro, b_ro = given.paper
+    assert basis.num_binary == b.shape[1]
+    assert basis.num_readout == len(b_ro)
+    assert len(basis.blocks) == (given.task[2] + 1) * given.task[0]
+    assert basis.residual < 1e-9
+    # Which of the delay line's dimensions each coordinate is; the readout's come first, in order.
+    coordinates = basis.to.apply(given.states)[..., : basis.num_binary].reshape(-1, basis.num_binary)
+    codes = given.codes.reshape(-1, basis.num_binary)
+    order = [int(np.abs(codes - column[:, None]).max(axis=0).argmin()) for column in coordinates.T]
+    assert sorted(order) == list(range(basis.num_binary))
+    assert order[: len(b_ro)] == list(range(len(b_ro)))
+    np.testing.assert_allclose(coordinates, codes[:, order], atol=1e-9)
+    changed, head = analysis.change_basis(given.layer, basis, readout=given.readout)
+    kernel, bias, _ = weights(changed)
+    m = basis.num_binary
+    np.testing.assert_allclose(kernel[:, :m, :m], W.transpose(0, 2, 1)[:, order][:, :, order], atol=1e-9)
+    np.testing.assert_allclose(bias[:, :m], 0, atol=1e-9)
+    np.testing.assert_allclose(head.matrix[:m], W_ro.T[order], atol=1e-9)
+    np.testing.assert_allclose(head.offset, 0, atol=1e-9)
+    text = np.random.default_rng(seed + 9).integers(len(b), size=(4, 50))
+    assert_close(outputs(changed, head, text), outputs(given.layer, given.readout, text), "float64")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", HIDDEN)
+def test_rounding_does_not_grow_in_the_changed_network(sizes, seed):
+    """Redundant coordinates could leave the states that are reached faster and faster."""
+    given = hidden(*sizes, seed)
+    kernel, _, _ = weights(analysis.change_basis(given.layer, found(given, "labels"), readout=given.readout)[0])
+    for text in np.random.default_rng(seed).integers(len(kernel), size=(4, 50)):
+        product = np.linalg.multi_dot(kernel[text])
+        assert np.abs(product).max() < 100
+
+
+@pytest.mark.parametrize("method", ["labels", "none"])
+@pytest.mark.parametrize("sizes", [*HIDDEN, (1, 1, 1, 1, 1)])
+def test_the_rebuilt_network_counts_without_error(sizes, method):
+    given = hidden(*sizes, seed=1)
+    layer, readout = analysis.binarized_network(given.layer, found(given, method), readout=given.readout)
+    kernel, bias, start = weights(layer)
+    for array in (kernel, bias, start, *readout):
+        assert set(np.unique(array)) <= {0, 1}
+    text = np.random.default_rng(5).integers(len(bias), size=(3, 200))
+    for row, values in zip(text, outputs(layer, readout, text), strict=True):
+        types, maximum, delay = given.task
+        wanted = [oracle.target(step, maximum) for step in oracle.counts(row, types, maximum, delay)]
+        np.testing.assert_array_equal(values[delay:], wanted[delay:])
+
+
+@pytest.mark.parametrize("method", ["labels", "none"])
+def test_small_errors_of_the_weights_stay_small(method):
+    given = hidden(2, 3, 1, 1, 0, seed=2, error=1e-4)
+    basis = found(given, method)
+    changed, head = analysis.change_basis(given.layer, basis, readout=given.readout)
+    parts = analysis.named_blocks(changed, basis)
+    assert 1e-5 < analysis.rounding_error(*parts, head.matrix[: basis.num_binary]) < 0.01
+    text = np.random.default_rng(7).integers(5, size=(3, 40))
+    assert_close(outputs(changed, head, text), outputs(given.layer, given.readout, text), "float64")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_parts_are_those_of_equation_8(seed):
+    given = hidden(2, 3, 1, 1, 0, seed)
+    basis = found(given, "none")
+    changed, _ = analysis.change_basis(given.layer, basis, readout=given.readout)
+    parts = analysis.named_blocks(changed, basis)
+    np.testing.assert_allclose(parts.rr, 0, atol=1e-9)
+    np.testing.assert_allclose(parts.cr, 0, atol=1e-9)
+    for symbol in range(5):
+        np.testing.assert_allclose(parts.rc[symbol].sum(axis=0), 1, atol=1e-9)
+        np.testing.assert_allclose(parts.rc[symbol].sum(axis=1), 1, atol=1e-9)
+    z = basis.to.apply(given.states[0])[:, : basis.num_binary]
+    read, computed = z[:, :8], z[:, 8:]
+    following = read @ parts.rr + computed @ parts.rc + parts.b_r[:, None]
+    computed = read @ parts.cr + computed @ parts.cc + parts.b_c[:, None]
+    W, b = given.layer.get_weights()[:2]
+    for symbol in range(5):
+        wanted = basis.to.apply(given.states[0] @ W[symbol] + b[symbol])[:, : basis.num_binary]
+        np.testing.assert_allclose(np.concatenate([following, computed], axis=-1)[symbol], wanted, atol=1e-9)
+
+
+def test_a_set_of_states_alone_does_not_tell_the_count_from_the_count_before():
+    maximum = 4
+    pairs = [(p, c) for p in range(maximum + 1) for c in range(maximum + 1) if abs(p - c) <= 1]
+    levels = np.arange(1, maximum + 1)
+    points = {tuple(np.concatenate([p >= levels, c >= levels]).astype(int)) for p, c in pairs}
+    for level in range(maximum):
+        order = np.arange(2 * maximum)
+        order[[level, maximum + level]] = order[[maximum + level, level]]
+        assert {tuple(np.array(point)[order]) for point in points} == points
+
+
+def test_shares_and_distances():
+    assert analysis.rounding_error([0.1, 0.9], [[1.2]]) == pytest.approx(0.2)
+    assert analysis.rounding_error(np.zeros((3, 0))) == 0
+    assert analysis.fraction_near_zero([0.0, 0.04, -0.04], [1.0]) == 0.75
+    assert analysis.fraction_near_zero([0.3, -0.2], tolerance=0.25) == 0.5
+
+
+def test_what_cannot_be_found_is_said():
+    given = hidden(2, 3, 1, 1, 5, seed=0)
+    head, states, codes = given.readout, given.states, given.codes
+    with pytest.raises(ValueError, match=r"one row of labels for each state\. Received: states \(60, 80, 21\), labels"):
+        analysis.label_basis(states, codes[:, :3])
+    with pytest.raises(ValueError, match="Labels are 0 or 1. Received"):
+        analysis.label_basis(states, codes * 2)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"affine functions of the states.* Received: label 0, .* misses by 0\.[5-9]"):
+        analysis.label_basis(states, rng.integers(2, size=(60, 80, 1)))
+    with pytest.raises(ValueError, match=r"0 or 1 to within 0.25 on every state. Received: Output \d, which is up to"):
+        analysis.sparse_basis(given.layer, states, readout=(head[0] * 1.4, head[1]))
+    with pytest.raises(ValueError, match=r"Received: Output 0 after \d, which"):
+        analysis.sparse_basis(given.layer, states[0, :1], readout=constant_on(states[0, 0]))
+    with pytest.raises(ValueError, match="Received: max_functions=9, and more"):
+        analysis.sparse_basis(given.layer, states, readout=head, max_functions=9)
+    with pytest.raises(ValueError, match="tolerance lies between 0 and 0.5. Received: 0.5"):
+        analysis.sparse_basis(given.layer, states, readout=head, tolerance=0.5)
+    with pytest.raises(ValueError, match="as many entries as the layer has units"):
+        analysis.sparse_basis(given.layer, states[..., 1:], readout=head)
+    basis = analysis.label_basis(states, codes, num_readout=8)
+    with pytest.raises(ValueError, match="a basis of 21 and a layer of 4"):
+        analysis.change_basis(sample().layer(), basis)
+    with pytest.raises(ValueError, match="one ISAN layer out of one"):
+        analysis.change_basis(given.layer.cell, basis)
+    with pytest.raises(ValueError, match="a basis without any"):
+        analysis.binarized_network(given.layer, analysis.readout_basis(given.layer, head), readout=head)
+    with pytest.raises(ValueError, match="nearer than 0.5 to 0 or 1. Received: one that is"):
+        analysis.binarized_network(given.layer, basis, readout=(head[0] * 3, head[1]))
+
+
+def constant_on(state):
+    """A readout that is 0 on one state, and neither 0 nor 1 elsewhere."""
+    direction = np.random.default_rng(1).normal(size=(len(state), 1))
+    return direction, -state @ direction

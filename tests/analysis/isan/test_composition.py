@@ -1,0 +1,353 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.analysis import CompositionTable, fixed_points
+from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation
+from tests.oracles import composition as oracle
+
+ROOT = Path(__file__).parents[2]
+SIZES = [(5, 3), (4, 7), (6, 2)]
+
+
+def network(units, symbols, seed, outputs=None):
+    """A model with random asymmetric weights, and the same weights as the paper writes them (columns)."""
+    rng = np.random.default_rng(seed)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.ISAN(units, symbols, return_sequences=True, dtype="float64"),
+            keras.layers.Dense(outputs or symbols, dtype="float64"),
+        ]
+    )
+    model.set_weights([rng.normal(size=w.shape) * 0.6 for w in model.get_weights()])
+    kernel, bias, start, readout, readout_bias = model.get_weights()
+    return model, (kernel.transpose(0, 2, 1), bias, start, readout.T, readout_bias)
+
+
+def random_words(symbols, seed, number=12, longest=6):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, symbols, rng.integers(1, longest + 1)) for _ in range(number)]
+
+
+def table_of(seed, units=5, symbols=3, dtype="float64", **arguments):
+    model, paper = network(units, symbols, seed)
+    return CompositionTable(model, random_words(symbols, seed), dtype=dtype, **arguments), model, paper
+
+
+def bits_of_model(model, text):
+    logits = keras.ops.convert_to_numpy(model(text[:, :-1]))
+    nats = keras.ops.convert_to_numpy(keras.losses.sparse_categorical_crossentropy(text[:, 1:], logits, True))
+    return nats / np.log(2)
+
+
+@pytest.mark.parametrize(("units", "symbols"), SIZES)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_states_and_bits_are_those_of_reading_symbol_by_symbol(units, symbols, seed):
+    table, model, paper = table_of(seed, units, symbols)
+    text = np.random.default_rng(seed).integers(0, symbols, 40)
+    np.testing.assert_allclose(table.score(text), oracle.bits(*paper, text), atol=1e-10)
+    np.testing.assert_allclose(table.score(text, method="greedy"), oracle.bits(*paper, text), atol=1e-10)
+    np.testing.assert_allclose(table.score(text), bits_of_model(model, text[None])[0], atol=1e-5)
+    ends, states = table.states(text)
+    matrix, offset = oracle.composed(*paper[:2], text)
+    np.testing.assert_allclose(table.final_state(text), matrix @ paper[2] + offset, rtol=1e-10)
+    np.testing.assert_array_equal(ends, np.cumsum([len(table.words[number]) for number in table.segment(text)]))
+    for end, state in zip(ends, states, strict=True):
+        matrix, offset = oracle.composed(*paper[:2], text[:end])
+        np.testing.assert_allclose(state, matrix @ paper[2] + offset, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("units", "symbols", "lanes", "share"),
+    [(5, 3, 1, 0.3), (6, 2, 15, 0.3), (4, 7, 16, 0.01), (5, 3, 16, 1.0), (6, 2, 70, 0.3), (4, 7, 70, 1.0)],
+)
+def test_many_lanes_give_what_each_gives_alone(units, symbols, lanes, share, monkeypatch):
+    # Small, so that every loop over parts goes round more than once.
+    piece = 3 * units * units
+    monkeypatch.setattr(segmentation, "BLOCK", 64)
+    for name, value in {"ROWS": 100, "BLOCK": 5, "PIECE": piece, "SERVED": share}.items():
+        monkeypatch.setattr(reader, name, value)
+    for name, value in {"SCORED": 7, "PIECE": piece}.items():
+        monkeypatch.setattr(scorer, name, value)
+    table, _, paper = table_of(3, units, symbols)
+    rng = np.random.default_rng(lanes)
+    text, start = rng.integers(0, symbols, (lanes, 23)), rng.normal(size=(lanes, units))
+    bits, finals = table.score(text, start), table.final_state(text, start)
+    assert bits.shape == (lanes, 22)
+    for lane in range(lanes):
+        own = (*paper[:2], start[lane], *paper[3:])
+        np.testing.assert_allclose(bits[lane], oracle.bits(*own, text[lane]), atol=1e-9)
+        matrix, offset = oracle.composed(*paper[:2], text[lane])
+        np.testing.assert_allclose(finals[lane], matrix @ start[lane] + offset, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(table.score(text), [oracle.bits(*paper, lane) for lane in text], atol=1e-9)
+
+
+def test_float32_holds_1e_5_bits():
+    table, _, paper = table_of(4, dtype="float32")
+    text = np.random.default_rng(4).integers(0, 3, (20, 30))
+    bits = table.score(text)
+    assert bits.dtype == np.float32
+    np.testing.assert_allclose(bits, [oracle.bits(*paper, lane) for lane in text], atol=1e-5, rtol=1e-5)
+
+
+def test_a_symbol_beyond_all_belief_has_finite_bits():
+    model, _ = network(4, 3, seed=0)
+    table = CompositionTable(model.layers[0], [], readout=(np.zeros((4, 3)), np.array([0.0, 300.0, -300.0])))
+    np.testing.assert_allclose(table.score([0, 1, 2, 0]), np.array([0.0, 600.0, 300.0]) / np.log(2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("block", [2, 2**20])
+def test_segmentations_are_those_of_brute_force(seed, block, monkeypatch):
+    monkeypatch.setattr(segmentation, "BLOCK", block)
+    table, _, _ = table_of(seed, symbols=2)
+    known = set(table.words)
+    for length in (0, 1, 2, 9, 13):
+        text = np.random.default_rng(seed + length).integers(0, 2, length)
+        optimal = [table.words[number] for number in table.segment(text)]
+        every = list(oracle.segmentations(known, text.tolist()))
+        fewest = min(map(len, every))
+        assert optimal in every
+        assert len(optimal) == fewest
+        if length:
+            assert len(optimal[0]) == max(len(way[0]) for way in every if len(way) == fewest)
+        assert [table.words[n] for n in table.segment(text, "greedy")] == oracle.greedy(known, text.tolist())
+
+
+def test_single_symbols_are_always_in_and_words_once():
+    table, _, _ = table_of(0, symbols=4)
+    assert {(0,), (1,), (2,), (3,)} <= set(table.words)
+    assert list(table.words) == sorted(set(table.words))
+    assert len(table) == len(table.words)
+    assert repr(table).startswith(f"<CompositionTable: {len(table)} words of up to 6 symbols, 0.0 MiB, float64, scores")
+
+
+@pytest.mark.parametrize(
+    ("budget", "dtype", "scores", "least"),
+    [
+        (3_000, "float32", True, 2.0),
+        (3_000, "float64", False, 1.5),
+        (5_000, "float64", True, 2.0),
+        (20_000, "float32", False, 5.0),
+        (20_000, "float64", True, 3.5),
+        (10**6, "float32", True, 5.0),
+    ],
+)
+def test_words_of_a_corpus_stay_within_the_budget_and_save_steps(budget, dtype, scores, least):
+    model, _ = network(5, 3, seed=1)
+    layer = model if scores else model.layers[0]
+    rng = np.random.default_rng(1)
+    text = np.concatenate([([0, 1, 2, 2], [1, 1], [2, 0, 1])[i] for i in rng.integers(0, 3, 1000)])
+    table = CompositionTable.from_corpus(layer, text, max_length=8, max_bytes=budget, dtype=dtype)
+    assert table.nbytes <= budget
+    held = [getattr(table, name) for name in ("_maps", "_readouts", "initial_state")]
+    assert table.nbytes == sum(array.nbytes for array in (*held, *table._trie[1:]) if array is not None)
+    mean = len(text) / len(table.segment(text))
+    assert mean > least
+    # No table of passages taken at random reads faster with as many bytes.
+    for _ in range(3):
+        words = [text[i : i + rng.integers(2, 9)] for i in rng.integers(0, len(text) - 8, 500)]
+        other = CompositionTable(layer, [], dtype=dtype)
+        for number in (2**j for j in range(9)):
+            tried = CompositionTable(layer, words[:number], dtype=dtype)
+            other = tried if tried.nbytes <= budget else other
+        assert len(text) / len(other.segment(text)) <= mean
+
+
+def test_a_table_of_symbols_alone_and_an_empty_corpus():
+    model, paper = network(5, 3, seed=2)
+    for table in (CompositionTable(model, []), CompositionTable.from_corpus(model, [])):
+        assert table.words == ((0,), (1,), (2,))
+        np.testing.assert_allclose(table.score([0, 1, 1, 2]), oracle.bits(*paper, [0, 1, 1, 2]), atol=1e-5)
+    np.testing.assert_array_equal(table.final_state([]), table.initial_state)
+    assert [part.shape for part in table.states([])] == [(0,), (0, 5)]
+
+
+def test_a_layer_scores_with_its_head_or_with_arrays():
+    model, paper = network(5, 3, seed=3)
+    isan, head = model.layers
+    text = [0, 2, 1, 1]
+    for table in (
+        CompositionTable(isan, [[2, 1]], readout=head),
+        CompositionTable(isan.cell, [[2, 1]], readout=head.get_weights()),
+    ):
+        np.testing.assert_allclose(table.score(text), oracle.bits(*paper, text), atol=1e-5)
+
+
+def test_saved_tables_read_alike_in_a_fresh_process(tmp_path):
+    scoring, model, _ = table_of(5)
+    reading = CompositionTable(model.layers[0], random_words(3, 5))
+    text = np.random.default_rng(5).integers(0, 3, (20, 15))
+    scoring.save(tmp_path / "scoring")
+    reading.save(tmp_path / "reading.npz")
+    np.save(tmp_path / "text.npy", text)
+    assert sorted(os.listdir(tmp_path)) == ["reading.npz", "scoring", "text.npy"]
+    code = (
+        "import numpy as np\n"
+        "from keras_interp_rnn.analysis import CompositionTable\n"
+        "scoring, reading = CompositionTable.load('scoring'), CompositionTable.load('reading.npz')\n"
+        "text = np.load('text.npy')\n"
+        "np.savez('out.npz', bits=scoring.score(text), finals=reading.final_state(text))\n"
+        "for table in (scoring, reading):\n"
+        "    print(table, table.nbytes, table.words)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    lines = [f"{table} {table.nbytes} {table.words}" for table in (scoring, reading)]
+    assert done.stdout.splitlines() == lines, done.stderr
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_array_equal(out["bits"], scoring.score(text))
+        np.testing.assert_array_equal(out["finals"], reading.final_state(text))
+
+
+def test_what_no_table_wrote_is_not_loaded(tmp_path):
+    np.savez(tmp_path / "other.npz", maps=np.zeros(3))
+    (tmp_path / "text.npz").write_text("no archive")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    for name in ("other.npz", "text.npz", "array.npy"):
+        with pytest.raises(ValueError, match=f"loaded from a file that CompositionTable.save wrote. Received.*{name}"):
+            CompositionTable.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        CompositionTable.load(tmp_path / "missing.npz")
+
+
+def test_a_damaged_file_is_not_loaded(tmp_path):
+    path = tmp_path / "table.npz"
+    table_of(0)[0].save(path)
+    whole = path.read_bytes()
+    message = "CompositionTable.save wrote. Received.*table.npz', which is damaged or something else. Build"
+    for length in range(0, len(whole), 97):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=message):
+            CompositionTable.load(path)
+    said = []
+    for place in np.random.default_rng(0).integers(len(whole), size=50):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            CompositionTable.load(path)  # some bytes of a zip file mean nothing
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) > 10
+    assert all(re.search(message, sentence) for sentence in said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            {"max_bytes": 100},
+            r"must fit into max_bytes. Received: max_bytes=100 bytes for 3 words with 4 prefixes, which take",
+        ),
+        ({"words": [[0, 3]]}, r"symbols must lie in \[0, 3\). Received: 0 to 3"),
+        ({"words": [[]]}, "A word has 1 to 63 symbols. Received: one of 0. Leave it out"),
+        ({"words": [[0] * 64]}, "A word has 1 to 63 symbols. Received: one of 64"),
+        ({"words": [[0.5]]}, "symbols must be the integers of one text.*Received: float64"),
+        ({"words": ["ab"]}, "symbols are an array of numbers.*of dtype <U2"),
+        ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'. Received: dtype='float16'. Pass 'float32'"),
+        (
+            {"readout": (np.zeros((4, 3)), np.zeros(3))},
+            r"of shapes \(5, outputs\) and \(outputs,\). Received: \(4, 3\), \(3,\)",
+        ),
+        ({"readout": (np.zeros((5, 3)), np.zeros(1))}, r"and \(outputs,\). Received: \(5, 3\), \(1,\)"),
+        ({"readout": "head"}, "readout must be affine.*Received: 'head'"),
+    ],
+)
+def test_tables_that_cannot_be_are_refused(arguments, sentence):
+    model, _ = network(5, 3, seed=6)
+    with pytest.raises(ValueError, match=sentence):
+        CompositionTable(model, **{"words": [], **arguments})
+
+
+def test_heads_that_are_not_affine_and_layers_that_are_no_isan_are_refused():
+    bent = keras.layers.Dense(3, "tanh")
+    isan = layers.ISAN(4, 3, return_sequences=True)
+    model = keras.Sequential([keras.Input((5,), dtype="int32"), isan, bent])
+    with pytest.raises(ValueError, match="only if one linear Dense layer reads the ISAN's states"):
+        CompositionTable(model, [])
+    for make in (CompositionTable, CompositionTable.from_corpus):
+        with pytest.raises(ValueError, match="readout must be affine.*Received: dense.* with the activation 'tanh'"):
+            make(isan, [], readout=bent)
+        with pytest.raises(ValueError, match="Exactly one ISAN can be read at a time"):
+            make(keras.layers.LSTM(4), [])
+    with pytest.raises(ValueError, match="Exactly one ISAN can be read at a time"):
+        fixed_points(keras.layers.LSTM(4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            {"max_bytes": 100},
+            "the 3 single symbols. Received: max_bytes=100 bytes, where they take .* larger max_bytes",
+        ),
+        ({"max_length": 0}, r"max_length must lie in \[1, 63\]. Received: max_length=0. Pass 12"),
+        ({"max_length": 64}, r"max_length must lie in \[1, 63\]. Received: max_length=64"),
+        ({"dtype": "int8"}, "dtype must be 'float32' or 'float64'. Received: dtype='int8'"),
+        ({"symbols": [3]}, r"symbols must lie in \[0, 3\). Received: 3 to 3"),
+    ],
+)
+def test_corpora_that_cannot_be_are_refused(arguments, sentence):
+    model, _ = network(5, 3, seed=7)
+    with pytest.raises(ValueError, match=sentence):
+        CompositionTable.from_corpus(model, **{"symbols": [0, 1, 2, 0], **arguments})
+
+
+def test_texts_that_cannot_be_read_are_refused():
+    table, model, _ = table_of(8)
+    with pytest.raises(ValueError, match="at least two symbols, as the first is given. Received: \\(1,\\). Pass a lon"):
+        table.score([0])
+    with pytest.raises(ValueError, match=r"symbols must lie in \[0, 3\)"):
+        table.score([[0, 3]])
+    with pytest.raises(ValueError, match="symbols must be the integers of one text.*Received: float64"):
+        table.final_state([0.5])
+    with pytest.raises(ValueError, match=r"integers of one text, shape \(time,\). Received: int64 of shape \(1, 2\)"):
+        table.segment([[0, 1]])
+    with pytest.raises(ValueError, match="method must be 'optimal' or 'greedy'. Received: method='best'"):
+        table.segment([0, 1], "best")
+    with pytest.raises(ValueError, match=r"initial_state must have shape \(5,\) or \(1, 5\). Received: \(4,\)"):
+        table.final_state([0, 1], np.zeros(4))
+    with pytest.raises(ValueError, match="one output for each of the 3 symbols. Received: none. Build the table from"):
+        CompositionTable(model.layers[0], []).score([0, 1])
+    with pytest.raises(ValueError, match="one output for each of the 3 symbols. Received: one with 2 outputs"):
+        CompositionTable(network(5, 3, 8, outputs=2)[0], []).score([0, 1])
+
+
+@pytest.mark.parametrize(("units", "symbols"), SIZES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fixed_points_are_where_the_map_leads_again_and_again(units, symbols, seed):
+    model, (W, b, *_) = network(units, symbols, seed)
+    found = fixed_points(model)
+    assert found.residual < 1e-12
+    for k in range(symbols):
+        np.testing.assert_allclose(W[k] @ found.states[k] + b[k], found.states[k], atol=1e-12)
+        growth = np.linalg.norm(np.linalg.matrix_power(W[k], 400), 2) ** (1 / 400)
+        np.testing.assert_allclose(found.spectral_radius[k], growth, rtol=0.02)
+        assert found.attracts[k] == (growth < 1)
+        if growth < 0.9:
+            np.testing.assert_allclose(oracle.iterated(W, b, k, 300), found.states[k], rtol=1e-9)
+        elif growth > 1.1:
+            assert np.abs(oracle.iterated(W, b, k, 300) - found.states[k]).max() > 1e6
+
+
+def test_a_map_with_eigenvalue_one_has_no_fixed_point():
+    model, _ = network(4, 3, seed=0)
+    kernel, *rest = model.get_weights()
+    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))
+    kernel[0], kernel[1] = np.eye(4), turn @ np.diag([1.0, 0.5, -0.3, 0.2]) @ turn.T
+    kernel[2] = 0.5 * turn
+    model.set_weights([kernel, *rest])
+    found = fixed_points(model.layers[0])
+    assert np.isnan(found.states[:2]).all()
+    assert np.isfinite(found.states[2]).all()
+    assert found.attracts.tolist() == [False, False, True]
+    np.testing.assert_allclose(found.spectral_radius, [1, 1, 0.5])

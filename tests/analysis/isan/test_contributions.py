@@ -1,0 +1,640 @@
+import dataclasses
+import functools
+import html.parser
+import inspect
+import re
+import tracemalloc
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.equations import isan as equations
+from tests.oracles import isan as oracle
+from tests.oracles import isan_reading as reading
+from tests.tolerances import assert_close
+
+SIZES = [(5, 3, 4), (7, 11, 2), (2, 6, 5)]
+
+
+@functools.cache
+def network(units, symbols, outputs, seed):
+    """A model with random asymmetric weights, and the same weights as the paper writes them (columns)."""
+    rng = np.random.default_rng(seed)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.ISAN(units, symbols, return_sequences=True, dtype="float64"),
+            keras.layers.Dense(outputs, dtype="float64"),
+        ]
+    )
+    model.set_weights([rng.normal(size=w.shape) * 0.6 for w in model.get_weights()])
+    kernel, bias, start, readout, readout_bias = model.get_weights()
+    return model, (kernel.transpose(0, 2, 1), bias, start, readout.T), readout_bias
+
+
+@pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_contributions_are_those_of_equation_6(units, symbols, outputs, seed):
+    model, paper, readout_bias = network(units, symbols, outputs, seed)
+    text = np.random.default_rng(seed).integers(0, symbols, 9)
+    split = analysis.contributions(model, text)
+    np.testing.assert_allclose(split.values, oracle.contributions(*paper, text), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(split.bias + split.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+    assert split.residual < 1e-12
+
+
+def test_logits_are_those_of_the_model():
+    model, _, _ = network(6, 4, 3, seed=2)
+    text = np.random.default_rng(2).integers(0, 4, 12)
+    np.testing.assert_allclose(
+        analysis.contributions(model, text).logits, keras.ops.convert_to_numpy(model(text[None]))[0], atol=1e-6
+    )
+
+
+def test_a_source_taken_out_is_gone_from_the_logits():
+    model, (kernel, bias, start, readout), readout_bias = network(5, 3, 4, seed=3)
+    text = np.array([2, 0, 0, 1, 2])
+    split = analysis.contributions(model, text)
+    # Without the initial state the network reads the text from zero.
+    from_zero = oracle.logits(readout, readout_bias, oracle.states(kernel, bias, 0 * start, text[None])[0])
+    np.testing.assert_allclose(split.without([0]), from_zero, atol=1e-12)
+    # Without everything only the readout's bias is left.
+    np.testing.assert_allclose(split.without(range(6)), np.tile(readout_bias, (5, 1)), atol=1e-12)
+    np.testing.assert_allclose(split.without([]), split.logits, atol=0)
+
+
+def test_a_layer_splits_with_its_head_or_with_arrays_or_splits_its_state():
+    model, _, readout_bias = network(5, 3, 4, seed=4)
+    isan, head = model.layers
+    text = [0, 2, 1]
+    expected = analysis.contributions(model, text).values
+    np.testing.assert_array_equal(analysis.contributions(isan, text, readout=head).values, expected)
+    arrays = (head.get_weights()[0], readout_bias)
+    np.testing.assert_array_equal(analysis.contributions(isan, text, readout=arrays).values, expected)
+    np.testing.assert_array_equal(analysis.contributions(isan.cell, text, readout=arrays).values, expected)
+    states = analysis.contributions(isan, text)
+    np.testing.assert_allclose(states.values @ arrays[0], expected, atol=1e-12)
+    np.testing.assert_allclose(states.logits[-1], analysis.affine_map(isan, text).apply(isan.get_weights()[2]))
+
+
+def test_an_empty_text_has_no_contributions():
+    model, _, _ = network(5, 3, 4, seed=5)
+    split = analysis.contributions(model, [])
+    assert split.values.shape == (1, 0, 4)
+    assert split.residual == 0
+
+
+def test_dropout_between_layer_and_head_is_no_obstacle():
+    isan, head = layers.ISAN(4, 3, return_sequences=True), keras.layers.Dense(2)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dropout(0.5), head])
+    assert analysis.contributions(model, [0, 1]).values.shape == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        [keras.layers.Dense(3, "tanh")],
+        [keras.layers.Dense(3), keras.layers.Dense(2)],
+        [keras.layers.GRU(2)],
+        [keras.layers.ReLU(), keras.layers.Dense(3)],
+        [keras.layers.Activation("tanh"), keras.layers.Dense(3)],
+        [keras.layers.Dense(3), keras.layers.ReLU()],
+        [],
+    ],
+)
+def test_a_head_that_is_not_one_linear_dense_layer_is_refused(head):
+    model = keras.Sequential([keras.Input((5,), dtype="int32"), layers.ISAN(4, 3, return_sequences=True), *head])
+    with pytest.raises(ValueError, match="only if one linear Dense layer reads the ISAN's states.*readout=\\(matrix"):
+        analysis.contributions(model, [0, 1])
+
+
+def test_an_operation_between_states_and_head_is_refused():
+    ids = keras.Input((5,), dtype="int32")
+    states = layers.ISAN(4, 3, return_sequences=True)(ids)
+    model = keras.Model(ids, keras.layers.Dense(3)(keras.ops.tanh(states)))
+    with pytest.raises(ValueError, match=r"Received: .*, with tanh.* \(Tanh\), on its states\. Pass the ISAN"):
+        analysis.contributions(model, [0, 1])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_layers_that_put_out_what_they_read_may_stand_between_and_a_softmax_after(nested):
+    isan, head = layers.ISAN(4, 3, return_sequences=True), keras.layers.Dense(2)
+    between = [keras.layers.Activation("linear"), keras.layers.SpatialDropout1D(0.5), keras.layers.GaussianNoise(1.0)]
+    inner = keras.Sequential([keras.Input((None,), dtype="int32"), isan, *between])
+    parts = [inner] if nested else [isan, *between]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts, head, keras.layers.Softmax()])
+    text = np.array([2, 0, 1, 1])
+    found = analysis.contributions(model, text)
+    logits = keras.ops.convert_to_numpy(head(isan(text[None])))[0]
+    np.testing.assert_allclose(found.logits, logits, atol=1e-6)
+
+
+def test_a_model_that_reads_backwards_is_refused_and_its_parts_are_not():
+    isan, head = layers.ISAN(4, 3, return_sequences=True, go_backwards=True), keras.layers.Dense(2)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
+    text = np.array([2, 0, 1, 1])
+    with pytest.raises(ValueError, match="Received: a model whose ISAN has go_backwards=True. Pass the ISAN's cell"):
+        analysis.contributions(model, text)
+    found = analysis.contributions(isan.cell, text[::-1], readout=head)
+    np.testing.assert_allclose(found.logits, model(text[None])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("shapes", [[(4, 2), (3,)], [(3, 2), (2,)], [(4, 2)], [(4,), (4,)], [(4, 2), (2, 1)]])
+def test_a_readout_of_other_shapes_is_refused(shapes):
+    layer = layers.ISAN(4, 3)
+    layer(np.zeros((1, 2), "int32"))
+    with pytest.raises(ValueError, match=r"shapes \(4, outputs\) and \(outputs,\)\. Received: \("):
+        analysis.contributions(layer, [0, 1], readout=[np.zeros(shape) for shape in shapes])
+
+
+def test_what_holds_no_isan_is_refused():
+    with pytest.raises(ValueError, match="Exactly one ISAN can be read at a time"):
+        analysis.contributions(keras.Sequential([keras.Input((3, 2)), keras.layers.LSTM(4)]), [0])
+
+
+def test_a_layer_without_weights_is_refused():
+    with pytest.raises(ValueError, match="has no weights yet.*Call it on symbols once"):
+        analysis.contributions(layers.ISAN(4, 3), [0])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ([0, 3], r"symbols must lie in \[0, 3\). Received: 0 to 3"),
+        ([-1, 2], r"symbols must lie in \[0, 3\). Received: -1 to 2"),
+        ([[0, 1]], r"integers of one text, shape \(time,\). Received: int64 of shape \(1, 2\). Pass one row"),
+        ([0.5], r"integers of one text.*Received: float64"),
+    ],
+)
+def test_symbols_that_are_no_text_are_refused(text, sentence):
+    model, _, _ = network(5, 3, 4, seed=6)
+    with pytest.raises(ValueError, match=sentence):
+        analysis.contributions(model, text)
+    with pytest.raises(ValueError, match=sentence):
+        analysis.affine_map(model, text)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_map_of_a_word_is_reading_it(seed):
+    model, (kernel, bias, _, _), _ = network(6, 4, 3, seed)
+    rng = np.random.default_rng(seed)
+    text, state = rng.integers(0, 4, 10), rng.normal(size=6)
+    read = oracle.states(kernel, bias, state, text[None])[0, -1]
+    whole = analysis.affine_map(model, text)
+    np.testing.assert_allclose(whole.apply(state), read, rtol=1e-12, atol=1e-12)
+    two_words = analysis.affine_map(model, text[:3]).then(analysis.affine_map(model, text[3:]))
+    np.testing.assert_allclose(two_words.apply(state), read, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(analysis.affine_map(model, []).apply(state), state)
+
+
+TEXT = np.array([3, 1, 0, 2, 2, 1, 0, 3, 1])
+
+
+@pytest.mark.parametrize(
+    ("targets", "steps"),
+    [
+        (None, range(1, 10)),
+        ([2, 5], [2, 5]),
+        ([7, 1, 4], [7, 1, 4]),
+        ([-1, -9], [9, 1]),
+        ((1, -2), [1, 8]),
+        (4, [4]),
+        (-3, [7]),
+        (np.array([9]), [9]),
+    ],
+)
+def test_targets_are_steps_from_either_end_in_the_order_given(targets, steps):
+    model, paper, _ = network(5, 4, 6, seed=7)
+    every, split = analysis.contributions(model, TEXT), analysis.contributions(model, TEXT, targets=targets)
+    columns = np.array(steps) - 1
+    assert split.targets.tolist() == list(steps)
+    np.testing.assert_allclose(split.values, oracle.contributions(*paper, TEXT)[:, columns], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(split.logits, every.logits[columns])
+    np.testing.assert_allclose(split.bias + split.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+    assert split.residual < 1e-12
+
+
+@pytest.mark.parametrize("targets", [0, 10, -10, [3, 12], [2, 5, 2], [3, -7]])
+def test_targets_outside_the_text_or_named_twice_are_refused(targets):
+    model, _, _ = network(5, 4, 6, seed=7)
+    sentence = f"Targets are different steps in [1, 9]. Received: targets={targets}."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        analysis.contributions(model, TEXT, targets=targets)
+
+
+@pytest.mark.parametrize("targets", [2.0, [1.5, 2], "3", [[1, 2]], [True, False], []])
+def test_targets_that_are_no_steps_are_refused(targets):
+    model, _, _ = network(5, 4, 6, seed=7)
+    with pytest.raises(ValueError, match="Targets are steps, integers. Received: targets="):
+        analysis.contributions(model, TEXT, targets=targets)
+
+
+def test_an_empty_text_has_no_targets():
+    model, _, _ = network(5, 4, 6, seed=7)
+    with pytest.raises(ValueError, match=re.escape("different steps in [1, 0]. Received: targets=1.")):
+        analysis.contributions(model, [], targets=1)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_without_is_the_network_whose_biases_at_those_places_are_zero(seed):
+    model, (kernel, bias, start, readout), readout_bias = network(5, 4, 6, seed)
+    split = analysis.contributions(model, TEXT)
+    # Symbol K + x moves the state as x does and adds nothing to it.
+    silent = layers.ISAN(5, 8, return_sequences=True, dtype="float64")
+    head = keras.layers.Dense(6, dtype="float64")
+    rerun = keras.Sequential([keras.Input((None,), dtype="int32"), silent, head])
+    for sources, initial_state in (([[2], [1, 5, 9], []], start), ([[0], [0, 3, 4]], 0 * start)):
+        texts = np.array([TEXT + 4 * np.isin(range(1, 10), taken_out) for taken_out in sources])
+        silent.set_weights([np.tile(kernel.transpose(0, 2, 1), (2, 1, 1)), np.vstack([bias, 0 * bias]), initial_state])
+        head.set_weights([readout.T, readout_bias])
+        assert_close(rerun(texts), [split.without(taken_out) for taken_out in sources], "float64")
+    np.testing.assert_array_equal(split.without((4, 2, 4)), split.without({2, 4}))
+
+
+@pytest.mark.parametrize("sources", [[-1], [10], [0, 3, 12], [-2, 4]])
+def test_without_refuses_numbers_that_are_no_sources(sources):
+    split = analysis.contributions(network(5, 4, 6, seed=7)[0], TEXT)
+    sentence = f"Sources are numbers in [0, 9], 0 the initial state. Received: {sources}."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        split.without(sources)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_norms_are_the_lengths_of_contributions(seed):
+    model, paper, _ = network(5, 4, 6, seed)
+    kappa = oracle.contributions(*paper, TEXT)
+    expected = np.array([reading.lengths(of_source) for of_source in kappa])
+    np.testing.assert_allclose(analysis.contributions(model, TEXT).norms(), expected, rtol=1e-12, atol=1e-12)
+    some = analysis.contributions(model, TEXT, targets=[6, 2]).norms()
+    np.testing.assert_allclose(some, expected[:, [5, 1]], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "starts", "names"),
+    [
+        (" ab b", [0, 1, 4], ("h_0", "␣ab", "␣b")),
+        ("ba  ab ", [0, 1, 3, 4, 7], ("h_0", "ba", "␣", "␣ab", "␣")),
+        ("  a", [0, 1, 2], ("h_0", "␣", "␣a")),
+        ("abba", [0, 1], ("h_0", "abba")),
+        ("a b", [0, 1, 2], ("h_0", "a", "␣b")),
+        (" ", [0, 1], ("h_0", "␣")),
+    ],
+)
+@pytest.mark.parametrize("separator", [0, 2])
+def test_a_word_is_the_sum_of_its_symbols(text, starts, names, separator):
+    alphabet = " ab" if separator == 0 else "ab "
+    model, paper, _ = network(5, 3, 4, seed=8)
+    symbols = [alphabet.index(letter) for letter in text]
+    split = analysis.contributions(model, symbols, alphabet=alphabet)
+    words = split.by_word(separator)
+    assert words.starts.tolist() == starts
+    assert words.names == names
+    expected = reading.by_word(oracle.contributions(*paper, symbols), symbols, separator)
+    np.testing.assert_allclose(words.values, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(words.norms(), [reading.lengths(word) for word in expected], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(split.bias + words.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+
+
+def test_words_are_split_at_the_space_by_default_and_for_chosen_targets():
+    model, paper, _ = network(5, 4, 6, seed=8)
+    words = analysis.contributions(model, TEXT, targets=[4, 8]).by_word()
+    assert words.starts.tolist() == [0, 1, 3, 7]
+    assert words.values.shape == (4, 2, 6)
+    expected = reading.by_word(oracle.contributions(*paper, TEXT), TEXT, 0)[:, [3, 7]]
+    np.testing.assert_allclose(words.values, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_winner_and_the_runner_up_have_the_largest_logits(seed):
+    model, _, _ = network(5, 4, 6, seed)
+    split = analysis.contributions(model, TEXT)
+    for target in (0, 3, -1):
+        expected = sorted(range(6), key=lambda output: -split.logits[target, output])[:2]
+        assert split.winner(target) == tuple(expected)
+    assert split.winner() == split.winner(8)
+
+
+def test_of_equal_logits_the_first_wins_and_a_single_output_wins_over_itself():
+    model, _, _ = network(5, 4, 6, seed=0)
+    equal = (np.zeros((5, 3)), np.array([1.0, 2.0, 2.0]))
+    assert analysis.contributions(model.layers[0], TEXT, readout=equal).winner() == (1, 2)
+    two = analysis.contributions(model.layers[0], TEXT, readout=(np.zeros((5, 2)), np.array([1.0, 2.0])))
+    assert two.winner() == (1, 0)
+    single = analysis.contributions(model.layers[0], TEXT, readout=(np.ones((5, 1)), np.zeros(1)))
+    assert single.winner() == (0, 0)
+    np.testing.assert_array_equal(single.logit_difference(), np.zeros(10))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_pulls_of_all_sources_add_up_to_the_lead_of_a_logit(seed):
+    model, paper, readout_bias = network(5, 4, 6, seed)
+    split, kappa = analysis.contributions(model, TEXT), oracle.contributions(*paper, TEXT)
+    for target, step in ((-1, 8), (2, 2)):
+        first, second = split.winner(target)
+        for given, (i, j) in (
+            ({}, (first, second)),
+            ({"towards": 4, "against": 1}, (4, 1)),
+            ({"towards": 0, "against": 0}, (0, 0)),
+            ({"towards": 5}, (5, second)),
+            ({"against": 0}, (first, 0)),
+        ):
+            pull = split.logit_difference(target, **given)
+            np.testing.assert_allclose(pull, kappa[:, step, i] - kappa[:, step, j], rtol=1e-12, atol=1e-12)
+            lead = split.logits[step, i] - split.logits[step, j] - (readout_bias[i] - readout_bias[j])
+            np.testing.assert_allclose(pull.sum(), lead, atol=1e-12)
+    np.testing.assert_array_equal(split.logit_difference(), split.logit_difference(8))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_top_sources_have_the_largest_terms_of_either_sign(seed):
+    model, paper, _ = network(5, 4, 6, seed)
+    split, kappa = analysis.contributions(model, TEXT), oracle.contributions(*paper, TEXT)
+    for target, step, output in ((-1, 8, None), (4, 4, None), (6, 6, 3), (-1, 8, 0)):
+        column = kappa[:, step, split.winner(target)[0] if output is None else output]
+        expected = sorted(enumerate(column), key=lambda pair: -abs(pair[1]))
+        for count in (1, 4):
+            found = split.top(count, target=target, output=output)
+            assert [source for source, _ in found] == [source for source, _ in expected[:count]]
+            np.testing.assert_allclose([term for _, term in found], [term for _, term in expected[:count]], rtol=1e-12)
+    assert len(split.top()) == 5
+    assert len(split.top(100)) == 10
+    assert sorted(source for source, _ in split.top(100, target=4)) == [0, 1, 2, 3, 4, 5]  # none that comes after
+
+
+def test_symbols_have_their_names_and_a_space_shows():
+    model, _, _ = network(5, 4, 6, seed=0)
+    split = analysis.contributions(model, TEXT, alphabet=["x", " ", "yz", "$"])
+    assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "␣", "yz", "$"]
+    # Outputs may be others than the symbols; those without a name have their number.
+    assert [split.name(symbol).strip() for symbol in (4, 11, -1)] == ["4", "11", "-1"]
+    assert [analysis.contributions(model, TEXT).name(symbol).strip() for symbol in (0, 3)] == ["0", "3"]
+
+
+@pytest.mark.parametrize(("target", "step"), [(-1, 9), (3, 4)])
+@pytest.mark.parametrize(("width", "strength"), [(24, 1), (7, 1), (24, 100)])
+def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width, strength):
+    model, paper, readout_bias = network(5, 4, 3, seed=9)
+    readout_bias = strength * readout_bias
+    split = analysis.contributions(model.layers[0], TEXT, readout=(paper[-1].T, readout_bias), alphabet="a bc")
+    title, heading, *rows = split.shown(target, width).splitlines()
+    first, second = split.winner(target)
+    p = reading.softmax(split.logits[step - 1])
+    winner, runner = ("a␣bc"[output] for output in (first, second))
+    read = "c␣abb␣ac␣"[:step]
+    assert title == f"after '{read}': '{winner}' {p[first]:.1%}, '{runner}' {p[second]:.1%}"
+    assert heading.split() == f"source nats for '{winner}' over '{runner}'".split()
+    kappa = oracle.contributions(*paper, TEXT)[: step + 1, step - 1]
+    pulls = [readout_bias[first] - readout_bias[second], *(kappa[:, first] - kappa[:, second])]
+    assert [row.split()[0] for row in rows] == ["bias", "h_0", *read]
+    assert [row.split()[1] for row in rows] == [f"{pull:+.4f}" for pull in pulls]
+    longest = max(abs(pull) for pull in pulls[1:])
+    for row, pull in zip(rows, pulls, strict=True):
+        bar = row[18:]
+        assert bar == ("#" if pull > 0 else "-") * len(bar)
+        assert abs(len(bar) - width * min(abs(pull) / longest, 1)) <= 0.5 + 1e-9
+
+
+def test_contributions_print_as_the_view_of_their_last_target():
+    model, _, _ = network(5, 4, 6, seed=9)
+    split = analysis.contributions(model, TEXT, targets=[5, 2], alphabet="a bc")
+    assert str(split) == split.shown() == split.shown(1, width=24)
+    assert split.shown().startswith("after 'c␣': ")
+    assert str(analysis.contributions(model, [])) == "Contributions of an empty text"
+
+
+class Spans(html.parser.HTMLParser):
+    """The tags of a page, the texts of its spans and of its bold parts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.spans, self.bold, self.inside = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.inside.append(tag)
+        if tag == "span":
+            self.spans.append({**dict(attrs), "text": ""})
+
+    def handle_endtag(self, tag):
+        assert self.inside.pop() == tag
+
+    def handle_data(self, data):
+        if self.inside[-1] == "span":
+            self.spans[-1]["text"] += data
+        elif self.inside[-1] == "b":
+            self.bold.append(data)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_view_for_a_notebook_shades_each_symbol_and_escapes_its_name(seed):
+    model, paper, readout_bias = network(5, 4, 4, seed)
+    split = analysis.contributions(model, TEXT, targets=[3, 8], alphabet=["<b>", " ", "&amp;", '"'])
+    page = Spans(split._repr_html_())
+    assert not page.inside
+    assert sorted(set(page.tags)) == ["b", "div", "p", "span"]
+    assert [span["text"] for span in page.spans] == ['"', "␣", "<b>", "&amp;", "&amp;", "␣", "<b>", '"']
+    first, second = split.winner()
+    assert page.bold == [["<b>", "␣", "&amp;", '"'][output] for output in (first, second)]
+    kappa = oracle.contributions(*paper, TEXT)[:, 7]
+    pulls = (kappa[:, first] - kappa[:, second])[1:9]
+    assert [span["title"] for span in page.spans] == [f"{pull:+.4f} nats" for pull in pulls]
+    shades = [re.search(r"rgba\((\d+),(\d+),(\d+),(.*)\)", span["style"]).groups() for span in page.spans]
+    for (red, _, blue, opacity), pull in zip(shades, pulls, strict=True):
+        assert (int(blue) > int(red)) == (pull > 0)
+        assert float(opacity) == pytest.approx(0.75 * abs(pull) / np.abs(pulls).max(), abs=1e-3)
+    p = reading.softmax(split.logits[-1])
+    shown = split._repr_html_()
+    assert f"{p[first]:.1%} before" in shown
+    assert f"{p[second]:.1%}. " in shown
+    assert f"Initial state {kappa[0, first] - kappa[0, second]:+.3f}" in shown
+    assert f"readout bias {readout_bias[first] - readout_bias[second]:+.3f}" in shown
+
+
+def test_an_empty_text_has_a_view_for_a_notebook():
+    split = analysis.contributions(network(5, 4, 6, seed=9)[0], [])
+    assert Spans(split._repr_html_()).tags == ["p"]
+
+
+@pytest.mark.parametrize("window", [1, 3, 40])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_recent_contributions_are_the_last_ones_and_the_sum_of_the_others(window, seed):
+    model, paper, readout_bias = network(5, 4, 6, seed)
+    text = np.random.default_rng(seed).integers(0, 4, 11)
+    found = list(analysis.recent_contributions(model, text, window=window))
+    assert [recent.step for recent in found] == list(range(1, 12))
+    for recent, (values, earlier) in zip(
+        found, reading.recent(oracle.contributions(*paper, text), window), strict=True
+    ):
+        assert recent.values.shape == (min(recent.step, window), 6)
+        np.testing.assert_allclose(recent.values, values, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(recent.earlier, earlier, rtol=1e-12, atol=1e-12)
+        total = readout_bias + recent.values.sum(axis=0) + recent.earlier
+        np.testing.assert_allclose(recent.logits, total, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        [recent.logits for recent in found], analysis.contributions(model, text).logits, rtol=1e-12, atol=1e-12
+    )
+
+
+def test_recent_contributions_of_a_layer_read_its_state_or_a_given_readout():
+    model, _, readout_bias = network(5, 4, 6, seed=1)
+    isan, head = model.layers
+    of_model = list(analysis.recent_contributions(model, TEXT, window=2))
+    of_layer = list(analysis.recent_contributions(isan, TEXT, window=2, readout=head))
+    of_state = list(analysis.recent_contributions(isan, TEXT, window=2))
+    for one, other, state in zip(of_model, of_layer, of_state, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
+        np.testing.assert_allclose(one.values, state.values @ head.get_weights()[0], atol=1e-12)
+        np.testing.assert_allclose(one.logits, state.logits @ head.get_weights()[0] + readout_bias, atol=1e-12)
+
+
+def test_recent_contributions_come_one_by_one_in_memory_that_does_not_grow():
+    model = network.__wrapped__(7, 4, 6, seed=1)[0]
+    model.set_weights([0.3 * weight for weight in model.get_weights()])
+    text = np.random.default_rng(1).integers(0, 4, 1000)
+    steps = analysis.recent_contributions(model, text, window=3)
+    assert inspect.isgenerator(steps)
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            next(steps)
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        assert sum(1 for _ in steps) == 980
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The terms of all symbols would be 1000 * 7 * 8 = 56,000 bytes.
+    assert peak - before < 20_000
+
+
+@pytest.mark.parametrize("window", [0, -2])
+def test_a_window_without_a_symbol_is_refused(window):
+    model, _, _ = network(5, 4, 6, seed=1)
+    with pytest.raises(ValueError, match=f"A window holds at least one symbol. Received: window={window}."):
+        analysis.recent_contributions(model, TEXT, window=window)
+
+
+def test_recent_contributions_refuse_what_is_no_text_before_the_first_step():
+    model, _, _ = network(5, 4, 6, seed=1)
+    with pytest.raises(ValueError, match=r"symbols must lie in \[0, 4\). Received: 0 to 4"):
+        analysis.recent_contributions(model, [0, 4], window=2)
+    assert list(analysis.recent_contributions(model, [], window=2)) == []
+
+
+def test_a_factored_switch_with_a_vocabulary_splits_like_the_isan_it_is():
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.FactoredISAN(5, 3, vocabulary_size=4, return_sequences=True, dtype="float64"),
+            keras.layers.Dense(2, dtype="float64"),
+        ]
+    )
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape) * 0.5 for w in model.get_weights()])
+    text = np.array([3, 0, 1, 1, 2])
+    split = analysis.contributions(model, text)
+    assert split.residual < 1e-13
+    np.testing.assert_allclose(split.logits, keras.ops.convert_to_numpy(model(text[None]))[0], rtol=1e-9)
+
+
+INVISIBLE = "\n \tA\x07"
+
+
+def split_text(text, **arguments):
+    """A text over characters that print nothing, read by a model that carries their alphabet or is given it."""
+    alphabet = Alphabet(INVISIBLE)
+    rng = np.random.default_rng(6)
+    isan, head = layers.ISAN(4, len(alphabet), return_sequences=True), keras.layers.Dense(len(alphabet))
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), isan, head])
+    model.set_weights([rng.normal(size=w.shape) for w in model.get_weights()])
+    return analysis.contributions(model, alphabet.encode(text), **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"alphabet": INVISIBLE}, {"alphabet": list(INVISIBLE)}])
+def test_white_space_and_control_characters_are_visible_wherever_a_text_is_shown(arguments):
+    split = split_text("A\nA \t\x07A", **arguments)
+    assert "".join(map(split.name, split.symbols)) == r"A⏎A␣⇥\x07A"
+    lines = str(split).splitlines()
+    assert len(lines) == 2 + 1 + 1 + 7
+    assert [line.split()[0] for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
+    page = split._repr_html_()
+    assert re.findall("<span[^>]*>([^<]*)</span>", page) == ["A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
+    assert not re.search(r"[\n\t\x07]", page)
+
+
+def test_words_begin_at_any_white_space_of_the_alphabet():
+    split = split_text("A\nA A\t\nA")
+    assert split.by_word().names == ("h_0", "A", "⏎A", "␣A", "⇥", "⏎A")
+    assert split.by_word().starts.tolist() == [0, 1, 2, 4, 6, 7]
+    assert split.by_word(0).names == split.by_word([0]).names == ("h_0", "A", "⏎A␣A⇥", "⏎A")
+    assert split.by_word([0, 2]).names == ("h_0", "A", "⏎A␣A", "⇥", "⏎A")
+    np.testing.assert_allclose(split.by_word().values[2], split.values[2:4].sum(axis=0), rtol=1e-12)
+
+
+def test_without_white_space_or_an_alphabet_words_begin_at_symbol_0():
+    split = split_text("A\nA")
+    for alphabet in (None, "xyzAB"):
+        plain = dataclasses.replace(split, alphabet=alphabet)
+        assert plain.by_word().starts.tolist() == [0, 1, 2]
+
+
+def test_a_model_of_which_nothing_is_known_has_no_alphabet():
+    model, _, _ = network(5, 3, 4, seed=8)
+    assert analysis.contributions(model, [0, 1]).alphabet is None
+    assert analysis.contributions(model.layers[0], [0, 1]).alphabet is None
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        ("abba", r"a string\. Encode it first, e\.g\. by datasets\.text\.encode"),
+        (None, "NoneType, which makes one of dtype object"),
+        (object(), "object, which makes one of dtype object"),
+        ([[1], [2, 3]], r"list \(setting an array element"),
+        (["a", "b"], "list, which makes one of dtype <U1"),
+        ({0: 1}, "dict, which makes"),
+    ],
+)
+def test_what_is_no_array_of_numbers_is_refused_as_symbols(text, received):
+    model, _, _ = network(5, 3, 4, seed=6)
+    for read in (analysis.contributions, analysis.affine_map):
+        with pytest.raises(ValueError, match=f"symbols are .*Received: {received}"):
+            read(model, text)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_residual_is_by_how_much_the_terms_miss_the_logits(seed):
+    model, _, _ = network(6, 4, 3, seed)
+    text = np.random.default_rng(seed).integers(0, 4, 60)
+    split = analysis.contributions(model, text)
+    sums = split.bias + split.values.sum(axis=0)
+    missed = max(abs(total - logit) for total, logit in zip(sums.flat, split.logits.flat, strict=True))
+    assert split.residual == missed > 0
+
+
+@pytest.mark.parametrize("wrong", [1e-3, 2.0, -1e-3, -2.0])
+def test_the_residual_tells_of_terms_that_are_wrong(wrong, monkeypatch):
+    model, _, _ = network(5, 4, 3, seed=2)
+    states = equations.states
+
+    def moved(*arguments):
+        for step, state in enumerate(states(*arguments)):
+            yield state + wrong * (step == 4)
+
+    monkeypatch.setattr(equations, "states", moved)
+    matrix = model.layers[-1].get_weights()[0]
+    residual = analysis.contributions(model, TEXT).residual
+    assert residual == pytest.approx(abs(wrong) * np.abs(matrix.sum(axis=0)).max(), rel=1e-9)
+
+
+def test_a_string_is_read_by_the_alphabet():
+    model, _, _ = network(5, 3, 4, seed=8)
+    found, expected = (analysis.contributions(model, text, alphabet="xyz") for text in ("zxy", [2, 0, 1]))
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.symbols.tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match="A text is made of the alphabet's symbols. Received: 'a'"):
+        analysis.contributions(model, "xa", alphabet="xyz")

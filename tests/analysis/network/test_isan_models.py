@@ -1,0 +1,422 @@
+"""Which models are read as ISANs: those read agree with their own logits, all others are refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import analysis, layers
+
+UNITS, SYMBOLS, OUTPUTS = 4, 5, 3
+TEXT = np.array([1, 2, 0, 3, 4, 1, 2, 2])
+
+
+def ids() -> Any:
+    return keras.Input((None,), dtype="int32")
+
+
+def isan(**flags: Any) -> layers.ISAN:
+    return layers.ISAN(UNITS, SYMBOLS, return_sequences=True, **flags)
+
+
+def dense(**flags: Any) -> keras.layers.Dense:
+    return keras.layers.Dense(OUTPUTS, **flags)
+
+
+def of_states(after: Callable[[Any], Any], **flags: Any) -> keras.Model:
+    inputs = ids()
+    return keras.Model(inputs, after(isan(**flags)(inputs)))
+
+
+def of_ids(before: Callable[[Any], Any], layer: Any = None) -> keras.Model:
+    inputs = ids()
+    return keras.Model(inputs, dense()((layer or isan())(before(inputs))))
+
+
+def over_cell(cell: Any, layer: type = keras.layers.RNN) -> keras.Model:
+    return of_ids(lambda x: ops.expand_dims(x, -1), layer(cell, return_sequences=True))
+
+
+def randomized(model: keras.Model, seed: int = 0) -> keras.Model:
+    rng = np.random.default_rng(seed)
+    for variable in model.trainable_variables:
+        variable.assign(ops.cast(rng.normal(size=variable.shape) * 0.5, variable.dtype))
+    return model
+
+
+def quantized(mode: str) -> keras.Model:
+    model = randomized(of_states(dense()))
+    model.layers[-1].quantize(mode)
+    return model
+
+
+def with_lora() -> keras.Model:
+    model = randomized(of_states(dense()))
+    model.layers[-1].enable_lora(2)
+    return randomized(model, seed=1)
+
+
+class Twice(keras.layers.Dense):
+    def call(self, inputs: Any) -> Any:
+        return 2 * super().call(inputs)
+
+
+class AlwaysDropout(keras.layers.Dropout):
+    def call(self, inputs: Any) -> Any:
+        return super().call(inputs, training=True)
+
+
+class ShiftedISAN(layers.ISAN):
+    def call(self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False) -> Any:
+        return super().call((sequences + 1) % SYMBOLS, initial_state, mask, training)
+
+
+class TrainedOtherwise(keras.Model):
+    def train_step(self, data: Any) -> Any:
+        raise NotImplementedError
+
+
+class CalledOtherwise(keras.Model):
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        return -super().call(inputs, training=training)
+
+
+class Own(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.isan, self.head = isan(), dense()
+
+    def call(self, inputs: Any) -> Any:
+        return -self.head(self.isan(inputs))
+
+
+def subclassed(kind: type) -> keras.Model:
+    inputs = ids()
+    return kind(inputs, dense()(isan()(inputs)))
+
+
+def own() -> keras.Model:
+    model = Own()
+    model(TEXT[None])
+    return model
+
+
+def nested(**arguments: Any) -> keras.Model:
+    inner, inputs = of_states(lambda x: dense()(keras.layers.Dropout(0.5)(x))), ids()
+    return keras.Model(inputs, inner(inputs, **arguments))
+
+
+def begun() -> keras.Model:
+    inputs = ids()
+    start = keras.layers.Embedding(SYMBOLS, UNITS)(inputs[:, 0])
+    return keras.Model(inputs, dense()(isan()(inputs, initial_state=start)))
+
+
+def masked(**flags: Any) -> keras.Model:
+    inputs = ids()
+    return keras.Model(inputs, dense()(isan(**flags)(inputs, mask=ops.not_equal(inputs, 0))))
+
+
+def masked_one_hot() -> keras.Model:
+    inputs = keras.Input((None, SYMBOLS))
+    return keras.Model(inputs, dense()(isan()(keras.layers.Masking(0.0)(inputs))))
+
+
+def two_isans() -> keras.Model:
+    inputs = ids()
+    start = layers.ISAN(UNITS, SYMBOLS)(inputs)
+    return keras.Model(inputs, dense()(isan()(inputs, initial_state=start)))
+
+
+def skipping() -> keras.Model:
+    inputs = ids()
+    return keras.Model(inputs, dense()(isan()(inputs)) + keras.layers.Embedding(SYMBOLS, OUTPUTS)(inputs))
+
+
+def stack() -> Any:
+    return keras.layers.StackedRNNCells([layers.ISANCell(UNITS, SYMBOLS), keras.layers.GRUCell(UNITS)])
+
+
+def regularized() -> layers.StateRegularizedCell:
+    return layers.StateRegularizedCell(layers.ISANCell(UNITS, SYMBOLS), 3)
+
+
+REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
+    "int8": (lambda: quantized("int8"), r"dense.* \(Dense, quantized to int8\), on its states"),
+    "int4": (lambda: quantized("int4"), r"dense.* \(Dense, quantized to int4\), on its states"),
+    "a subclass of Dense": (lambda: of_states(Twice(OUTPUTS)), r"twice.* \(Twice\), on its states"),
+    "a Dropout that always drops": (
+        lambda: of_states(lambda x: dense()(AlwaysDropout(0.5)(x))),
+        r"always_dropout.* \(AlwaysDropout\), on its states",
+    ),
+    "a Dropout called in training": (
+        lambda: of_states(lambda x: dense()(keras.layers.Dropout(0.5)(x, training=True))),
+        "dropout.*, which is called with training",
+    ),
+    "a nested model called in training": (lambda: nested(training=True), "functional.*, which is called with training"),
+    "a mask": (masked, "isan.*, which is called with mask"),
+    "a mask and zeros": (lambda: masked(zero_output_for_mask=True), "isan.*, which is called with mask"),
+    "a Masking layer before": (masked_one_hot, "isan.*, which is called with mask"),
+    "an initial state": (begun, "isan.*, which is called with initial_state"),
+    "shifted ids": (lambda: of_ids(lambda x: (x + 1) % SYMBOLS), r"add.* \(Add\), on its symbols"),
+    "reversed ids": (lambda: of_ids(lambda x: ops.flip(x, axis=1)), r"flip.* \(Flip\), on its symbols"),
+    "ids cut off": (lambda: of_ids(lambda x: x[:, 1:]), r"get_item.* \(GetItem\), on its symbols"),
+    "an unknown layer before": (
+        lambda: of_ids(keras.layers.Lambda(lambda x: SYMBOLS - 1 - x, dtype="int32")),
+        r"lambda.* \(Lambda\), on its symbols",
+    ),
+    "an ISAN of another kind": (
+        lambda: of_ids(lambda x: x, ShiftedISAN(UNITS, SYMBOLS)),
+        r"\(ShiftedISAN over ISANCell",
+    ),
+    "two ISANs": (two_isans, "with 2"),
+    "a way around the ISAN": (skipping, r"embedding.* \(Embedding\), on its symbols"),
+    "scaled states": (lambda: of_states(lambda x: dense()(2 * x)), r"multiply.* \(Multiply\), on its states"),
+    "scaled logits": (lambda: of_states(lambda x: 2 * dense()(x)), r"multiply.* \(Multiply\), on its logits"),
+    "normalized states": (
+        lambda: of_states(lambda x: dense()(keras.layers.LayerNormalization()(x))),
+        r"layer_normalization.* \(LayerNormalization\), on its states",
+    ),
+    "states without a last one": (
+        lambda: of_states(lambda x: dense()(keras.layers.Cropping1D((0, 1))(x))),
+        r"cropping1d.* \(Cropping1D\), on its states",
+    ),
+    "states replaced where they are 1": (
+        lambda: of_states(lambda x: dense()(keras.layers.Masking(1.0)(x))),
+        r"masking.* \(Masking\), on its states",
+    ),
+    "two Dense layers": (lambda: of_states(lambda x: dense()(dense()(x))), r"dense.* \(Dense\), on its logits"),
+    "a softmax twice": (
+        lambda: of_states(lambda x: keras.layers.Softmax()(keras.layers.Softmax()(dense()(x)))),
+        r"softmax.* \(Softmax\), on its probabilities",
+    ),
+    "a bent head": (
+        lambda: of_states(dense(activation="tanh")),
+        r"\(Dense with the activation 'tanh'\), on its states",
+    ),
+    "two heads": (lambda: of_states(lambda x: [dense()(x), dense()(x)]), "with 2 linear Dense layers"),
+    "no head": (lambda: of_states(lambda x: x), "with 0 linear Dense layers"),
+    "a head and something else": (
+        lambda: of_states(lambda x: [dense()(x), ops.tanh(x)]),
+        r"tanh.* \(Tanh\), on its states",
+    ),
+    "both directions": (
+        lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan())),
+        r"with 0; it has bidirectional.* \(Bidirectional\), on its symbols",
+    ),
+    "backwards": (lambda: of_states(dense(), go_backwards=True), "a model whose ISAN has go_backwards=True"),
+    "a state-regularized ISAN": (
+        lambda: over_cell(regularized(), layers.StateRegularizedRNN),
+        r"with 0; it has .* \(StateRegularizedRNN over StateRegularizedCell\), on its symbols",
+    ),
+    "a state-regularized cell": (
+        lambda: over_cell(regularized()),
+        r"with 0; it has rnn.* \(RNN over StateRegularizedCell\), on its symbols",
+    ),
+    "a stack of cells": (lambda: over_cell(stack()), r"with 0; it has rnn.* \(RNN over StackedRNNCells\)"),
+    "a model that calls otherwise": (lambda: subclassed(CalledOtherwise), "called_otherwise.*, a CalledOtherwise"),
+    "a model that calls its layers itself": (own, "own.*, a Own"),
+}
+READ: dict[str, Callable[[], keras.Model]] = {
+    "plain": lambda: of_states(dense()),
+    "without a bias": lambda: of_states(dense(use_bias=False)),
+    "LoRA": with_lora,
+    "the last state": lambda: keras.Sequential([ids(), layers.ISAN(UNITS, SYMBOLS), dense()]),
+    "a last state returned": lambda: of_states(lambda x: dense()(x[1]), return_state=True),
+    "called in training": lambda: of_ids(lambda x: x, lambda x: isan()(x, training=True)),
+    "noise": lambda: of_states(
+        lambda x: dense()(keras.layers.GaussianNoise(1.0)(keras.layers.SpatialDropout1D(0.5)(x)))
+    ),
+    "a Masking that zeroes zeros": lambda: of_states(lambda x: dense()(keras.layers.Masking(0.0)(x))),
+    "nested": nested,
+    "a nested head": lambda: of_states(keras.Sequential([keras.Input((None, UNITS)), dense()])),
+    "a cell in an RNN": lambda: over_cell(layers.ISANCell(UNITS, SYMBOLS)),
+    "a factored cell in an RNN": lambda: over_cell(layers.FactoredISANCell(UNITS, 2, SYMBOLS)),
+    "factored": lambda: of_ids(lambda x: x, layers.FactoredISAN(UNITS, 2, SYMBOLS, return_sequences=True)),
+    "ids with an axis": lambda: of_ids(keras.layers.Reshape((-1, 1))),
+    "ids of another type": lambda: of_ids(lambda x: ops.cast(x, "int64")),
+    "one-hot vectors": lambda: of_ids(lambda x: ops.one_hot(x, SYMBOLS)),
+    "states besides": lambda: of_states(lambda x: [dense()(x), x]),
+    "trained in its own way": lambda: subclassed(TrainedOtherwise),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_that_is_no_isan_and_a_linear_head_is_refused_with_the_reason(name: str) -> None:
+    make, reason = REFUSED[name]
+    with pytest.raises(ValueError, match=f"Received: .*{reason}.* Pass the ISAN"):
+        analysis.contributions(make(), TEXT)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_model_that_is_read_has_the_logits_it_outputs(name: str) -> None:
+    model = randomized(READ[name]())
+    output = model(TEXT[None])
+    output = ops.convert_to_numpy(output[0] if isinstance(output, list) else output)[0]
+    found = analysis.contributions(model, TEXT).logits
+    np.testing.assert_allclose(found if output.ndim == 2 else found[-1], output, rtol=1e-5, atol=1e-5)
+
+
+HARMLESS = (
+    lambda: keras.layers.Dropout(0.3),
+    lambda: keras.layers.GaussianDropout(0.3),
+    lambda: keras.layers.AlphaDropout(0.3),
+    lambda: keras.layers.Identity(),
+    lambda: keras.layers.Activation("linear"),
+    lambda: keras.layers.ActivityRegularization(l2=0.1),
+)
+CHANGES = (
+    lambda x: 1.5 * x,
+    lambda x: ops.flip(x, axis=1),
+    lambda x: ops.roll(x, 1, axis=1),
+    lambda x: ops.maximum(x, 0),
+    lambda x: keras.layers.Lambda(lambda y: -y)(x),
+    lambda x: keras.layers.Dropout(0.5)(x, training=True),
+)
+
+
+def drawn(rng: np.random.Generator) -> tuple[keras.Model, bool, bool]:
+    """A random model, whether a softmax ends it, and whether something in it is not allowed."""
+    dtype = str(rng.choice(["float32", "float64", "mixed_bfloat16"]))
+    odd = rng.choice(["", "states", "logits"], p=[0.6, 0.2, 0.2])
+    softmax = bool(rng.integers(2)) and odd != "logits"
+    units = int(rng.integers(1, 6))
+    reads = layers.ISAN(units, SYMBOLS, return_sequences=True, dtype=dtype, fused=bool(rng.integers(2)))
+    if rng.integers(2):
+        reads = layers.FactoredISAN(units, 2, SYMBOLS, return_sequences=True, dtype=dtype)
+    inputs = ids()
+    x = reads(inputs)
+    for place in ("states", "logits"):
+        for make in rng.permutation(len(HARMLESS))[: rng.integers(3)]:
+            x = HARMLESS[make]()(x)
+        if odd == place:
+            x = CHANGES[rng.integers(len(CHANGES))](x)
+        if place == "states":
+            x = dense(dtype=dtype, use_bias=bool(rng.integers(2)))(x)
+    if softmax:
+        x = (keras.layers.Softmax() if rng.integers(2) else keras.layers.Activation("softmax"))(x)
+    model = keras.Model(inputs, x)
+    if rng.integers(2):
+        model = keras.Sequential([ids(), model])
+    return randomized(model, int(rng.integers(1000))), softmax, bool(odd)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_model_is_refused_or_has_the_logits_it_outputs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, softmax, odd = drawn(rng)
+    text = rng.integers(0, SYMBOLS, 7)
+    if odd:
+        with pytest.raises(ValueError, match="Received: .*Pass the ISAN"):
+            analysis.contributions(model, text)
+        return
+    found = analysis.contributions(model, text).logits
+    if softmax:
+        found = np.exp(found) / np.exp(found).sum(axis=-1, keepdims=True)
+    output = ops.convert_to_numpy(ops.cast(model(text[None])[0], "float64"))
+    half = any("bfloat16" in layer.compute_dtype for layer in model._flatten_layers())
+    np.testing.assert_allclose(found, output, rtol=0, atol=(0.02 if half else 1e-6) * max(1.0, np.abs(found).max()))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "contributions": lambda m: analysis.contributions(m, TEXT),
+    "recent_contributions": lambda m: list(analysis.recent_contributions(m, TEXT, window=2)),
+    "by_age": lambda m: list(analysis.contributions_by_age(m, TEXT, max_age=2)),
+    "timescales": lambda m: analysis.timescales(m, TEXT, max_age=2),
+    "ngram_agreement": lambda m: analysis.ngram_agreement(m, TEXT),
+    "bias_parts": analysis.bias_parts,
+    "bias_norms": analysis.bias_norms,
+    "bias_cosines": analysis.bias_cosines,
+    "transition_spectra": analysis.transition_spectra,
+    "readout_basis": analysis.readout_basis,
+    "change_basis": lambda m: analysis.change_basis(m, analysis.readout_basis(isan_of(m), ARRAYS)),
+    "sparse_basis": lambda m: analysis.sparse_basis(m, np.ones((9, UNITS))),
+    "CompositionTable": lambda m: analysis.CompositionTable(m, [[0, 1]]),
+    "from_corpus": lambda m: analysis.CompositionTable.from_corpus(m, TEXT),
+    "affine_map": lambda m: analysis.affine_map(m, TEXT),
+    "augmented": analysis.homogeneous_matrices,
+    "fixed_points": analysis.fixed_points,
+}
+ARRAYS = (np.ones((UNITS, OUTPUTS)), np.zeros(OUTPUTS))
+OF_WEIGHTS_ALONE = ("affine_map", "augmented", "fixed_points")
+
+
+def isan_of(model: keras.Model) -> Any:
+    return next(layer for layer in model.layers if isinstance(layer, layers.ISAN))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", ["shifted ids", "a mask", "int8", "a subclass of Dense"])
+def test_every_function_refuses_such_a_model(function: str, name: str) -> None:
+    make, reason = REFUSED[name]
+    if function in OF_WEIGHTS_ALONE and "Dense" in reason + name:
+        FUNCTIONS[function](make())  # no head is read
+        return
+    with pytest.raises(ValueError, match=reason):
+        FUNCTIONS[function](make())
+
+
+@pytest.mark.parametrize("function", ["contributions", "by_age", "affine_map", "CompositionTable", "timescales"])
+def test_a_layer_that_reads_backwards_is_refused_where_a_text_is_read(function: str) -> None:
+    layer = isan(go_backwards=True)
+    layer(TEXT[None])
+    with pytest.raises(ValueError, match="Received: a layer that has go_backwards=True. Pass the ISAN's cell"):
+        FUNCTIONS[function](layer)
+    assert analysis.fixed_points(layer).states.shape == (SYMBOLS, UNITS)
+
+
+@pytest.mark.parametrize("make", [lambda: ShiftedISAN(UNITS, SYMBOLS), lambda: keras.layers.Bidirectional(isan())])
+def test_a_layer_that_may_step_otherwise_is_refused(make: Callable[[], Any]) -> None:
+    layer = make()
+    layer(TEXT[None])
+    with pytest.raises(ValueError, match=rf"Exactly one ISAN can be read.*Received: {layer.name} \("):
+        analysis.contributions(layer, TEXT)
+
+
+@pytest.mark.parametrize(
+    "readout",
+    [
+        pytest.param(lambda: Twice(OUTPUTS), id="subclass"),
+        pytest.param(lambda: dense(activation="relu"), id="activation"),
+        pytest.param(lambda: dense(dtype="int8_from_float32"), id="quantized"),
+    ],
+)
+def test_a_readout_that_is_not_affine_is_refused(readout: Callable[[], Any]) -> None:
+    layer, head = isan(), readout()
+    head.build((None, UNITS))
+    layer(TEXT[None])
+    with pytest.raises(ValueError, match="readout must be affine: a Dense layer.*Received: "):
+        analysis.contributions(layer, TEXT, readout=head)
+
+
+def test_a_readout_besides_a_model_replaces_its_head_and_not_what_the_isan_reads() -> None:
+    model = randomized(of_states(dense(activation="tanh")))
+    found = analysis.contributions(model, TEXT, readout=ARRAYS)
+    expected = ops.convert_to_numpy(isan_of(model)(TEXT[None]))[0] @ ARRAYS[0]
+    np.testing.assert_allclose(found.logits, expected, atol=1e-5)
+    with pytest.raises(ValueError, match=r"add.* \(Add\), on its symbols"):
+        analysis.contributions(REFUSED["shifted ids"][0](), TEXT, readout=ARRAYS)
+
+
+def test_weights_that_are_not_finite_are_refused() -> None:
+    model = of_states(dense())
+    model.layers[-1].bias.assign(np.full(OUTPUTS, np.nan))
+    with pytest.raises(ValueError, match="The weights must be finite. Received: NaN or infinity in dense.*/bias"):
+        analysis.contributions(model, TEXT)
+    isan_of(model).cell.bias.assign(np.full((SYMBOLS, UNITS), np.inf))
+    with pytest.raises(ValueError, match="The weights must be finite. Received: .*isan_cell/bias"):
+        analysis.fixed_points(model)
+
+
+def test_a_deep_model_without_an_isan_is_refused() -> None:
+    inputs = keras.Input((UNITS,))
+    x = inputs
+    for _ in range(600):
+        x = x + 1
+    with pytest.raises(ValueError, match=r"with 0; it has add.* \(Add\), on its symbols"):
+        analysis.fixed_points(keras.Model(inputs, x))

@@ -1,0 +1,287 @@
+"""Prototypes, explanations and phrases of a network whose workings are known: its last word alone decides."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+
+WORDS = ("", "the", "good", "bad", "fine", "<b>")
+PULL = np.array([[0.0, 0], [0.1, 0], [3, -3], [-3, 3], [1, -1], [0, 0.2]])
+"""What each word makes of the state before regularization, u = tanh(PULL): towards centroid 0 or centroid 1."""
+
+CENTROIDS = np.array([[2.0, -2], [-2, 2], [-9, -9]])
+"""Positive, negative, and one that no word reaches."""
+
+
+def network(head: str = "sigmoid", **arguments) -> keras.Model:
+    recurrent = layers.SRSimpleRNN(2, 3, name="recurrent", **arguments)
+    dense = keras.layers.Dense(1, activation="sigmoid") if head == "sigmoid" else keras.layers.Dense(2)
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(6, 2, mask_zero=True), recurrent, dense]
+    )
+    embedding = model.layers[0]
+    embedding.set_weights([PULL])
+    recurrent.cell.cell.set_weights([np.eye(2), np.zeros((2, 2)), np.zeros(2)])
+    recurrent.cell.centroids.assign(CENTROIDS)
+    # Class 1 for the first entry above the second.
+    dense.set_weights(
+        [np.array([[1.0], [-1]]) if head == "sigmoid" else np.array([[-1.0, 1], [1, -1]]), np.zeros(dense.units)]
+    )
+    return model
+
+
+def alpha_of(word: str) -> np.ndarray:
+    scores = np.tanh(PULL[WORDS.index(word)]) @ CENTROIDS.T
+    return np.exp(scores) / np.exp(scores).sum()
+
+
+TEXTS = np.array([[1, 2, 3, 2, 0], [4, 2, 5, 3, 3], [1, 1, 3, 0, 0]])
+heads = pytest.mark.parametrize("head", ["sigmoid", "softmax"])
+
+
+@heads
+def test_prototypes_are_the_words_that_move_there(head):
+    found = analysis.prototypes(network(head), TEXTS, tokens=WORDS, num_tokens=2)
+    assert [[word for word, _, _ in tokens] for tokens in found.tokens] == [["good", "fine"], ["bad", "<b>"], []]
+    [(_, probability, times), _] = found.tokens[0]
+    assert probability == pytest.approx(alpha_of("good").max(), abs=1e-6)
+    assert times == 3
+    np.testing.assert_allclose(found.share, [7 / 12, 5 / 12, 0])  # of the 12 words: the, good, fine to 0; bad, <b> to 1
+    assert found.classes.tolist()[:2] == [1, 0]
+    assert found.outputs.shape == (3, 1 if head == "sigmoid" else 2)
+
+
+def test_prototypes_may_be_ranked_by_the_mean_and_rare_words_left_out():
+    found = analysis.prototypes(network(), TEXTS, tokens=WORDS, by="mean", min_count=2)
+    assert [word for word, _, _ in found.tokens[0]] == ["good", "the"]
+    assert [word for word, _, _ in found.tokens[1]] == ["bad"]
+    with pytest.raises(ValueError, match="by must be 'highest' or 'mean'. Received: 'median'"):
+        analysis.prototypes(network(), TEXTS, by="median")
+
+
+def test_prototypes_are_shown_as_a_table():
+    found = analysis.prototypes(network(), TEXTS, tokens=WORDS, num_tokens=2)
+    lines = str(found).splitlines()
+    assert len(lines) == 3, "centroids that are not used have no line"
+    assert lines[1].split()[:3] == ["0", "1", "58.3%"]
+    assert "good (0.98)" in lines[1]
+    page = found._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+
+
+@heads
+def test_an_explanation_gives_each_word_its_probability_of_the_predicted_class(head):
+    model = network(head)
+    found = analysis.explain(model, TEXTS[0], tokens=WORDS)
+    assert found.tokens == ("the", "good", "bad", "good")
+    assert found.prediction == 1
+    assert found.centroids == (0,)
+    np.testing.assert_allclose(found.weights, [alpha_of(word)[0] for word in found.tokens], atol=1e-6)
+    negative = analysis.explain(model, TEXTS[1], tokens=WORDS)
+    assert negative.prediction == 0
+    assert negative.centroids == (1,)
+    np.testing.assert_allclose(negative.weights, [alpha_of(word)[1] for word in negative.tokens], atol=1e-6)
+    both = analysis.explain(model, TEXTS[1], tokens=WORDS, centroids=(0, 1))
+    np.testing.assert_allclose(both.weights, [alpha_of(word)[:2].sum() for word in both.tokens], atol=1e-6)
+
+
+def test_explanations_are_shown_in_a_notebook_and_in_a_terminal():
+    found = analysis.explain(network(), TEXTS[1], tokens=WORDS)
+    page = found._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert page.count("<span") == 5
+    assert found.shown(colors=True).count("\x1b[0m") == 5
+    assert "good" in found.shown(colors=True)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "no_color", "colored"), [(True, "", True), (True, "1", False), (False, "", False)]
+)
+def test_the_standard_output_decides_on_colors(monkeypatch, terminal, no_color, colored):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    found = analysis.explain(network(), TEXTS[1], tokens=WORDS)
+    assert str(found) == found.shown(colored)
+    assert ("\x1b[" in str(found)) == colored
+
+
+def test_without_colors_the_tokens_that_moved_the_network_have_their_probability():
+    found = analysis.explain(network(), TEXTS[1], tokens=WORDS)
+    [*_, bad] = found.weights
+    assert bad > 0.5
+    assert (
+        found.shown(colors=False) == f"class 0: fine good <b> ({found.weights[2]:.2f}) bad ({bad:.2f}) bad ({bad:.2f})"
+    )
+
+
+def test_line_breaks_and_characters_that_print_nothing_are_visible_where_tokens_are_shown():
+    words = ["", "a\nb", "\n", "\x07", " ", "<\t>"]
+    table, text = (
+        analysis.prototypes(network(), TEXTS, tokens=words),
+        analysis.explain(network(), TEXTS[1], tokens=words),
+    )
+    for shown in (str(text), text._repr_html_(), table._repr_html_(), *str(table).splitlines()[1:]):
+        assert not re.search(r"[\n\t\x07]", shown)
+    assert len(str(table).splitlines()) == 3
+    for shown in (str(table), table._repr_html_()):
+        assert all(name in shown for name in ("a⏎b", "⏎", r"\x07", "␣"))
+    assert re.findall("<span[^>]*>([^<]*)</span>", text._repr_html_()) == ["␣", "⏎", "&lt;⇥&gt;", r"\x07", r"\x07"]
+    assert [phrase for phrase, _, _ in analysis.phrases(network(), TEXTS, length=2, tokens=words)[0]][0] == r"\x07 \x07"
+
+
+def test_without_names_tokens_are_their_ids():
+    assert analysis.explain(network(), TEXTS[0]).tokens == ("1", "2", "3", "2")
+    assert analysis.explain(network(), TEXTS[0], tokens=dict(enumerate(WORDS))).tokens[1] == "good"
+
+
+def test_an_end_token_without_the_stochastic_component_counts_nothing():
+    found = analysis.explain(network(regularize_last_step=False), TEXTS[0], tokens=WORDS)
+    assert found.tokens == ("the", "good", "bad", "good")
+    assert found.weights[-1] == 0
+    assert np.isnan(found.alpha[-1]).all()
+
+
+def test_time_runs_as_in_the_text_for_a_layer_that_reads_backwards():
+    found = analysis.explain(network(go_backwards=True), TEXTS[0], tokens=WORDS)
+    np.testing.assert_allclose(found.alpha[1], alpha_of("good"), atol=1e-6)
+    assert found.prediction == 1
+
+
+def test_phrases_are_shown_a_line_for_each_class():
+    found = analysis.phrases(network(), TEXTS, length=1, tokens=WORDS)
+    lines = repr(found).splitlines()
+    assert [line[:9] for line in lines] == [f"class {label}: " for label in found]
+    for line, ranked in zip(lines, found.values(), strict=True):
+        assert all(f"{phrase} ({probability:.2f})" in line for phrase, probability, _ in ranked[:3])
+        assert len(ranked) <= 3 or line.endswith(f", {len(ranked) - 3} more")
+    page = found._repr_html_()
+    assert page.count("<tr>") == 1 + len(found)
+    assert "&lt;b&gt;&nbsp;(" in page
+    assert repr(analysis.Phrases()) == "no phrases"
+
+
+def test_phrases_are_ranked_by_their_mean_probability():
+    found = analysis.phrases(network(), TEXTS, length=2, tokens=WORDS, num_phrases=3)
+    assert set(found) == {0, 1}
+    texts = {label: [text for text, _, _ in ranked] for label, ranked in found.items()}
+    assert texts[1][0] == "fine good"
+    assert texts[0][0] == "bad bad"
+    (_, probability, times), *_ = found[1]
+    assert probability == pytest.approx((alpha_of("fine")[0] + alpha_of("good")[0]) / 2, abs=1e-6)
+    assert times == 1
+    with pytest.raises(ValueError, match="at least one token. Received: length=0"):
+        analysis.phrases(network(), TEXTS, length=0)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_head_that_reads_the_mean_over_time_judges_a_centroid_as_a_text_that_stays_there(masked):
+    ids = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(6, 2, mask_zero=masked)(ids)
+    states = layers.SRSimpleRNN(2, 3, return_sequences=True)(embedded)
+    dense = keras.layers.Dense(2)
+    model = keras.Model(ids, dense(keras.layers.GlobalAveragePooling1D()(states)))
+    model.layers[1].set_weights([PULL])
+    recurrent = next(layer for layer in model.layers if isinstance(layer, layers.SRSimpleRNN))
+    recurrent.cell.cell.set_weights([np.eye(2), np.zeros((2, 2)), np.zeros(2)])
+    recurrent.cell.centroids.assign(CENTROIDS)
+    found = analysis.prototypes(model, TEXTS, tokens=WORDS)
+    kernel, bias = (np.asarray(weight.value) for weight in dense.weights)
+    np.testing.assert_allclose(found.outputs, CENTROIDS @ kernel + bias, rtol=1e-5)
+
+
+def test_a_head_that_reads_more_than_the_states_is_refused():
+    ids = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(6, 2)(ids)
+    state, memory = layers.SRSimpleRNN(2, 3)(embedded), keras.layers.GlobalAveragePooling1D()(embedded)
+    model = keras.Model(ids, keras.layers.Dense(1)(keras.layers.Concatenate()([state, memory])))
+    with pytest.raises(ValueError, match="depends on more than that of"):
+        analysis.prototypes(model, TEXTS)
+
+
+@pytest.mark.parametrize("inputs", [np.zeros((2, 3)), np.zeros(3, int), np.zeros((0, 3), int)], ids=str)
+def test_what_are_no_ids(inputs):
+    with pytest.raises(ValueError, match="Tokens are integers"):
+        analysis.prototypes(network(), inputs)
+
+
+def test_names_that_do_not_reach():
+    for tokens in (WORDS[:3], dict(enumerate(WORDS[:3]))):
+        with pytest.raises(ValueError, match="Received: 3 names, none for the id 3"):
+            analysis.explain(network(), TEXTS[0], tokens=tokens)
+
+
+def test_a_network_without_centroids():
+    model = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="which has none"):
+        analysis.prototypes(model, TEXTS)
+
+
+@pytest.mark.parametrize("centroids", [[5], [-1], [3], [], [0.5], "a", [True]])
+def test_centroids_that_the_network_has_not_are_refused(centroids):
+    sentence = r"Centroids are numbers in [0, 2], at least one. Received: centroids=" + f"{centroids!r}"
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        analysis.explain(network(), [1, 2, 3], tokens=WORDS, centroids=centroids)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "more"),
+    [
+        (analysis.prototypes, "num_tokens", {}),
+        (analysis.prototypes, "min_count", {}),
+        (analysis.phrases, "num_phrases", {"length": 2}),
+        (analysis.phrases, "min_count", {"length": 2}),
+    ],
+)
+@pytest.mark.parametrize("count", [-1, 0, 1.5, None, "3", True])
+def test_counts_that_are_none_are_refused(function, name, more, count):
+    sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
+    with pytest.raises(ValueError, match=sentence):
+        function(network(), TEXTS, tokens=WORDS, **more, **{name: count})
+
+
+def test_a_text_that_is_not_encoded_is_refused():
+    for ask in (analysis.explain, analysis.prototypes):
+        with pytest.raises(ValueError, match="Tokens are numbers. Received: a string. Encode it first"):
+            ask(network(), "the good")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "received", "remedy"),
+    [
+        (TEXTS[:1], r"int64 of shape \(1, 5\)", r"Pass its one row, ids\[0\]\."),
+        (TEXTS, r"int64 of shape \(3, 5\)", r"Pass one text, ids\[i\] of a batch\."),
+        (3, r"int64 of shape \(\)", "Pass one text"),
+        ([], r"float64 of shape \(0,\)", "Pass one text"),
+    ],
+)
+def test_one_text_is_explained(sequence, received, remedy):
+    sentence = rf"The tokens of one text are integers \(time,\)\. Received: {received}\. {remedy}"
+    with pytest.raises(ValueError, match=sentence):
+        analysis.explain(network(), sequence, tokens=WORDS)
+
+
+def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said():
+    apart = (("a", 0.99, 5), ("b", 0.98, 7))
+    close = (("a", 0.99991, 5), ("b", 0.9996, 7))
+    closer_to_half = (("a", 0.5112, 5), ("b", 0.5068, 7))
+    equal = (("a", 0.999981, 7), ("b", 0.999984, 1), ("c", 0.98, 2))
+    empty = np.zeros((4, 1))
+    found = analysis.Prototypes(
+        (apart, close, equal, closer_to_half), np.array([0.4, 0.3, 0.2, 0.1]), empty, np.zeros(4, int)
+    )
+    _, first, second, third, fourth = str(found).splitlines()
+    assert first.endswith("  a (0.99) b (0.98)")
+    assert second.endswith("  a (0.9999) b (0.9996)")
+    assert third.endswith("  a (1.0000, 7 times) b (1.0000, 1 time) c (0.9800)")
+    assert fourth.endswith("  a (0.511) b (0.507)")
+    page = found._repr_html_()
+    for shown in ("a&nbsp;(0.99)", "b&nbsp;(0.9996)", "a&nbsp;(1.0000, 7 times)"):
+        assert shown in page
+    assert repr(analysis.Phrases({0: equal, 1: close})).splitlines() == [
+        "class 0: a (1.0000, 7 times), b (1.0000, 1 time), c (0.9800)",
+        "class 1: a (0.9999), b (0.9996)",
+    ]

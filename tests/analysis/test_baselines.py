@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis
+from keras_interp_rnn.analysis.baselines import _counted
+from tests.oracles.ngrams import BackoffOracle
+
+
+@pytest.mark.parametrize(("symbols", "length"), [(3, 40), (5, 30), (4, 600), (2, 200)])
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("discount", [0.5, 0.9])
+def test_the_tables_are_the_brute_force_model(symbols, length, order, discount):
+    rng = np.random.default_rng(symbols * length + order)
+    train, test = rng.integers(0, symbols, length).astype(np.uint8), rng.integers(0, symbols, 60).astype(np.uint8)
+    model = analysis.BackoffModel(train, order, vocabulary_size=symbols, discount=discount)
+    witness = BackoffOracle(train, order, symbols, discount)
+    assert model.bits(test) == pytest.approx(witness.bits(test), abs=1e-12)
+    history = tuple(test[: order - 1])
+    np.testing.assert_allclose(
+        model.probabilities[-1][history], [witness.probability(history, c) for c in range(symbols)], atol=1e-12
+    )
+
+
+def test_every_distribution_sums_to_one():
+    train = np.random.default_rng(0).integers(0, 4, 50)
+    for table in analysis.BackoffModel(train, 3, vocabulary_size=4).probabilities:
+        np.testing.assert_allclose(table.sum(axis=-1), 1, atol=1e-12)
+        assert (table > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("order", "discount", "symbols", "sentence"),
+    [
+        (0, 0.5, 27, "order must be at least 1. Received: order=0"),
+        (2, 0.0, 27, r"discount must lie in \(0, 1\]. Received: discount=0.0"),
+        (7, 0.5, 1000, r"order below 2 \*\* 63. Received: 1000 \*\* 7. Pass a lower order"),
+        (2, 0.5, 0, r"vocabulary_size must be at least 1.*Received: 0 \*\* 2"),
+    ],
+)
+def test_impossible_models_are_refused(order, discount, symbols, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        analysis.BackoffModel(np.zeros(5, dtype=np.uint8), order, vocabulary_size=symbols, discount=discount)
+
+
+def test_a_table_of_too_many_histories_is_refused_where_it_is_asked_for():
+    model = analysis.BackoffModel(np.zeros(5, np.uint8), 3, vocabulary_size=1000)
+    assert model.bits([0, 0, 0, 1]) > 0
+    with pytest.raises(
+        ValueError, match=r"must be at most 67108864.*Received: 1000 \*\* 3. Use `bits`, or pass a lower"
+    ):
+        model.probabilities  # noqa: B018
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("order", "discount"), [(1, 0.5), (4, 0.5), (6, 0.7), (6, 1.0)])
+def test_many_symbols_and_long_histories_are_counted_as_by_brute_force(seed, order, discount):
+    rng = np.random.default_rng(seed)
+    # Skewed, so that some histories have seen every symbol that ever comes, others hardly one.
+    train, test = (np.minimum(rng.geometric(0.05, n) - 1, 255).astype(np.uint8) for n in (900, 120))
+    test[:40] = train[100:140]
+    model, witness = (
+        analysis.BackoffModel(train, order, vocabulary_size=256, discount=discount),
+        BackoffOracle(train, order, 256, discount),
+    )
+    if discount < 1:
+        assert model.bits(test) == pytest.approx(witness.bits(test), rel=1e-12)
+    assert np.isinf(model.bits(train)) == (discount == 1), "of a discount of 1 nothing is left to what came once"
+
+
+@pytest.mark.parametrize(("symbols", "length"), [(2, 0), (2, 1), (2, 3), (3, 2000), (1, 20)])
+def test_texts_shorter_than_the_order_and_texts_with_every_history(symbols, length):
+    rng = np.random.default_rng(length)
+    train, test = rng.integers(0, symbols, length), rng.integers(0, symbols, 40)
+    model, witness = analysis.BackoffModel(train, 5, vocabulary_size=symbols), BackoffOracle(train, 5, symbols)
+    assert model.bits(test) == pytest.approx(witness.bits(test), rel=1e-12, abs=1e-12)
+
+
+def test_sorted_and_tabled_counts_are_the_same():
+    codes = np.random.default_rng(0).integers(0, 5**3, 20)
+    ordered, tabled = _counted(codes, 3, 5), _counted(np.tile(codes, 2), 3, 5)
+    for name, once, twice in zip(ordered._fields, ordered, tabled, strict=True):
+        np.testing.assert_array_equal(twice, 2 * once if name in ("counts", "totals") else once)
+
+
+@pytest.mark.parametrize(("make", "name"), [(analysis.BackoffModel, "order"), (analysis.NaiveBayes, "history")])
+@pytest.mark.parametrize(
+    ("symbols", "sentence"),
+    [
+        ([0, 7], r"symbols must lie in \[0, 5\). Received: 0 to 7. Map the text"),
+        ([0, -1], r"symbols must lie in \[0, 5\). Received: -1 to 0. Map the text"),
+        ([0.0, 1.0], "the integers of one text.*Received: float64"),
+        ([[0, 1]], r"Received: int64 of shape \(1, 2\)"),
+    ],
+)
+def test_symbols_outside_the_vocabulary_are_refused(make, name, symbols, sentence):
+    model = make(np.arange(40) % 5, 2, vocabulary_size=5)
+    for refused in (model.bits, lambda text: make(text, **{name: 1, "vocabulary_size": 5})):
+        with pytest.raises(ValueError, match=sentence):
+            refused(symbols)
+    with pytest.raises(ValueError, match="at least one symbol. Received: an empty text"):
+        model.bits([])
+
+
+@pytest.mark.parametrize(("symbols", "history"), [(3, 0), (3, 1), (5, 4), (2, 9)])
+def test_naive_bayes_is_the_brute_force_product(symbols, history):
+    rng = np.random.default_rng(symbols + history)
+    train, test = rng.integers(0, symbols, 70).tolist(), rng.integers(0, symbols, 30).tolist()
+
+    def likelihood(age, symbol, following):
+        pairs = [(train[t - age - 1], train[t]) for t in range(age + 1, len(train))]
+        both = sum(pair == (symbol, following) for pair in pairs)
+        return (both + 1) / (sum(pair[1] == following for pair in pairs) + symbols)
+
+    total = 0.0
+    for t, wanted in enumerate(test):
+        weights = []
+        for c in range(symbols):
+            weight = (train.count(c) + 1) / (len(train) + symbols)
+            for age in range(min(history, t)):
+                weight *= likelihood(age, test[t - age - 1], c)
+            weights.append(weight)
+        total -= np.log2(weights[wanted] / sum(weights))
+    model = analysis.NaiveBayes(np.array(train, np.uint8), history, vocabulary_size=symbols)
+    assert model.bits(np.array(test, np.uint8)) == pytest.approx(total / len(test), rel=1e-12)
+
+
+def test_naive_bayes_needs_a_text_longer_than_its_history():
+    with pytest.raises(ValueError, match=r"must lie in \[0, 4\].*Received: history=5"):
+        analysis.NaiveBayes(np.zeros(5, np.uint8), 5, vocabulary_size=3)

@@ -1,0 +1,233 @@
+"""Views: every result on the screen and in one file of its own, with everything that comes from a user escaped."""
+
+import html.parser
+import re
+import sys
+import types
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, automata, layers, views
+from keras_interp_rnn._result import Result, as_html, as_text
+from keras_interp_rnn.views import html as html_views
+from keras_interp_rnn.views import svg
+from tests.automata.networks import network_of
+
+HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=y>', "&amp;")
+VOID = {"meta", "br", "img", "link"}
+
+
+class Page(html.parser.HTMLParser):
+    """The tags and attributes of a document, and its text; every tag must be closed."""
+
+    def __init__(self, document):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.open = [], [], [], []
+        self.feed(document)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def model_of_symbols():
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(3)])
+
+
+def classifier():
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.layers.Embedding(4, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)])
+
+
+def hostile_automaton():
+    """Words with an odd number of the first symbol, over symbols that are HTML."""
+    return automata.DFA([[1, 0], [0, 1]], {1}, 0, HOSTILE[:2])
+
+
+TOKENS = ("padding", *HOSTILE)
+RESULTS = {
+    "contributions": lambda: analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
+    "explanation": lambda: analysis.explain(classifier(), [1, 2, 3], tokens=TOKENS),
+    "prototypes": lambda: analysis.prototypes(classifier(), [[1, 2, 3]], tokens=TOKENS),
+    "phrases": lambda: analysis.phrases(classifier(), [[1, 2, 3]], length=2, tokens=TOKENS),
+    "trace": lambda: analysis.trace(classifier(), np.array([[1, 2, 3]])),
+    "automaton": hostile_automaton,
+    "extraction": lambda: automata.extract(network_of(hostile_automaton())),
+    "fidelity": lambda: automata.extract(network_of(hostile_automaton())).fidelity(10, 2, 5, 3),
+    "agreement": lambda: automata.Agreement(2, 1, 0.1, 0.9, HOSTILE),
+    "certificate": lambda: automata.certify(network_of(hostile_automaton()), hostile_automaton()),
+    "a result without a view of its own": lambda: analysis.fixed_points(model_of_symbols()),
+    "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
+}
+DRAWN = ("trace", "automaton", "extraction", "certificate")
+every_result = pytest.mark.parametrize("name", RESULTS)
+
+
+@every_result
+def test_a_saved_page_is_one_well_formed_file_that_asks_for_no_other(name, tmp_path):
+    result = RESULTS[name]()
+    views.save(result, tmp_path / "x.html")
+    document = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert document.startswith("<!doctype html>")
+    page = Page(document)
+    assert not {"script", "img", "link", "iframe", "object"} & set(page.tags)
+    names = {key for key, _ in page.attributes}
+    assert not {key for key in names if key.startswith("on")} | {"src", "href"} & names
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import", document)
+    assert not [value for _, value in page.attributes if value and "url(" in value and "url(#" not in value]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@every_result
+def test_a_piece_for_a_notebook_is_well_formed(name):
+    assert Page(as_html(RESULTS[name]())).tags
+
+
+@pytest.mark.parametrize("name", ["contributions", "explanation", "prototypes", "phrases", "extraction", "certificate"])
+def test_names_are_text_and_not_tags(name):
+    page = Page(html_views.as_page(RESULTS[name]()))
+    assert any(HOSTILE[0].replace(" ", "\xa0") in text.replace(" ", "\xa0") for text in page.texts)
+
+
+@every_result
+def test_text_is_what_print_shows(name, tmp_path, capsys):
+    result = RESULTS[name]()
+    views.show(result)
+    shown = capsys.readouterr().out
+    assert shown == as_text(result) + "\n"
+    if isinstance(result, Result):
+        assert str(result) == as_text(result)
+        assert result._repr_html_() == as_html(result)
+    views.save(result, tmp_path / "x.txt")
+    assert (tmp_path / "x.txt").read_text(encoding="utf-8") == shown
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawings_are_svg(name, tmp_path):
+    views.save(RESULTS[name](), tmp_path / "x.svg")
+    assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
+
+
+def test_what_has_no_drawing(tmp_path):
+    with pytest.raises(TypeError, match="have a drawing. Received: Contributions. Save it as"):
+        views.save(RESULTS["contributions"](), tmp_path / "x.svg")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "text", np.zeros(3), {"h": 1}])
+def test_what_is_no_result(wrong, tmp_path):
+    sentence = f"A view shows a result of analysis or automata. Received: {type(wrong).__name__}"
+    with pytest.raises(TypeError, match=sentence):
+        views.show(wrong)
+    with pytest.raises(TypeError, match=sentence):
+        views.save(wrong, tmp_path / "x.html")
+
+
+@pytest.mark.parametrize("path", ["x.pdf", "x", "html"])
+def test_other_endings(path, tmp_path):
+    with pytest.raises(ValueError, match=rf"saved as \.html, \.txt, \.svg. Received: .*{path}"):
+        views.save(RESULTS["agreement"](), tmp_path / path)
+
+
+def test_a_page_of_contributions_has_every_target():
+    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
+    page = Page(html_views.as_page(split))
+    assert page.tags.count("details") == 3
+    # After abca, abc, ab and a: as many shaded symbols.
+    assert page.tags.count("span") == 4 + 3 + 2 + 1
+    assert [text for text in page.texts if text.startswith("after ")][0].startswith("after abc: ")
+
+
+def test_a_certificate_has_a_row_for_every_transition():
+    page = Page(as_html(RESULTS["certificate"]()))
+    assert page.tags.count("tr") == 1 + 2 * 2
+    assert any(text.startswith("certified for every word") for text in page.texts)
+
+
+def test_a_transition_that_was_never_seen():
+    words = [("a",), ("a", "b")]
+    model = network_of(automata.DFA([[1, 0], [0, 1]], {1}, 0, "ab"))
+    found = automata.extract(model, words, "counts")
+    assert "never seen" in as_html(found)
+
+
+def test_a_heat_map_has_a_cell_for_each_number():
+    values = np.array([[1.0, -2.0], [0.5, np.nan], [0.0, 2.0]])
+    root = ET.fromstring(svg.heat_map(values))
+    cells = [cell for cell in root if cell.tag.endswith("rect")]
+    assert [(cell.get("x"), cell.get("y")) for cell in cells] == [
+        (str(svg.CELL * t), str(svg.CELL * i)) for t in range(3) for i in range(2)
+    ]
+    assert [float(cell.get("fill-opacity")) for cell in cells] == [0.5, 1, 0.25, 0.3, 0, 1]
+    colors = [cell.get("fill") for cell in cells]
+    assert colors[0] == colors[2] == colors[5] != colors[1]
+    assert len(set(colors)) == 3
+    assert [cell[0].text for cell in cells][3] == "step 1, entry 1: nan"
+
+
+def test_a_large_heat_map_says_how_much_it_shows():
+    root = ET.fromstring(svg.heat_map(np.ones((svg.MAX_STEPS + 1, svg.MAX_ENTRIES + 2))))
+    assert len(root) == svg.MAX_STEPS * svg.MAX_ENTRIES
+    assert root.get("aria-label") == f"60 of 61 steps, {svg.MAX_ENTRIES} of {svg.MAX_ENTRIES + 2} entries"
+    assert ET.fromstring(svg.heat_map(np.full((2, 2), np.nan))).get("width") == str(2 * svg.CELL)
+
+
+def test_a_long_table_says_how_many_rows_it_leaves_out(monkeypatch):
+    monkeypatch.setattr(html_views, "MAX_ROWS", 2)
+    page = Page(html_views.table(("a", "b"), [("1", "2")] * 5))
+    assert page.tags.count("tr") == 3
+    assert page.texts[-1] == "3 more rows"
+
+
+def test_in_a_notebook_results_are_displayed(monkeypatch, capsys):
+    displayed = []
+    kernel = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
+    display = types.SimpleNamespace(display=lambda data, raw: displayed.append((data, raw)))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    result = RESULTS["agreement"]()
+    views.show(result)
+    assert displayed == [({"text/html": as_html(result), "text/plain": as_text(result)}, True)]
+    assert not capsys.readouterr().out
+
+
+def test_in_a_terminal_of_ipython_results_are_printed(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace()))
+    views.show(RESULTS["agreement"]())
+    assert capsys.readouterr().out.startswith("1 of 2 words")
+
+
+def test_a_trace_is_a_mapping_with_a_line_for_each_quantity():
+    traced = RESULTS["trace"]()
+    assert dict(traced) == {**traced}
+    assert set(traced) >= {"h", "u", "alpha", "centroid"}
+    lines = str(traced).splitlines()
+    assert [line.split()[0] for line in lines] == list(traced)
+    [alpha] = [line.split() for line in lines if line.startswith("alpha")]
+    assert alpha == ["alpha", "1x3x2", f"{traced['alpha'].min():.4g}", "to", f"{traced['alpha'].max():.4g}"]
+
+
+def test_colours_stand_in_one_module():
+    package = Path(views.__file__).parents[1]
+    drawing = package / "automata" / "drawing.py"  # draws without the package
+    for path in sorted(package.rglob("*.py")):
+        if path.name != "_palette.py" and path != drawing:
+            assert not re.search(r"#[0-9a-fA-F]{6}\b|tab:[a-z]+", path.read_text()), path
