@@ -21,7 +21,7 @@ def drawn(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:
     while True:
         table = rng.integers(states, size=(states, len(alphabet)))
         accepting = np.flatnonzero(rng.random(states) < 0.5)
-        dfa = automata.DFA(table.tolist(), accepting.tolist(), 0, alphabet).minimize()
+        dfa = automata.DFA(table.tolist(), accepting.tolist(), start=0, alphabet=alphabet).minimize()
         if len(dfa) >= max(2, states - 2):
             return dfa
 
@@ -32,7 +32,7 @@ def run(seed: int) -> dict:
     truth = drawn(rng, states, alphabet)
     longest = 10 if len(alphabet) == 2 else 7
     words = [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
-    model = automata.train_recognizer(words, map(truth.accepts, words), alphabet, seed=seed, verbose=0)
+    model = automata.train_recognizer(words, map(truth.accepts, words), alphabet=alphabet, seed=seed, verbose=0)
     return {
         "seed": seed,
         "states": len(truth),
@@ -40,9 +40,9 @@ def run(seed: int) -> dict:
         "longest": longest,
         "exact": automata.extract(model).dfa.equivalent(truth),
         "certified": automata.certify(model, truth).holds,
-        "attempts": model.verdict.attempts,
-        "seconds": round(model.verdict.seconds),
-        "verdict": str(model.verdict),
+        "attempts": model.report.attempts,
+        "seconds": round(model.report.seconds),
+        "verdict": str(model.report),
     }
 
 

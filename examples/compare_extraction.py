@@ -99,7 +99,7 @@ def plain(recurrent: keras.layers.Layer, words: datasets.LabelledWords, batches:
 
 def compare(name: str, model: automata.Recognizer, truth: automata.DFA, tests: list, most: int) -> Iterator[dict]:
     """The automaton of one network, by all means there are."""
-    said = model.judge(tests)
+    said = model.classify(tests)
 
     def row(method: str, dfa: automata.DFA, started: float, read: int) -> dict:
         seconds = time.perf_counter() - started
@@ -130,7 +130,9 @@ def main() -> None:
     texts = ["".join(word) for n in range(args.longest + 1) for word in itertools.product(ALPHABET, repeat=n)]
     words = datasets.LabelledWords(tuple(texts), np.array([truth.accepts(text) for text in texts]), "01")
     networks = {
-        "SR-GRU": automata.train_recognizer(texts, words.labels, ALPHABET, 24, seed=args.seed, verbose=0),
+        "SR-GRU": automata.train_recognizer(
+            texts, words.labels, alphabet=ALPHABET, units=24, seed=args.seed, verbose=0
+        ),
         **{kind: plain(getattr(keras.layers, kind)(24), words, 40 if args.smoke else 400) for kind in kinds},
     }
     tests = [tuple(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]

@@ -47,7 +47,7 @@ def main() -> None:
     words = ["".join(word) for n in range(args.longest + 1) for word in itertools.product("01", repeat=n)]
     labels = [truth.accepts(word) for word in words]
     model = automata.train_recognizer(
-        words, labels, "01", centroids=args.centroids, attempts=1 if args.smoke else 4, seed=args.seed
+        words, labels, alphabet="01", num_centroids=args.centroids, num_attempts=1 if args.smoke else 4, seed=args.seed
     )
     cell = model.get_layer("recurrent").cell
     trained = float(cell.current_temperature())
@@ -63,7 +63,7 @@ def main() -> None:
         alphas[temperature] = analysis.transition_probabilities(model, read)[0]
         found = automata.extract(model)
         least = min(float(found.confidence.min()), found.start_confidence)
-        right = np.mean(model.judge(tried) == wanted)
+        right = np.mean(model.classify(tried) == wanted)
         same, proved = found.dfa.equivalent(truth), automata.certify(model, truth).holds
         print(f"{temperature:11g}{least:12.4f}{says[same]:>11}{right:13.1%}{says[proved]:>8}")
         row = {"temperature": temperature, "least": least, "exact": same, "right": float(right), "certified": proved}

@@ -45,7 +45,7 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     labels = [truth.accepts(word) for word in words]
     folder = Path(args.runs) / f"tomita-{number}-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
-    model = automata.train_recognizer(words, labels, "01", attempts=args.attempts, seed=seed)
+    model = automata.train_recognizer(words, labels, alphabet="01", num_attempts=args.attempts, seed=seed)
     model.save(folder / "model.keras")
     found = automata.extract(model)
     (folder / "centroids.svg").write_text(found.dfa.to_svg([str(c) for c in found.centroids]))
@@ -53,7 +53,7 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
     (folder / "automaton.svg").write_text(smallest.to_svg())
     certificate = automata.certify(model, truth)
     longest = 30 if args.smoke else 1000
-    agreement = found.fidelity(long=args.long, longest=longest, searched=10 * args.long, seed=seed)
+    agreement = found.fidelity(num_random=args.long, max_length=longest, num_searched=10 * args.long, seed=seed)
     print(certificate)
     record = {
         "experiment": "tomita",
@@ -72,8 +72,8 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
             "long_agreeing": agreement.long.agreeing,
             "searched_words": agreement.searched.words,
             "searched_agreeing": agreement.searched.agreeing,
-            "attempts": model.verdict.attempts,
-            "seconds": model.verdict.seconds,
+            "attempts": model.report.attempts,
+            "seconds": model.report.seconds,
         },
     }
     records.write(path, record)

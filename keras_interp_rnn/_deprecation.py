@@ -72,3 +72,10 @@ def _warn(function: Callable[..., Any], what: str) -> None:
         DeprecationWarning,
         stacklevel=3,  # the caller of the decorated function
     )
+
+
+def warn_of_name(former: str, name: str) -> None:
+    """Warns the caller of the caller that a name has changed; the former one is kept for one release."""
+    warnings.warn(
+        f"{former} is now called {name}; the former name is kept for one more release.", DeprecationWarning, 3
+    )

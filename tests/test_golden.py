@@ -110,7 +110,7 @@ def _paths(config) -> list[str]:
 
 def test_a_recognizer_keeps_its_verdict_and_its_symbols():
     model = keras.models.load_model(FIRST / "recognizer.keras")
-    assert model.verdict == make.VERDICT
+    assert model.report == make.VERDICT
     assert model.layers[0].symbol_ids == {"a": 2, "b": 3, 7: 4}
 
 
@@ -118,7 +118,7 @@ def test_a_network_that_was_an_automaton_is_it_still():
     model = keras.models.load_model(FIRST / "automaton.keras")
     language = tomita(4)
     words = [word for length in range(8) for word in itertools.product(language.alphabet, repeat=length)]
-    np.testing.assert_array_equal(model.judge(words), [language.accepts(word) for word in words])
+    np.testing.assert_array_equal(model.classify(words), [language.accepts(word) for word in words])
     assert extract(model).dfa == language.minimize()
 
 

@@ -78,6 +78,7 @@ MAY_IMPORT = {
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
     "automata/extraction.py": {"scipy", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata"))},
     "automata/certificate.py": {f"{OURS}._result", f"{OURS}.automata"},
+    "automata/drawing.py": {f"{OURS}._display", "tensorboard_plugins.interp_rnn.layout"},
     "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},
     "figures": {
         *("matplotlib", "scipy"),

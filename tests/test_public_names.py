@@ -76,7 +76,7 @@ PUBLIC = {
     ],
     "keras_interp_rnn.automata": [
         *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "SymbolEmbedding"),
-        *("Verdict", "WordEncoding", "certify", "extract", "largest_temperature", "tomita", "train_recognizer"),
+        *("TrainingReport", "WordEncoding", "certify", "extract", "largest_temperature", "tomita", "train_recognizer"),
     ],
     "keras_interp_rnn.callbacks": [
         "Automaton",

@@ -44,7 +44,9 @@ def filled(kind):
 
 
 AGREEMENT = automata.Agreement(10_000, 9_999, 0.998765432, 0.999987654, WORD)
-LANGUAGE = automata.DFA(np.random.default_rng(1).integers(0, 500, (500, 26)).tolist(), range(0, 500, 3), 0, range(26))
+LANGUAGE = automata.DFA(
+    np.random.default_rng(1).integers(0, 500, (500, 26)).tolist(), range(0, 500, 3), start=0, alphabet=range(26)
+)
 # Results that are sentences: what they are made of, in words.
 SENTENCES = {
     "Agreement": AGREEMENT,
@@ -55,7 +57,7 @@ SENTENCES = {
     ),
     "Fidelity": automata.Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
     "Phrases": analysis.Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
-    "Verdict": automata.Verdict(True, 1.0, 2 / 3, float("nan"), 1 / 7, 5, 1, 1.23456),
+    "TrainingReport": automata.TrainingReport(True, 1.0, 2 / 3, float("nan"), 1 / 7, 5, 1, 1.23456),
 }
 
 
@@ -136,6 +138,6 @@ def test_tensors_of_a_backend_are_shown_by_dtype_and_shape():
 
 
 def test_a_small_automaton_shows_its_table():
-    assert repr(automata.DFA([[0, 1], [1, 0]], {1}, 0, "ab")) == (
+    assert repr(automata.DFA([[0, 1], [1, 0]], {1}, start=0, alphabet="ab")) == (
         "DFA(transitions=((0, 1), (1, 0)), accepting=frozenset({1}), start=0, alphabet=('a', 'b'))"
     )

@@ -1,10 +1,13 @@
 """Finite automata: exact operations on them, and their extraction from state-regularized networks."""
 
+from typing import Any
+
+from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.automata.certificate import Certificate, certify, largest_temperature
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
-from keras_interp_rnn.automata.recognizer import Recognizer, Verdict, train_recognizer
+from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport, train_recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import WordEncoding
 
@@ -16,7 +19,7 @@ __all__ = [
     "Fidelity",
     "Recognizer",
     "SymbolEmbedding",
-    "Verdict",
+    "TrainingReport",
     "WordEncoding",
     "certify",
     "extract",
@@ -24,3 +27,10 @@ __all__ = [
     "tomita",
     "train_recognizer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Verdict":
+        warn_of_name("automata.Verdict", "TrainingReport")
+        return TrainingReport
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

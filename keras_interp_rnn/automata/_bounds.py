@@ -1,9 +1,9 @@
 r"""Bounds on what a state-regularized cell computes, in float32 or float64, over a region of states.
 
-Every bound is of the number that the network's own arithmetic arrives at: beside the interval of the exact value stands
-an allowance for rounding, from the classical bound on a sum of m products, $\gamma_m \sum |a||b|$ with
-$\gamma_m = m u / (1 - m u)$, u the unit roundoff. Where the arithmetic might overflow there is no bound: it is infinite
-or NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`.
+Every bound is of the number that the network's own arithmetic computes: the interval of the exact value plus an
+allowance for rounding, from the classical bound on a sum of m products, $\gamma_m \sum |a||b|$ with
+$\gamma_m = m u / (1 - m u)$, u the unit roundoff. If the arithmetic might overflow there is no bound: it is infinite or
+NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keras_interp_rnn.equations import DenseEquations, between
 Array = NDArray[np.float64]
 
 FUNCTION_ERROR = 2.0**-20
-"""Allowed to tanh, sigmoid and exp of the backend: absolute for the first two, relative for exp."""
+"""Allowance for tanh, sigmoid and exp of the backend: absolute for the first two, relative for exp."""
 
 WIDEN = 1e-12
 """Relative allowance for the float64 rounding of these bounds themselves."""
@@ -30,7 +30,7 @@ WIDEN = 1e-12
 SURE_LEAD = 4 * FUNCTION_ERROR + 64 * 2.0**-24
 r"""Nats by which a score over tau must lead, beyond rounding, for its computed probability to be the largest.
 
-Probabilities are $\exp(z_j - \max z) / \sum$: two exponentials are off by a factor of $1 \pm 2^{-20}$ each, and the
+Probabilities are $\exp(z_j - \max z) / \sum$: two exponentials have an error of a factor $1 \pm 2^{-20}$ each, and the
 division, which is the same for all, may round them to one number if they are less than a few u apart.
 """
 
@@ -41,8 +41,8 @@ class Arithmetic:
 
     Attributes:
         unit: u, and four times that of float64, in which the bounds round beside the network.
-        tiny: the smallest normal number; smaller ones may be taken for zero, as operands and as results.
-        limit: what sums of absolute values must stay below, so that nothing overflows.
+        tiny: the smallest normal number; smaller operands and results may be flushed to zero.
+        limit: bound on sums of absolute values below which nothing overflows.
     """
 
     unit: float
@@ -55,7 +55,7 @@ class Arithmetic:
         return cls(float(info.eps) / 2 + 4 * 2.0**-53, float(info.tiny), float(info.max) / 64)
 
     def slack(self, terms: int, absolute: Array | float, operands: float) -> Array:
-        """How far a sum of products lies from its value: `absolute` of the products, `operands` of their factors."""
+        """Bound on the error of a sum of products, from the sums of absolute values of the products and the factors."""
         error = _gamma(terms, self.unit) * absolute + self.tiny * (terms + operands)
         return np.where(absolute < self.limit, error, np.inf)
 
@@ -88,7 +88,7 @@ class Intervals:
     operands: float
 
     def slack(self, absolute: Array) -> Array:
-        """How far a sum whose terms have this sum of absolute values may be off."""
+        """Bound on the error of a sum, from the sum of the absolute values of its terms."""
         return self.arithmetic.slack(self.terms, absolute, self.operands)
 
     def matmul(self, x: Interval | Array, matrix: Array) -> Interval:
@@ -111,21 +111,21 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Interval:
-    """Bounds of a sum of computed terms; what the network computes of it rounds.
+    """Bounds of a sum of computed terms, which the network computes with rounding.
 
     Attributes:
-        box: of the exact sum. size: bounds the sum of the absolute values of its terms; None of what has no rounding
-            left to count.
+        box: of the exact sum.
+        size: bounds the sum of the absolute values of its terms; None if no rounding is left to count.
     """
 
     xp: Intervals
     box: Box
     size: Array | None
 
-    __array_ufunc__ = None  # array + interval is for the interval to compute
+    __array_ufunc__ = None  # array + interval calls the interval's method
 
     def computed(self) -> Box:
-        """Bounds of what the network arrives at."""
+        """Bounds of the number that the network computes."""
         return self.box if self.size is None else self.box.wider(self.xp.slack(self.size))
 
     def __getitem__(self, key: Any) -> Interval:
@@ -196,15 +196,15 @@ class Scores:
     arithmetic: Arithmetic
 
     def region(self, i: int, epsilon: float) -> Region:
-        """Where the state lies that the network computes when alpha_i >= 1 - epsilon, or when it takes s_i itself."""
+        """The states that the network may compute if alpha_i >= 1 - epsilon, or if it takes s_i itself."""
         s, arithmetic = self.centroids, self.arithmetic
         if self.hard:
             return Region(s[i], np.zeros((0, s.shape[1])), 0.0, np.full(s.shape[1], arithmetic.tiny))
-        # alpha as computed is alpha (1 + eta), or off by as much as underflows; its mixture rounds k products.
+        # The computed alpha is alpha (1 + eta), apart from underflow; the mixture rounds k products.
         k, n = s.shape
         largest = np.abs(s).max(axis=0)
-        # |u| is at most 1, or what the state before was: it lies between that and a tanh. The state before was at most
-        # twice the largest centroid, which the last line makes sure of.
+        # |u| is at most the larger of 1 and the state before, as it lies between that and a tanh. The state before was
+        # at most twice the largest centroid, which the last line ensures.
         reach = np.maximum(2 * largest, 1.01)
         score = self._rounding(reach)
         eta = np.expm1(2 * score) + (k + 8) * arithmetic.unit + 2 * FUNCTION_ERROR
@@ -215,7 +215,7 @@ class Scores:
     def worst_log_odds(self, u: Box, target: int) -> float:
         r"""Lower bound of $\ln(\alpha_t / (1 - \alpha_t))$ over a box of u; if hard, the lead of score t, in nats."""
         if len(self.centroids) == 1:
-            return float(np.finfo(np.float64).max)  # no other centroid: nothing can go wrong
+            return float(np.finfo(np.float64).max)  # there is no other centroid
         apart = np.delete(self.centroids, target, axis=0) - self.centroids[target]
         most = np.maximum(apart * u.low, apart * u.high)
         bound = most.sum(axis=1) + WIDEN * np.abs(most).sum(axis=1)
@@ -223,7 +223,7 @@ class Scores:
         rounding = self._rounding(u.magnitude)
         highest = exponents.max()
         if self.hard:
-            # The scores are computed before they are compared: both may be off.
+            # The scores are computed before they are compared, so both have an error.
             return float(-highest - 2 * rounding - SURE_LEAD)
         if not np.isfinite(rounding):
             return -np.inf
@@ -231,7 +231,7 @@ class Scores:
         return float(-worst - WIDEN * (abs(worst) + abs(highest) + 1))
 
     def _rounding(self, u: Array) -> float:
-        """How far a computed score over tau is off, for |u| up to this: product, division, the maximum subtracted."""
+        """Bound on the error of a score over tau, for |u| up to this: product, division, subtraction of the maximum."""
         largest = np.abs(self.centroids).max(axis=0)
         absolute = float(largest @ u)
         operands = float(u.sum() + largest.sum())
@@ -242,10 +242,10 @@ class Scores:
 
 
 Cell = Callable[[Region, Array], Box]
-Verdict = Callable[[Box, bool], float]
+Decision = Callable[[Box, bool], float]
 
 
-def of(parts: Deployed, temperature: float) -> tuple[Cell, Verdict, Scores]:
+def bounds_of(parts: Deployed, temperature: float) -> tuple[Cell, Decision, Scores]:
     """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component."""
     arithmetic = Arithmetic.of(parts.dtype)
     # exp of the backend, and the two roundings of its argument and result
@@ -274,12 +274,12 @@ def _cell(parts: Deployed, arithmetic: Arithmetic) -> Cell:
     return bounds
 
 
-def _head(parts: Deployed, arithmetic: Arithmetic) -> Verdict:
+def _head(parts: Deployed, arithmetic: Arithmetic) -> Decision:
     kernel, bias = parts.kernel, parts.bias
     weights = _total(kernel, np.array([bias]))
 
     def margin(state: Box, accepts: bool) -> float:
-        """Least distance of the logit from 0 on the right side; sigmoid keeps the side up to its own error."""
+        """Lower bound on the logit's distance from 0 on the right side; sigmoid keeps the side up to its own error."""
         low = float(np.minimum(kernel * state.low, kernel * state.high).sum()) + bias
         high = float(np.maximum(kernel * state.low, kernel * state.high).sum()) + bias
         size = float(np.abs(kernel) @ state.magnitude) + abs(bias)

@@ -1,8 +1,8 @@
-r"""A model as a certificate sees it: everything between the ids and the verdict, recognized part by part.
+r"""A model as a certificate sees it: everything between the ids and the decision, recognized part by part.
 
-A proof holds for what it has looked at. So this is a closed list: the kinds of models, layers, flags, dtypes and
-operations of which docs/notes/certificate.md knows the arithmetic. Whatever else stands between the ids of a word and
-the network's verdict is refused with its name, also where it would do no harm.
+A proof holds for the parts that it takes into account. So this is a closed list: the kinds of models, layers, flags,
+dtypes and operations whose arithmetic docs/notes/certificate.md describes. Anything else between the ids of a word and
+the network's decision is refused by name, even if it would do no harm.
 
     ids -> Embedding -> state-regularized layer over a GRUCell or SimpleRNNCell, padding masked -> Dense(1)
 
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
 RECURRENT = (layers.StateRegularizedRNN, layers.SRSimpleRNN, layers.SRGRU)
 CELLS = (keras.layers.GRUCell, keras.layers.SimpleRNNCell)
-"""Exact types: what a subclass computes is its own affair."""
+"""Exact types: a subclass may compute something else."""
 
 TRANSITIONS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbel)
 
@@ -54,14 +54,17 @@ class Deployed:
     """The parts of a recognized model; weights in float64, exactly as the model holds them.
 
     Attributes:
-        network: what it was read off. first: id of the start token.
-        dtype: "float32" or "float64", of everything.
-        embeddings: (ids, features). cell: the inner cell, a GRUCell or SimpleRNNCell. centroids: (k, n).
-        hard: whether the state is a centroid itself, the most probable one, and not a mixture.
+        acceptor: the model as an acceptor of words.
+        first: id of the start token.
+        dtype: "float32" or "float64", of all parts.
+        embeddings: (ids, features).
+        cell: the inner cell, a GRUCell or SimpleRNNCell.
+        centroids: (k, n).
+        hard: whether the state is the most probable centroid itself, not a mixture.
         kernel, bias: (n,) and a number, of the head's logit.
     """
 
-    network: Acceptor
+    acceptor: Acceptor
     first: int
     dtype: str
     embeddings: Array
@@ -72,11 +75,11 @@ class Deployed:
     bias: float
 
     def temperature(self, requested: float | None = None) -> float:
-        r"""$\tau$ as the layer holds it: the deployed one, or what `set_temperature(requested)` would make of it.
+        r"""$\tau$ as the layer holds it: the deployed one, or the one after `set_temperature(requested)`.
 
         With `learn_temperature` the layer holds $\log \tau$; this is the exact exponential of that.
         """
-        cell = self.network.layer.cell
+        cell = self.acceptor.layer.cell
         if requested is None:
             held = ops.convert_to_numpy(cell.log_temperature if cell.learn_temperature else cell.temperature)
         else:
@@ -86,27 +89,27 @@ class Deployed:
 
     @property
     def learns_temperature(self) -> bool:
-        """Whether tau is computed by the backend, as an exponential."""
-        return bool(self.network.layer.cell.learn_temperature)
+        """Whether the backend computes tau as an exponential."""
+        return bool(self.acceptor.layer.cell.learn_temperature)
 
 
-def deployed(network: Acceptor) -> Deployed:
+def deployed(acceptor: Acceptor) -> Deployed:
     """The parts of a model, every one of them recognized.
 
     Raises:
         ValueError: for anything that is not on the list, or weights that are not finite.
     """
-    require_memoryless(network)
-    first, model = network.first_id, network.model
+    require_memoryless(acceptor)
+    first, model = acceptor.first_id, acceptor.model
     embedding, layer, head = _parts(_layers(model), model)
-    _check_layer(layer, ends=network.encoding.end is not None)
+    _check_layer(layer, ends=acceptor.encoding.end is not None)
     cell, inner = layer.cell, layer.cell.cell
     dtype = _dtype([layer, cell, inner, embedding, head])
     check_finite(model)
-    _check_ids(model, network.encoding)
+    _check_ids(model, acceptor.encoding)
     bias = as_float64(head.bias)[0] if head.use_bias else 0.0
     return Deployed(
-        network,
+        acceptor,
         first,
         dtype,
         as_float64(embedding.embeddings),
@@ -126,7 +129,7 @@ def _refusal(received: str) -> ValueError:
 
 
 def _layers(model: Any) -> list[Any]:
-    """The layers that the ids of a word pass through, in order: all that the model does to them."""
+    """The layers that the ids of a word pass through, in order: all that the model computes."""
     functional, _ = _reference_types()
     if type(model) in (keras.Sequential, Recognizer):
         return list(model.layers)
@@ -137,14 +140,14 @@ def _layers(model: Any) -> list[Any]:
 
 @functools.cache
 def _reference_types() -> tuple[type, type]:
-    """Two classes without a public name: of functional models, and of the operation that makes an Embedding's mask."""
+    """Two classes without a public name: functional models, and the operation that makes an Embedding's mask."""
     ids = keras.Input((None,), dtype="int32")
     model = keras.Model(ids, ops.not_equal(ids, 0))
     return type(model), type(model.operations[-1])
 
 
 def _functional_chain(model: Any) -> list[Any]:
-    """From the output back to the ids, by the graph that the model saves."""
+    """The layers from the ids to the output, by the graph in the model's configuration."""
     _, not_equal = _reference_types()
     known = (*EMBEDDINGS, *RECURRENT, keras.layers.InputLayer, keras.layers.Dropout, keras.layers.Dense, not_equal)
     for operation in model.operations:
@@ -158,13 +161,13 @@ def _functional_chain(model: Any) -> list[Any]:
     while here != ids:
         name, node, _ = here
         layer, call = operations[name], calls[name][node]
-        given = {key: value for key, value in call["kwargs"].items() if value is not None}
-        if given.pop("training", False):
+        kwargs = {key: value for key, value in call["kwargs"].items() if value is not None}
+        if kwargs.pop("training", False):
             raise _refusal(f"{name}, which is called with training=True")
-        mask = given.pop("mask", None)
+        mask = kwargs.pop("mask", None)
         before = _history(call["args"][0]) if len(call["args"]) == 1 else None
-        if given or before is None:
-            raise _refusal(f"{name}, which is called with more than what stands before it")
+        if kwargs or before is None:
+            raise _refusal(f"{name}, which is called with more than the output of one layer")
         if type(layer) in RECURRENT:
             _check_mask(name, _history(mask), ids, operations, calls)
         chain.insert(0, layer)
@@ -193,14 +196,14 @@ def _single(structure: Any, model: Any) -> list[Any]:
 
 
 def _history(tensor: Any) -> list[Any] | None:
-    """What a tensor of a saved graph comes from, [name, node, index]; None for anything else."""
+    """The operation that a tensor of a saved graph comes from, [name, node, index]; None for anything else."""
     if isinstance(tensor, dict) and tensor.get("class_name") == "__keras_tensor__":
         return list(tensor["config"]["keras_history"])
     return None
 
 
 def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
-    """Embedding, recurrent layer and head of the layers in a row."""
+    """The Embedding, the recurrent layer and the head of a chain of layers."""
     chain = [part for part in chain if type(part) is not keras.layers.Dropout]
     if len(chain) < 2 or type(chain[0]) not in EMBEDDINGS or type(chain[1]) not in RECURRENT:
         names = [f"{part.name} ({type(part).__name__})" for part in chain]
@@ -211,7 +214,7 @@ def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
     linear_or_sigmoid = (keras.activations.linear, keras.activations.sigmoid)
     if len(head) != 1 or type(head[0]) is not keras.layers.Dense or head[0].activation not in linear_or_sigmoid:
         raise ValueError(
-            "A verdict is bounded where one Dense layer, linear or sigmoid, reads the state. Received: a head of "
+            "A decision is bounded for one Dense layer, linear or sigmoid, that reads the state. Received: a head of "
             f"{[part.name for part in head]}."
         )
     if head[0].units != 1:
@@ -228,7 +231,7 @@ def _check_layer(layer: Any, ends: bool) -> None:
             raise _refusal(f"{layer.name} with {name}=True, which {meaning}")
     if ends and layer.regularize_last_step:
         raise ValueError(
-            "A verdict after an end token is bounded where the stochastic component leaves it out. Received: a layer "
+            "A decision after an end token is bounded if the stochastic component skips that token. Received: a layer "
             "with regularize_last_step=True. Build it with False, or without an end token."
         )
     if not ends and not layer.regularize_last_step:
@@ -245,31 +248,32 @@ def _check_layer(layer: Any, ends: bool) -> None:
     inner = cell.cell
     if type(inner) not in CELLS:
         raise ValueError(
-            f"Bounds are known of GRUCell and SimpleRNNCell. Received: {keras.saving.get_registered_name(type(inner))}."
+            "Bounds are known for GRUCell and SimpleRNNCell. Received: "
+            f"{keras.saving.get_registered_name(type(inner))}."
         )
     for name, wanted in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
         if getattr(inner, name, wanted) is not wanted:
             raise ValueError(
-                f"Bounds are known of {name}={wanted.__name__!r}. Received: {inner.name} with "
+                f"Bounds are known for {name}={wanted.__name__!r}. Received: {inner.name} with "
                 f"{name}={getattr(inner, name)!r}."
             )
 
 
 def _dtype(parts: list[Any]) -> str:
     """The one dtype in which all parts hold their weights and compute."""
-    found = {
+    dtypes = {
         keras.backend.standardize_dtype(dtype) for part in parts for dtype in (part.variable_dtype, part.compute_dtype)
     }
-    if found not in ({"float32"}, {"float64"}):
+    if dtypes not in ({"float32"}, {"float64"}):
         raise ValueError(
-            "Rounding is counted where all layers are of float32, or all of float64. Received: "
+            "Rounding is bounded if all layers are in float32, or all in float64. Received: "
             f"{', '.join(f'{part.name} of {part.dtype_policy.name}' for part in parts)}. Build all in one of them."
         )
-    return found.pop()
+    return dtypes.pop()
 
 
 def _check_ids(model: Any, encoding: WordEncoding) -> None:
-    """Ids reach the Embedding as they are: the model's input may cast them."""
+    """Raises ValueError if the model's input changes ids, by casting them."""
     dtype = keras.backend.standardize_dtype(model.inputs[0].dtype)
     largest = encoding.size - 1
     if dtype not in ("int32", "int64", "float32", "float64") or (dtype == "float32" and largest >= EXACT_IN_FLOAT32):

@@ -1,4 +1,4 @@
-"""From a state-regularized model to what automata are made of: a bridge, so that the rest is Python and NumPy."""
+"""What automata need of a state-regularized model, as NumPy arrays: the bridge to Keras for extraction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Acceptor:
-    """A model that accepts or rejects words, and how it reads them."""
+    """A model that accepts or rejects words, and how words are encoded for it."""
 
     model: Any
     encoding: WordEncoding
@@ -46,47 +46,47 @@ class Acceptor:
     def layer(self) -> Any:
         return recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0]
 
-    # What the whole network says
+    # The whole model
 
     def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
-        """Words as ids, padded by 0 to the longest, to a step at least, and to the length of the model's input."""
+        """Words as ids, padded with 0 to the longest, to at least one step, and to the length of the model's input."""
         ids = self.encoding.ids(words)
         if self.model.input_shape[1] is not None:
             return _fitted(ids, self.model.input_shape[1])
         return np.pad(ids, ((0, 0), (0, max(0, 1 - ids.shape[1]))))
 
     @property
-    def longest_word(self) -> int | None:
-        """Symbols of the longest word that the model reads, None for any."""
+    def max_length(self) -> int | None:
+        """Number of symbols of the longest word that the model reads; None if there is no limit."""
         length = self.model.input_shape[1]
         return None if length is None else length - len(self.encoding.tokens)
 
     def accepts(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
-        """The model's own verdict on every word."""
-        given = [tuple(word) for word in words]
-        order = sorted(range(len(given)), key=lambda i: len(given[i]))
-        accepted = np.zeros(len(given), bool)
+        """Whether the model accepts each word."""
+        tuples = [tuple(word) for word in words]
+        order = sorted(range(len(tuples)), key=lambda i: len(tuples[i]))
+        accepted = np.zeros(len(tuples), bool)
         first = 0
         while first < len(order):
-            longest = len(given[order[first]]) + 2
+            longest = len(tuples[order[first]]) + 2
             last = first
             # Lengths are rounded up, so that the model is traced for few of them.
-            while last < len(order) and (last - first + 1) * _rounded(len(given[order[last]]) + 2) <= CHUNK:
-                longest = len(given[order[last]]) + 2
+            while last < len(order) and (last - first + 1) * _rounded(len(tuples[order[last]]) + 2) <= CHUNK:
+                longest = len(tuples[order[last]]) + 2
                 last += 1
             rows = order[first : max(last, first + 1)]
-            ids = self.encode([given[i] for i in rows])
+            ids = self.encode([tuples[i] for i in rows])
             ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
             if self.model.input_shape[1] is not None:
                 ids = ids[:, : self.model.input_shape[1]]
-            # Not `predict`, which would be compiled anew for every shape.
+            # Not `predict`, which is compiled again for every shape.
             outputs = ops.convert_to_numpy(self.model(ids, training=False))
             accepted[rows] = outputs[:, 0] > decision_threshold(self.model)
             first += len(rows)
         return accepted
 
     def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
-        """`analysis.trace` of the layer on rows of `encode`; of a word that has no id to read, a centroid of -1."""
+        """`analysis.trace` of the layer on rows of `encode`; the centroid is -1 for words without any id."""
         ids = self.encode(words)
         layer, reads, mask = recurrent_layer_inputs(self.model, ids)
         mask = ids != 0 if mask is None else np.asarray(mask)
@@ -94,14 +94,14 @@ class Acceptor:
         if empty.any():
             mask = mask.copy()
             mask[empty, 0] = True
-        found = dict(trace(layer, reads, mask=mask))
-        found["centroid"][empty] = -1
-        return found
+        traces = dict(trace(layer, reads, mask=mask))
+        traces["centroid"][empty] = -1
+        return traces
 
-    # What its parts do
+    # Its parts
 
     def features(self) -> dict[int, NDArray[Any]]:
-        """What the recurrent layer reads for the id of each symbol, and of start and end."""
+        """The recurrent layer's input for each id: of the symbols and the tokens."""
         ids = [*self.encoding.codes, *self.encoding.tokens]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
@@ -110,7 +110,7 @@ class Acceptor:
         return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
 
     def centroids(self) -> Array:
-        """(k, n)."""
+        """The centroids (k, n)."""
         return centroids_of(self.layer).astype(np.float64)
 
     def transitions(self, states: NDArray[Any], feature: NDArray[Any]) -> Array:
@@ -136,18 +136,21 @@ class Acceptor:
         return self.transitions(state, feature)[0]
 
     def decision_values(self, states: NDArray[Any]) -> Array:
-        """What the head puts out, less its middle, for states h (rows, n): > 0 accepts. After the end token, if any."""
+        """The head's output minus the decision threshold for states h (rows, n), after the end token if there is one.
+
+        A word is accepted if the value is above 0.
+        """
         layer = self.layer
         if self.encoding.end is not None:
             u, alpha = self._step(layer.cell, states, self.features()[self.encoding.end])
             states = alpha @ self.centroids() if layer.regularize_last_step else u
-        found = apply_head(self.model, layer, np.asarray(states, layer.variable_dtype))
-        if found.shape[-1] != 1:
+        outputs = apply_head(self.model, layer, np.asarray(states, layer.variable_dtype))
+        if outputs.shape[-1] != 1:
             raise ValueError(
-                "A recogniser has one output, whether it accepts. Received: a model with "
-                f"{found.shape[-1]}. Give it a Dense(1) head."
+                "A recognizer has one output, whether it accepts. Received: a model with "
+                f"{outputs.shape[-1]}. Give it a Dense(1) head."
             )
-        return found[:, 0].astype(np.float64) - decision_threshold(self.model)
+        return outputs[:, 0].astype(np.float64) - decision_threshold(self.model)
 
     def _step(self, cell: Any, states: NDArray[Any], feature: NDArray[Any]) -> tuple[Array, Array]:
         inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
@@ -159,21 +162,21 @@ class Acceptor:
 
 
 def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
-    """A model opened for reading.
+    """The acceptor of a model.
 
     Args:
-        encoding: None for a model with a `SymbolEmbedding`, which carries its own.
+        encoding: None for a model with a `SymbolEmbedding`, which has one.
 
     Raises:
         ValueError: if there is no encoding, or no state-regularized layer; if the model does not fit the encoding.
     """
     if not isinstance(model, keras.Model):
-        raise ValueError(f"Automata are read off a keras.Model. Received: {model!r}.")
+        raise ValueError(f"Automata are extracted from a keras.Model. Received: {model!r}.")
     if encoding is None:
         carried = [part for part in walk_layers(model) if isinstance(part, SymbolEmbedding)]
         if not carried:
             raise ValueError(
-                f"The model must say which id stands for which symbol. Received: {model.name}, which carries no "
+                f"It must be known which id stands for which symbol. Received: {model.name}, which carries no "
                 "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
             )
         encoding = carried[0].encoding
@@ -186,34 +189,34 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     acceptor = Acceptor(model, encoding)
     if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]))[2] is None:
         raise ValueError(
-            f"Words of different lengths are padded by id 0. Received: {model.name}, which would read the padding. "
+            f"Words of different lengths are padded with id 0. Received: {model.name}, which would read the padding. "
             "Give its Embedding mask_zero=True."
         )
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
-            f"Automata are read off a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU or "
-            "its like; for other networks, let AALpy learn the automaton by queries."
+            f"Automata are extracted from a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU "
+            "or its like; for other networks, let AALpy learn the automaton by queries."
         )
     return acceptor
 
 
 def require_memoryless(acceptor: Acceptor) -> None:
-    """Raises ValueError for a network that keeps more than its centroid."""
+    """Raises ValueError unless the centroid is all that a network remembers."""
     layer = acceptor.layer
     sizes = keras.tree.flatten(layer.cell.state_size)
     if len(sizes) > 1:
         raise ValueError(
-            f"A centroid must be all that the network remembers. Received: {layer.name}, whose cell has a memory "
-            "besides. Use method='counts' or 'mean_probability', with data."
+            f"A centroid must be all that the network remembers. Received: {layer.name}, whose cell has a further "
+            "state. Use method='counts' or 'mean_probability', with data."
         )
     if layer.cell.transition.name == "sample":
         raise ValueError(
-            f"An automaton takes one way. Received: {layer.name} with transition='sample', which draws its way."
+            f"An automaton is deterministic. Received: {layer.name} with transition='sample', which draws transitions."
         )
     if float(ops.convert_to_numpy(layer.cell.strength)) != 1:
         raise ValueError(
             f"A centroid must be all that the network remembers. Received: {layer.name} with a strength of "
-            f"{float(ops.convert_to_numpy(layer.cell.strength)):g}. Train on to a strength of 1."
+            f"{float(ops.convert_to_numpy(layer.cell.strength)):g}. Continue training up to a strength of 1."
         )
 
 
@@ -222,7 +225,7 @@ def _rounded(length: int) -> int:
     return -(-length // step) * step
 
 
-def _fitted(ids: NDArray[np.int32], longest: int) -> NDArray[np.int32]:
-    if (ids[:, longest:] != 0).any():
-        raise ValueError(f"The model reads {longest} ids. Received: words of {ids.shape[1]}. Give it Input((None,)).")
-    return np.pad(ids[:, :longest], ((0, 0), (0, max(0, longest - ids.shape[1]))))
+def _fitted(ids: NDArray[np.int32], length: int) -> NDArray[np.int32]:
+    if (ids[:, length:] != 0).any():
+        raise ValueError(f"The model reads {length} ids. Received: words of {ids.shape[1]}. Give it Input((None,)).")
+    return np.pad(ids[:, :length], ((0, 0), (0, max(0, length - ids.shape[1]))))

@@ -1,16 +1,16 @@
-r"""A proof that a network takes an automaton's path on every word, of any length (docs/notes/certificate.md).
+r"""A proof that a network follows an automaton on every word, of any length (docs/notes/certificate.md).
 
 The invariant: after every step the exact probabilities $\alpha$ of the state just computed give at least
 $1 - \varepsilon$ to the centroid i that the automaton is in. Then the next state lies in a known region around $s_i$,
 
     R_i = { sum_j alpha_j s_j + e :  alpha_i >= 1 - epsilon,  |e| <= rounding },
 
-over which the cell is bounded by interval arithmetic for every symbol a; and if the bounds show that the next alpha
-gives at least $1 - \varepsilon$ to $\delta(i, a)$, the invariant holds for ever. The bounds count the rounding of the
-network's own float arithmetic; they are themselves computed in float64 and widened.
+over which the cell is bounded by interval arithmetic for every symbol a. If the bounds show that the next alpha gives
+at least $1 - \varepsilon$ to $\delta(i, a)$, the invariant holds after every further step. The bounds include the
+rounding of the network's own float arithmetic; they are themselves computed in float64 and widened.
 
-The proof is about the model as it is deployed: `_deployed` recognizes each of its parts and refuses what it does not
-know, and a bound that is not finite proves nothing.
+The proof is about the model as it is deployed: `_deployed` recognizes each of its parts and refuses any other, and a
+bound that is not finite proves nothing.
 """
 
 from __future__ import annotations
@@ -18,44 +18,46 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata import _bounds
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._network import open_acceptor
 from keras_interp_rnn.automata.dfa import DFA
-from keras_interp_rnn.automata.extraction import Extraction, exact, short_words
+from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, short_words
 from keras_interp_rnn.automata.words import WordEncoding, encoding_of
 
 Array = NDArray[np.float64]
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)
-"""Tried one after the other: the right one is known by its proof."""
+"""Tried one after the other; any of them that gives a proof will do."""
 
-TRIED_WORDS = 127
-"""Shortest words that the model itself reads beside the proof."""
+NUM_TRIED_WORDS = 127
+"""Number of short words that the model itself reads in addition to the proof."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Sentence):
-    r"""What was proved, or where the proof fails.
+    r"""A proof that a network classifies every word as an automaton does, or where the proof fails.
 
     Attributes:
-        holds: whether the network provably judges **every** word as the automaton, at this temperature.
-        dfa: the automaton. path: the automaton of the centroids, whose path the network takes.
-        centroids: of each state of `path`.
+        holds: whether it is proved for **every** word, at this temperature.
+        dfa: the automaton.
+        path: the automaton of the centroids, which the network follows.
+        centroids: the centroid of each state of `path`.
         temperature: $\tau$ at which it holds or fails, as the layer holds it in its dtype.
-        epsilon: of the invariant; of the attempt that came closest, if the proof fails. 0 where the state is a centroid
+        epsilon: of the invariant; of the attempt that came closest, if the proof fails. 0 if the state is a centroid
             itself ("soft_argmax", `straight_through`).
         margins: (states of path, symbols), by how much each bound on the log odds of its transition,
-            $\ln(\alpha / (1 - \alpha))$, is better than needed; minus infinity where there is no bound.
-        verdict_margins: (states of path,), the least distance of the head's logit from 0, on the right side.
-        failure: in words, where and why the proof fails; "" if it holds.
+            $\ln(\alpha / (1 - \alpha))$, is better than needed; minus infinity without a bound.
+        decision_margins: (states of path,), lower bound on the distance of the head's logit from 0, on the right side.
+        failure: where and why the proof fails; "" if it holds.
     """
 
     holds: bool
@@ -65,31 +67,47 @@ class Certificate(Sentence):
     temperature: float
     epsilon: float
     margins: Array
-    verdict_margins: Array
+    decision_margins: Array
     failure: str
 
+    @property
+    def verdict_margins(self) -> Array:
+        """The former name of `decision_margins`."""
+        warn_of_name("Certificate.verdict_margins", "decision_margins")
+        return self.decision_margins
+
+    @former_arguments(positional=("self", "network", "alphabet", "start", "end"), model="network")
     def check(
         self,
-        model: Any,
+        network: Any,
+        *,
         alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
         start: int | None = None,
         end: int | None = None,
     ) -> bool:
-        """Whether this certificate proves what it says of this model, as deployed now.
+        """Whether this certificate is a proof about a model, as it is deployed now.
 
-        Nothing in it is believed. Its path, centroids and epsilon are a proposal, with which the whole proof is done
-        again at the model's own temperature; what it says of itself must agree with the outcome.
+        No field is trusted. The path, the centroids and epsilon are a proposal, with which the whole proof is repeated
+        at the model's own temperature; the other fields must agree with the outcome.
 
         Args:
-            model, alphabet, start, end: as `certify`.
+            network: the model.
+            alphabet: as `certify`.
+            start: as `certify`.
+            end: as `certify`.
+
+        Returns:
+            True if every field is right and the certificate holds.
 
         Raises:
-            ValueError: if the model is not of the kind that certificates hold for, as `certify`.
+            ValueError: if certificates do not hold for models of this kind, as `certify`.
+
+        Example: see `certify`.
         """
-        parts = deployed(open_acceptor(model, encoding_of(alphabet, start, end)))
+        parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
         if not self.holds or self.failure or self.temperature != parts.temperature():
             return False
-        if set(self.path.alphabet) != set(parts.network.alphabet) or self.path.counterexample(self.dfa) is not None:
+        if set(self.path.alphabet) != set(parts.acceptor.alphabet) or self.path.counterexample(self.dfa) is not None:
             return False
         centroids = [int(i) for i in self.centroids]
         named = len(set(centroids)) == len(centroids) == len(self.path) and set(centroids) <= set(
@@ -101,87 +119,127 @@ class Certificate(Sentence):
         [again] = _attempts(parts, self.path, tuple(centroids), self.temperature, [self.epsilon])
         if again.least <= 0:
             return False
-        if not _alike(self.margins, again.margins) or not _alike(self.verdict_margins, again.verdicts):
+        if not _alike(self.margins, again.margins) or not _alike(self.decision_margins, again.decisions):
             return False
-        return _misjudged(parts, self.dfa) is None
+        return _misclassified(parts, self.dfa) is None
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Bounds for one epsilon; minus infinity where there is none."""
+    """Margins for one epsilon; minus infinity without a bound."""
 
     start: float
     margins: Array
-    verdicts: Array
+    decisions: Array
 
     @property
     def least(self) -> float:
-        return min(self.least_of_path, float(self.verdicts.min()))
+        return min(self.least_of_path, float(self.decisions.min()))
 
     @property
     def least_of_path(self) -> float:
         return min(self.start, float(self.margins.min()))
 
 
+@former_arguments(positional=("network", "dfa", "temperature", "alphabet", "start", "end"), model="network")
 def certify(
-    model: Any,
+    network: Any,
     dfa: DFA,
+    *,
     temperature: float | None = None,
     alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
     start: int | None = None,
     end: int | None = None,
 ) -> Certificate:
-    r"""Proves that a network judges every word, of any length, as an automaton does; or says where the proof fails.
+    r"""Proves that a network classifies every word, of any length, as an automaton does; or says where the proof fails.
 
     Args:
-        model, alphabet, start, end: as `extract`; of a closed list of models: an Embedding that masks id 0, one
-            state-regularized layer over a GRUCell or SimpleRNNCell of tanh and sigmoid, and a head of one Dense(1),
-            linear or sigmoid, all in float32 or all in float64; Dropout anywhere between.
-        dfa: the automaton; any of its language will do.
-        temperature: to ask about another than the model is deployed with. The certificate is then one of the model
+        network: a model on a closed list: an Embedding that masks id 0, one state-regularized layer over a GRUCell or
+            SimpleRNNCell of tanh and sigmoid, and a head of one Dense(1), linear or sigmoid, all in float32 or all in
+            float64; Dropout anywhere between.
+        dfa: any automaton of the language.
+        temperature: to prove it for another than the deployed temperature. The certificate is then one of the model
             after `set_temperature(temperature)`.
+        alphabet: as `extract`.
+        start: as `extract`.
+        end: as `extract`.
+
+    Returns:
+        The certificate; `holds` says whether the proof succeeds.
 
     Raises:
         ValueError: if the network remembers more than its centroid; if a layer, flag, dtype or operation of the model
             is not on the list; if a weight is not finite; if the layer's dtype cannot hold the temperature.
 
     Exactness: sound under the assumptions of docs/notes/certificate.md (IEEE arithmetic in the layers' dtype, functions
-        within 2^-20 of their value). A proof that fails says nothing about the network. Beside the proof the model
-        itself reads the shortest words, and is not certified if it contradicts the proof.
+        within 2^-20 of their value). A proof that fails says nothing about the network. In addition to the proof the
+        model itself reads the shortest words, and is not certified if it contradicts the proof.
+
+    Example:
+
+    >>> from keras_interp_rnn import automata, layers
+    >>> ids = keras.Input((None,), dtype="int32")
+    >>> words = automata.SymbolEmbedding("01", 4)
+    >>> always = keras.layers.Dense(1, kernel_initializer="zeros", bias_initializer="ones")
+    >>> network = keras.Sequential([ids, words, layers.SRGRU(4, 1), always])
+    >>> everything = automata.DFA([[0, 0]], accepting={0})
+    >>> certificate = automata.certify(network, everything)
+    >>> certificate.holds, certificate.check(network)
+    (True, True)
+    >>> automata.certify(network, automata.tomita(1)).failure
+    "the path of the centroids is another automaton: they differ on ('0',)"
     """
-    parts = deployed(open_acceptor(model, encoding_of(alphabet, start, end)))
-    found = _proved(parts, dfa, _held(parts, temperature), exact(parts.network))
-    if found.holds and found.temperature == parts.temperature():
-        word = _misjudged(parts, dfa)
+    parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+    certificate = _prove(parts, dfa, _held_temperature(parts, temperature), extract_exactly(parts.acceptor))
+    if certificate.holds and certificate.temperature == parts.temperature():
+        word = _misclassified(parts, dfa)
         if word is not None:
-            failure = f"the model itself judges {word!r} otherwise: something in it was not looked at"
-            return Certificate(**{**vars(found), "holds": False, "failure": failure})
-    return found
+            failure = f"the model itself classifies {word!r} otherwise: a part of it was not taken into account"
+            return replace(certificate, holds=False, failure=failure)
+    return certificate
 
 
+@former_arguments(positional=("network", "dfa", "alphabet", "start", "end"), model="network")
 def largest_temperature(
-    model: Any,
+    network: Any,
     dfa: DFA,
+    *,
     alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
     start: int | None = None,
     end: int | None = None,
 ) -> float:
-    """The highest temperature at which the network is certified, by bisection to a thousandth; 0 if there is none.
+    """The highest temperature at which the network is certified, by bisection to a thousandth.
 
-    Between certified temperatures nothing is assumed: the value returned is one of those that were proved.
+    Nothing is assumed between certified temperatures: the value returned is one of those proved.
 
     Args:
-        model, dfa, alphabet, start, end: as `certify`.
+        network: as `certify`.
+        dfa: as `certify`.
+        alphabet: as `certify`.
+        start: as `certify`.
+        end: as `certify`.
+
+    Returns:
+        The temperature; 0 if there is none.
 
     Raises:
         ValueError: as `certify`.
+
+    Example:
+
+    >>> from keras_interp_rnn import automata, layers
+    >>> ids = keras.Input((None,), dtype="int32")
+    >>> words = automata.SymbolEmbedding("01", 4)
+    >>> network = keras.Sequential([ids, words, layers.SRGRU(4, 1), keras.layers.Dense(1)])
+    >>> automata.largest_temperature(network, automata.tomita(1))  # one centroid is too few
+    0.0
     """
-    parts = deployed(open_acceptor(model, encoding_of(alphabet, start, end)))
-    read = exact(parts.network)
+    parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+    extraction = extract_exactly(parts.acceptor)
     low, high = 0.0, parts.temperature()
 
     def holds(tau: float) -> bool:
-        return _proved(parts, dfa, tau, read).holds
+        return _prove(parts, dfa, tau, extraction).holds
 
     for _ in range(20):
         if holds(high):
@@ -196,8 +254,8 @@ def largest_temperature(
     return low
 
 
-def _held(parts: Deployed, temperature: float | None) -> float:
-    """The temperature asked for, as the layer would hold it."""
+def _held_temperature(parts: Deployed, temperature: float | None) -> float:
+    """The requested temperature as the layer would hold it; raises ValueError if it cannot."""
     if temperature is None:
         return parts.temperature()
     if not isinstance(temperature, numbers.Real) or not 0 < temperature < np.inf:
@@ -211,16 +269,16 @@ def _held(parts: Deployed, temperature: float | None) -> float:
     return held
 
 
-def _misjudged(parts: Deployed, dfa: DFA) -> tuple[Hashable, ...] | None:
-    """One of the shortest words that the deployed model judges otherwise than the automaton."""
-    words = short_words(dfa.alphabet, TRIED_WORDS)
-    says = parts.network.accepts(words)
-    return next((word for word, accepted in zip(words, says, strict=True) if accepted != dfa.accepts(word)), None)
+def _misclassified(parts: Deployed, dfa: DFA) -> tuple[Hashable, ...] | None:
+    """One of the shortest words that the deployed model and the automaton classify differently; None without one."""
+    words = short_words(dfa.alphabet, NUM_TRIED_WORDS)
+    by_model = parts.acceptor.accepts(words)
+    return next((word for word, accepted in zip(words, by_model, strict=True) if accepted != dfa.accepts(word)), None)
 
 
-def _proved(parts: Deployed, dfa: DFA, tau: float, read: Extraction) -> Certificate:
-    """The proof along the automaton that was read off the centroids: a proposal, like any other."""
-    path, centroids = read.dfa, read.centroids
+def _prove(parts: Deployed, dfa: DFA, tau: float, extraction: Extraction) -> Certificate:
+    """The proof along the extracted automaton of the centroids, which is a proposal like any other."""
+    path, centroids = extraction.dfa, extraction.centroids
     epsilons = [0.0] if parts.hard else EPSILONS.tolist()
     attempts = list(zip(epsilons, _attempts(parts, path, centroids, tau, epsilons), strict=True))
     epsilon, best = max(attempts, key=lambda pair: pair[1].least)
@@ -229,57 +287,57 @@ def _proved(parts: Deployed, dfa: DFA, tau: float, read: Extraction) -> Certific
     if word is not None:
         failure = f"the path of the centroids is another automaton: they differ on {word!r}"
     elif not holds:
-        # The path first: a verdict fails alone only for an epsilon for which the path holds.
+        # The path first: that a decision alone fails can be said only of an epsilon for which the path holds.
         epsilon, best = max(attempts, key=lambda pair: (pair[1].least_of_path > 0, pair[1].least))
         failure = _failure(best, path, centroids)
-    return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.verdicts, failure)
+    return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.decisions, failure)
 
 
 def _attempts(
     parts: Deployed, path: DFA, centroids: tuple[int, ...], tau: float, epsilons: Sequence[float]
 ) -> list[_Attempt]:
-    network = parts.network
-    cell, verdict, scores = _bounds.of(parts, tau)
+    encoding = parts.acceptor.encoding
+    cell, decision, scores = _bounds.bounds_of(parts, tau)
     origin = _bounds.Region.point(np.zeros(parts.centroids.shape[1]))
-    last = None if network.encoding.end is None else parts.embeddings[network.encoding.end]
+    last = None if encoding.end is None else parts.embeddings[encoding.end]
 
     def attempt(epsilon: float) -> _Attempt:
         needed = 0.0 if parts.hard else math.log1p(-epsilon) - math.log(epsilon)
         regions = [scores.region(i, epsilon) for i in centroids]
 
         def margin(region: _bounds.Region, id_: int, state: int) -> float:
-            """How much better than needed the odds of arriving at the centroid of a state are."""
+            """By how much the bound on the log odds of the centroid of a state is better than needed."""
             return scores.worst_log_odds(cell(region, parts.embeddings[id_]), centroids[state]) - needed
 
         start = margin(origin, parts.first, path.start)
         margins = [
-            [margin(region, network.encoding.code(symbol), path.step(state, symbol)) for symbol in path.alphabet]
+            [margin(region, encoding.code(symbol), path.step(state, symbol)) for symbol in path.alphabet]
             for state, region in enumerate(regions)
         ]
         boxes = [region.box() if last is None else cell(region, last) for region in regions]
-        verdicts = [verdict(box, state in path.accepting) for state, box in enumerate(boxes)]
-        return _Attempt(float(_finite(start)), _finite(margins), _finite(verdicts))
+        decisions = [decision(box, state in path.accepting) for state, box in enumerate(boxes)]
+        return _Attempt(float(_finite(start)), _finite(margins), _finite(decisions))
 
-    with np.errstate(all="ignore"):  # what overflows is no bound, see `_finite`
+    with np.errstate(all="ignore"):  # a bound that overflows proves nothing, see `_finite`
         return [attempt(epsilon) for epsilon in epsilons]
 
 
 def _finite(bounds: Any) -> Array:
-    """Bounds that prove something: neither NaN nor infinity does."""
-    given = np.asarray(bounds, np.float64)
-    return np.where(np.isfinite(given), given, -np.inf)
+    """The bounds, with minus infinity for NaN and infinities, which prove nothing."""
+    array = np.asarray(bounds, np.float64)
+    return np.where(np.isfinite(array), array, -np.inf)
 
 
-def _alike(said: Any, found: Array) -> bool:
-    said = np.asarray(said, np.float64)
-    return said.shape == found.shape and bool(np.allclose(said, found, rtol=1e-6, atol=1e-9))
+def _alike(claimed: Any, proved: Array) -> bool:
+    claimed = np.asarray(claimed, np.float64)
+    return claimed.shape == proved.shape and bool(np.allclose(claimed, proved, rtol=1e-6, atol=1e-9))
 
 
 def _failure(attempt: _Attempt, path: DFA, centroids: tuple[int, ...]) -> str:
     if not np.isfinite(attempt.least_of_path):
         return "the arithmetic may overflow, or its rounding is too large for any bound"
     if attempt.start <= 0:
-        return f"the start token leads to centroid {centroids[path.start]}, but not surely enough"
+        return f"the start token leads to centroid {centroids[path.start]}, but not with enough probability"
     if attempt.margins.min() <= 0:
         state, column = (int(i) for i in np.unravel_index(attempt.margins.argmin(), attempt.margins.shape))
         symbol: Hashable = path.alphabet[column]
@@ -288,5 +346,5 @@ def _failure(attempt: _Attempt, path: DFA, centroids: tuple[int, ...]) -> str:
             f"from centroid {centroids[state]} the symbol {symbol!r} leads to centroid {centroids[target]}, but "
             f"the bound misses what is needed by {-attempt.margins.min():.2f} nats"
         )
-    state = int(attempt.verdicts.argmin())
-    return f"the head's verdict on centroid {centroids[state]} is not sure over the whole of its region"
+    state = int(attempt.decisions.argmin())
+    return f"the head's decision on centroid {centroids[state]} is not the same over its whole region"

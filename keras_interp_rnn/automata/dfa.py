@@ -1,4 +1,4 @@
-"""Deterministic finite automata: small, frozen, and exact."""
+"""Deterministic finite automata: frozen tables and exact operations on them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata import drawing, regex
+from keras_interp_rnn.automata.words import checked_alphabet
 
 MISSING = -1
-"""In place of a state: there is no transition."""
+"""Stands for the next state where there is no transition."""
 
-COUNTED = 1e9
-"""Bytes that the counts of words of a length may take."""
+MAX_COUNT_BYTES = 1e9
+"""Memory that the counts of words of a length may take."""
 
 
 @short_repr
@@ -32,21 +34,21 @@ class DFA:
     States are 0, ..., n - 1. A transition may be missing: a word that needs it is rejected.
 
     Args:
-        transitions: for each state the next state of each symbol, in the order of the alphabet, -1 or None where there
-            is none; or mappings from symbols to states.
+        transitions: for each state the next state for each symbol, in the order of the alphabet, or a mapping from
+            symbols to states. -1 or None for a missing transition.
         accepting: states in which a word is accepted.
         start: the state before the first symbol.
         alphabet: the symbols, hashable and different.
 
     Raises:
-        ValueError: if a state or a symbol is none of the automaton's.
+        ValueError: if the automaton does not have one of the states or symbols.
 
-    Two automata are equal if they have the same table. `minimize` numbers states in the order in which they are met,
-    so minimal complete automata of the same language are equal.
+    Two automata are equal if they have the same table. `minimize` numbers states in breadth-first order, so minimal
+    complete automata of the same language are equal.
 
     Example:
 
-    >>> even = DFA([[0, 1], [1, 0]], accepting={0}, start=0, alphabet="ab")
+    >>> even = DFA([[0, 1], [1, 0]], accepting={0}, alphabet="ab")
     >>> even.accepts("abba"), even.accepts("ab")
     (True, False)
     """
@@ -57,20 +59,22 @@ class DFA:
     alphabet: tuple[Hashable, ...]
     _column: dict[Hashable, int] = field(init=False, repr=False, compare=False)
 
+    @former_arguments(positional=("self", "transitions", "accepting", "start", "alphabet"))
     def __init__(
         self,
         transitions: Iterable[Sequence[int | None] | Mapping[Hashable, int]],
         accepting: Iterable[int],
+        *,
         start: int = 0,
         alphabet: Iterable[Hashable] = "01",
     ) -> None:
-        symbols = _symbols(alphabet)
+        symbols = checked_alphabet(alphabet)
         if not isinstance(transitions, Iterable) or not isinstance(accepting, Iterable):
             raise ValueError(
-                "An automaton has a row of transitions for each state, and a set of accepting states. Received: "
+                "An automaton needs a row of transitions for each state, and a set of accepting states. Received: "
                 f"transitions={transitions!r}, accepting={accepting!r}."
             )
-        rows = tuple(tuple(_row(row, symbols)) for row in transitions)
+        rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
         states = range(len(rows))
         object.__setattr__(self, "transitions", rows)
         object.__setattr__(self, "accepting", frozenset(_state(state, "accepting") for state in accepting))
@@ -97,12 +101,28 @@ class DFA:
     # Reading words
 
     def step(self, state: int, symbol: Hashable) -> int:
-        """The next state, -1 if there is none; raises ValueError for a symbol or a state that is none of its own."""
+        """The next state.
+
+        Args:
+            state: a state, or -1.
+            symbol: a symbol of the alphabet.
+
+        Returns:
+            The state after the symbol; -1 if there is none.
+
+        Raises:
+            ValueError: if the automaton has no such state or symbol.
+
+        Example:
+
+        >>> DFA([[0, 1], [1, -1]], accepting={1}).step(0, "1")
+        1
+        """
         try:
             column = self._column[symbol]
         except (KeyError, TypeError):
             raise ValueError(
-                f"A word is made of the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
+                f"A word must be over the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
             ) from None
         if state == MISSING:
             return MISSING
@@ -111,48 +131,102 @@ class DFA:
         return self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
-        """The states a word leads through, the start first; -1 after a missing transition."""
+        """The states that a word passes through.
+
+        Args:
+            word: symbols of the alphabet.
+
+        Returns:
+            The start and the state after each symbol; -1 after a missing transition.
+
+        Raises:
+            ValueError: if a symbol is not in the alphabet.
+
+        Example:
+
+        >>> DFA([[0, 1], [1, -1]], accepting={1}).run("0110")
+        [0, 0, 1, -1, -1]
+        """
         states = [self.start]
         for symbol in word:
             states.append(self.step(states[-1], symbol))
         return states
 
     def accepts(self, word: Iterable[Hashable]) -> bool:
-        """Whether the word is in the language."""
+        """Whether a word is in the language.
+
+        Args:
+            word: symbols of the alphabet.
+
+        Returns:
+            True if the automaton accepts it.
+
+        Raises:
+            ValueError: if a symbol is not in the alphabet.
+
+        Example:
+
+        >>> tomita_1 = DFA([[-1, 0]], accepting={0})
+        >>> tomita_1.accepts("111"), tomita_1.accepts("101")
+        (True, False)
+        """
         state = self.start
         for symbol in word:
             state = self.step(state, symbol)
         return state in self.accepting
 
-    # Other automata of it
+    # Related automata
 
     @cached_property
     def is_complete(self) -> bool:
-        """Whether no transition is missing."""
+        """Whether every state has a transition for every symbol."""
         return all(MISSING not in row for row in self.transitions)
 
     def complete(self) -> DFA:
-        """The same language with no transition missing: what was missing leads to a state that rejects all."""
+        """An automaton of the same language without missing transitions.
+
+        Returns:
+            The automaton itself, or one with a further state, which rejects, for the missing transitions.
+
+        Example:
+
+        >>> DFA([[-1, 0]], accepting={0}).complete().transitions
+        ((1, 0), (1, 1))
+        """
         if self.is_complete:
             return self
         sink = len(self)
         rows = [[sink if target == MISSING else target for target in row] for row in self.transitions]
-        return DFA([*rows, [sink] * len(self.alphabet)], self.accepting, self.start, self.alphabet)
+        rows.append([sink] * len(self.alphabet))
+        return DFA(rows, self.accepting, start=self.start, alphabet=self.alphabet)
 
     def reachable(self) -> DFA:
-        """The states that words lead to, numbered in the order in which the shortest words meet them."""
-        order = {self.start: 0}
-        queue = deque([self.start])
-        while queue:
-            for target in self.transitions[queue.popleft()]:
-                if target != MISSING and target not in order:
-                    order[target] = len(order)
-                    queue.append(target)
+        """The automaton without the states that no word leads to.
+
+        Returns:
+            An automaton whose states are numbered in breadth-first order, that of the shortest words.
+
+        Example:
+
+        >>> DFA([[2, 2], [0, 0], [0, 2]], accepting={2}).reachable().transitions
+        ((1, 1), (0, 1))
+        """
+        order = {state: i for i, state in enumerate(breadth_first(self))}
         rows = [[order.get(target, MISSING) for target in self.transitions[state]] for state in order]
-        return DFA(rows, [order[state] for state in self.accepting if state in order], 0, self.alphabet)
+        accepting = [order[state] for state in self.accepting if state in order]
+        return DFA(rows, accepting, alphabet=self.alphabet)
 
     def minimize(self) -> DFA:
-        """The smallest complete automaton of the same language, by Hopcroft's algorithm: O(symbols n log n)."""
+        """The smallest complete automaton of the same language, by Hopcroft's algorithm in O(symbols n log n).
+
+        Returns:
+            An automaton whose states are numbered in breadth-first order, so that it is the same for equivalent ones.
+
+        Example:
+
+        >>> len(DFA([[1, 2], [1, 2], [2, 1]], accepting={0, 1}).minimize())
+        2
+        """
         whole = self.complete().reachable()
         blocks = _hopcroft(whole)
         members = sorted(set(blocks))
@@ -160,18 +234,42 @@ class DFA:
         one_of = {block: state for state, block in enumerate(blocks)}
         rows = [[place[blocks[target]] for target in whole.transitions[one_of[block]]] for block in members]
         accepting = {place[blocks[state]] for state in whole.accepting}
-        return DFA(rows, accepting, place[blocks[whole.start]], self.alphabet).reachable()
+        return DFA(rows, accepting, start=place[blocks[whole.start]], alphabet=self.alphabet).reachable()
 
     def complement(self) -> DFA:
-        """All words that this one rejects."""
+        """The automaton of all words that this one rejects.
+
+        Returns:
+            A complete automaton.
+
+        Example:
+
+        >>> DFA([[-1, 0]], accepting={0}).complement().accepts("10")
+        True
+        """
         whole = self.complete()
-        return DFA(whole.transitions, set(range(len(whole))) - whole.accepting, whole.start, whole.alphabet)
+        rejecting = set(range(len(whole))) - whole.accepting
+        return DFA(whole.transitions, rejecting, start=whole.start, alphabet=whole.alphabet)
 
     def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
-        """The automaton that reads a word in both: accepting where `accept(self accepts, other accepts)`.
+        """The automaton that runs two automata side by side.
+
+        Args:
+            other: an automaton over the same symbols.
+            accept: whether to accept a word, given whether each of the two does.
+
+        Returns:
+            A complete automaton; its states are the pairs of states that words lead to.
 
         Raises:
-            ValueError: if the alphabets differ, or the other is no DFA.
+            ValueError: if the alphabets differ, or `other` is no DFA.
+
+        Example:
+
+        >>> even, short = DFA([[1, 1], [0, 0]], {0}), DFA([[1, 1], [-1, -1]], {0, 1})
+        >>> both = even.product(short, lambda first, second: first and second)
+        >>> both.accepts(""), both.accepts("0"), both.accepts("01")
+        (True, False, False)
         """
         if not isinstance(other, DFA):
             raise ValueError(f"An automaton is compared with another DFA. Received: {other!r}.")
@@ -189,20 +287,59 @@ class DFA:
                 row.append(order[pair])
             rows.append(row)
         accepting = [i for (a, b), i in order.items() if accept(a in left.accepting, b in right.accepting)]
-        return DFA(rows, accepting, 0, self.alphabet)
+        return DFA(rows, accepting, alphabet=self.alphabet)
 
     # Comparison
 
     def equivalent(self, other: DFA) -> bool:
-        """Whether both have the same language."""
+        """Whether two automata accept the same language.
+
+        Args:
+            other: an automaton over the same symbols.
+
+        Returns:
+            True if no word tells them apart.
+
+        Raises:
+            ValueError: if the alphabets differ, or `other` is no DFA.
+
+        Example:
+
+        >>> DFA([[-1, 0]], {0}).equivalent(DFA.from_regex("1*"))
+        True
+        """
         return self.counterexample(other) is None
 
     def counterexample(self, other: DFA) -> tuple[Hashable, ...] | None:
-        """A shortest word that one accepts and the other rejects, the first of those by the alphabet; or None."""
+        """A shortest word that one automaton accepts and the other rejects.
+
+        Args:
+            other: an automaton over the same symbols.
+
+        Returns:
+            The first such word in the order of the alphabet; None if the automata are equivalent.
+
+        Raises:
+            ValueError: if the alphabets differ, or `other` is no DFA.
+
+        Example:
+
+        >>> DFA.from_regex("1*").counterexample(DFA.from_regex("1?"))
+        ('1', '1')
+        """
         return self.product(other, lambda a, b: a != b).shortest()
 
     def shortest(self) -> tuple[Hashable, ...] | None:
-        """A shortest word of the language, the first of those by the alphabet; None if there is no word."""
+        """A shortest word of the language.
+
+        Returns:
+            The first such word in the order of the alphabet; None if the language is empty.
+
+        Example:
+
+        >>> DFA.from_regex("(01)+1").shortest()
+        ('0', '1', '1')
+        """
         came: dict[int, tuple[int, Hashable] | None] = {self.start: None}
         queue = deque([self.start])
         while queue:
@@ -223,21 +360,49 @@ class DFA:
     # Words of a length
 
     def count(self, length: int) -> int:
-        """How many words of this length are in the language; raises ValueError where counting would take over 1 GB."""
-        return _ways(self, length)[0][self.start]
+        """The number of words of a length in the language.
 
-    def sample(self, length: int, rng: random.Random | int | None = None) -> tuple[Hashable, ...]:
-        """One of the words of this length, each with the same probability.
+        Args:
+            length: int >= 0.
+
+        Returns:
+            An int of any size.
 
         Raises:
-            ValueError: if there is none, or if the counts of words would take more than 1 GB.
+            ValueError: if counting would take more than 1 GB.
+
+        Example:
+
+        >>> [DFA.from_regex("(0|1)*1").count(length) for length in range(4)]
+        [0, 1, 2, 4]
         """
-        rng = rng if isinstance(rng, random.Random) else random.Random(rng)
-        ways = _ways(self, length)
-        if not ways[0][self.start]:
+        return _count_completions(self, length)[0][self.start]
+
+    @former_arguments(rng="seed")
+    def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
+        """Draws a word of a length from the language, each with the same probability.
+
+        Args:
+            length: int >= 0.
+            seed: an int, or the generator to draw from.
+
+        Returns:
+            The word.
+
+        Raises:
+            ValueError: if there is no word of this length, or if counting would take more than 1 GB.
+
+        Example:
+
+        >>> DFA.from_regex("(01)*").sample(4, seed=0)
+        ('0', '1', '0', '1')
+        """
+        rng = seed if isinstance(seed, random.Random) else random.Random(seed)
+        completions = _count_completions(self, length)
+        if not completions[0][self.start]:
             raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")
         word, state = [], self.start
-        for after in ways[1:]:
+        for after in completions[1:]:
             options = [(s, t) for s, t in zip(self.alphabet, self.transitions[state], strict=True) if t != MISSING]
             drawn = rng.randrange(sum(after[target] for _, target in options))
             ends = itertools.accumulate(after[target] for _, target in options)
@@ -246,13 +411,28 @@ class DFA:
         return tuple(word)
 
     def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
-        """All words of this length in the language, in the order of the alphabet."""
-        ways = _ways(self, length)
+        """All words of a length in the language, in the order of the alphabet.
+
+        Args:
+            length: int >= 0.
+
+        Yields:
+            Each word.
+
+        Raises:
+            ValueError: if counting would take more than 1 GB.
+
+        Example:
+
+        >>> list(DFA.from_regex("(0|1)1").words(2))
+        [('0', '1'), ('1', '1')]
+        """
+        completions = _count_completions(self, length)
         # A stack, not recursion: a word may be longer than Python recurses.
         open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
         while open_:
             state, word = open_.pop()
-            if not ways[len(word)][state]:
+            if not completions[len(word)][state]:
                 continue
             if len(word) == length:
                 yield word
@@ -261,22 +441,31 @@ class DFA:
             after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
             open_.extend(reversed(after))
 
-    # To and from elsewhere
+    # Other formats
 
     @classmethod
-    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01", max_states: int = 10_000) -> DFA:
-        """The minimal automaton of a regular expression: symbols, concatenation, `|`, `*`, `+`, `?`, parentheses.
+    @former_arguments(positional=("cls", "expression", "alphabet", "max_states"))
+    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000) -> DFA:
+        """The minimal automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
 
         Args:
             expression: of any depth.
             alphabet: one-character symbols.
-            max_states: int > 0. Of the automaton before it is made minimal: `(0|1)*1` and n times `(0|1)` takes
+            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
                 2^(n+1) states.
 
+        Returns:
+            A complete automaton.
+
         Raises:
-            ValueError: if the expression cannot be read, at the place where; if its automaton would have more states.
+            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
+
+        Example:
+
+        >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
+        True
         """
-        symbols = _symbols(alphabet)
+        symbols = checked_alphabet(alphabet)
         if not isinstance(expression, str):
             raise ValueError(f"A regular expression is a string. Received: expression={expression!r}.")
         characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
@@ -285,10 +474,28 @@ class DFA:
         if not _is_int(max_states) or max_states < 1:
             raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
         table = regex.table(expression, characters, max_states)
-        return cls(table.transitions, table.accepting, 0, characters).minimize()
+        return cls(table.transitions, table.accepting, alphabet=characters).minimize()
 
     def to_dot(self, name: str = "dfa") -> str:
-        """The automaton for Graphviz, the symbols of one edge together."""
+        """The automaton as text for Graphviz.
+
+        Args:
+            name: of the graph.
+
+        Returns:
+            A digraph with one edge for each pair of states, labelled by its symbols.
+
+        Example:
+
+        >>> print(DFA([[0, 0]], {0}, alphabet="ab").to_dot())
+        digraph "dfa" {
+          rankdir=LR;
+          "" [shape=none];
+          "" -> 0;
+          0 [shape=doublecircle];
+          0 -> 0 [label="a, b"];
+        }
+        """
         lines = [f'digraph "{name}" {{', "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
         for state in range(len(self)):
             shape = "doublecircle" if state in self.accepting else "circle"
@@ -299,22 +506,39 @@ class DFA:
         return "\n".join([*lines, "}"])
 
     def edges(self) -> dict[tuple[int, int], tuple[Hashable, ...]]:
-        """(state, next state) -> the symbols that lead from one to the other."""
-        found: dict[tuple[int, int], list[Hashable]] = {}
+        """The transitions as a graph.
+
+        Returns:
+            (state, next state) -> the symbols that lead from one to the other.
+
+        Example:
+
+        >>> DFA([[0, 1], [0, 0]], {1}).edges()
+        {(0, 0): ('0',), (0, 1): ('1',), (1, 0): ('0', '1')}
+        """
+        edges: dict[tuple[int, int], list[Hashable]] = {}
         for state, row in enumerate(self.transitions):
             for symbol, target in zip(self.alphabet, row, strict=True):
                 if target != MISSING:
-                    found.setdefault((state, target), []).append(symbol)
-        return {edge: tuple(symbols) for edge, symbols in found.items()}
+                    edges.setdefault((state, target), []).append(symbol)
+        return {edge: tuple(symbols) for edge, symbols in edges.items()}
 
     def to_svg(self, names: Sequence[str] | None = None) -> str:
-        """A drawing, laid out without any program outside Python; of more than a handful of states labels overlap.
+        """A drawing, legible up to about twenty states.
 
         Args:
-            names: of the states; their numbers without.
+            names: of the states; by default their numbers.
+
+        Returns:
+            An SVG element. Accepting states have a double ring, the start has an arrow.
 
         Raises:
             ValueError: if there is not one name for each state.
+
+        Example:
+
+        >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
+        '<svg'
         """
         texts = [str(name) for name in (range(len(self)) if names is None else names)]
         if len(texts) != len(self):
@@ -327,7 +551,14 @@ class DFA:
         return self.to_svg()
 
     def to_networkx(self) -> Any:
-        """A `networkx.MultiDiGraph`: nodes have `accepting` and `start`, edges `symbol`."""
+        """The automaton as a `networkx.MultiDiGraph`.
+
+        Returns:
+            A graph whose nodes have the attributes `accepting` and `start`, and its edges `symbol`.
+
+        Raises:
+            ImportError: without networkx.
+        """
         with needed("networkx", extra="automata", by="`DFA.to_networkx`"):
             import networkx
 
@@ -340,7 +571,14 @@ class DFA:
         return graph
 
     def to_automata_lib(self) -> Any:
-        """The `automata.fa.dfa.DFA` of automata-lib; symbols as strings."""
+        """The automaton as an `automata.fa.dfa.DFA` of automata-lib.
+
+        Returns:
+            An automaton with the same states; its symbols are strings.
+
+        Raises:
+            ImportError: without automata-lib.
+        """
         with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
             from automata.fa.dfa import DFA as Other
 
@@ -359,14 +597,30 @@ class DFA:
 
     @classmethod
     def from_automata_lib(cls, other: Any, alphabet: Iterable[Hashable] | None = None) -> DFA:
-        """From an `automata.fa.dfa.DFA`; `alphabet` fixes the order of its symbols."""
+        """The automaton of an `automata.fa.dfa.DFA`.
+
+        Args:
+            other: the automaton.
+            alphabet: its symbols in the order that they are to have; by default sorted.
+
+        Returns:
+            An automaton with its reachable states.
+        """
         symbols = tuple(alphabet) if alphabet is not None else tuple(sorted(other.input_symbols))
         place = {state: i for i, state in enumerate(other.states)}
         rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
-        return cls(rows, [place[s] for s in other.final_states], place[other.initial_state], symbols).reachable()
+        accepting = [place[state] for state in other.final_states]
+        return cls(rows, accepting, start=place[other.initial_state], alphabet=symbols).reachable()
 
     def to_aalpy(self) -> Any:
-        """The `aalpy.automata.Dfa` of AALpy, complete, as its algorithms want it."""
+        """The automaton as an `aalpy.automata.Dfa` of AALpy.
+
+        Returns:
+            A complete automaton, as AALpy's algorithms need it.
+
+        Raises:
+            ImportError: without AALpy.
+        """
         with needed("aalpy", extra="automata", by="`DFA.to_aalpy`"):
             from aalpy.automata import Dfa, DfaState
 
@@ -378,12 +632,20 @@ class DFA:
 
     @classmethod
     def from_aalpy(cls, other: Any, alphabet: Iterable[Hashable] | None = None) -> DFA:
-        """From an `aalpy.automata.Dfa`; `alphabet` fixes the order of its symbols."""
+        """The automaton of an `aalpy.automata.Dfa`.
+
+        Args:
+            other: the automaton.
+            alphabet: its symbols in the order that they are to have; by default that of `other`.
+
+        Returns:
+            An automaton with its reachable states.
+        """
         symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
         place = {state.state_id: i for i, state in enumerate(other.states)}
         rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
         accepting = [i for i, state in enumerate(other.states) if state.is_accepting]
-        return cls(rows, accepting, place[other.initial_state.state_id], symbols).reachable()
+        return cls(rows, accepting, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
 
     def _over(self, alphabet: tuple[Hashable, ...]) -> DFA:
         """The same automaton with its symbols in this order."""
@@ -392,28 +654,39 @@ class DFA:
                 f"Both automata must read the same alphabet. Received: {alphabet!r} and {self.alphabet!r}."
             )
         columns = [self._column[symbol] for symbol in alphabet]
-        return DFA([[row[c] for c in columns] for row in self.transitions], self.accepting, self.start, alphabet)
+        rows = [[row[column] for column in columns] for row in self.transitions]
+        return DFA(rows, self.accepting, start=self.start, alphabet=alphabet)
 
 
-def _symbols(alphabet: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """The symbols; raises ValueError unless there is one at least, and all are hashable and different."""
-    try:
-        symbols = tuple(alphabet)
-        different = len(set(symbols)) == len(symbols)
-    except TypeError:
-        raise ValueError(f"An alphabet is a row of hashable symbols. Received: alphabet={alphabet!r}.") from None
-    if not symbols or not different:
-        raise ValueError(f"An alphabet holds at least one symbol, each once. Received: alphabet={symbols!r}.")
-    return symbols
+def breadth_first(dfa: DFA) -> list[int]:
+    """The states that words lead to, in the order of the shortest of these words."""
+    order = {dfa.start: None}
+    queue = deque(order)
+    while queue:
+        for target in dfa.transitions[queue.popleft()]:
+            if target != MISSING and target not in order:
+                order[target] = None
+                queue.append(target)
+    return list(order)
 
 
-def _row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
+def coaccessible(dfa: DFA) -> set[int]:
+    """The states from which some word is accepted."""
+    states = set(dfa.accepting)
+    while True:
+        more = {s for s, row in enumerate(dfa.transitions) if s not in states and states.intersection(row)}
+        if not more:
+            return states
+        states |= more
+
+
+def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
     if not isinstance(row, Iterable):
-        raise ValueError(f"Transitions are a row of states for each state. Received: {row!r} for a row.")
+        raise ValueError(f"Transitions need a row of states for each state. Received: {row!r} for a row.")
     if isinstance(row, Mapping):
         strays = [symbol for symbol in row if symbol not in alphabet]
         if strays:
-            raise ValueError(f"Transitions are of the alphabet {alphabet!r}. Received: the symbol {strays[0]!r}.")
+            raise ValueError(f"Transitions must be over the alphabet {alphabet!r}. Received: the symbol {strays[0]!r}.")
         row = [row.get(symbol) for symbol in alphabet]
     yield from (MISSING if target is None else _state(target, "transitions") for target in row)
 
@@ -425,13 +698,13 @@ def _is_int(value: Any) -> bool:
 def _state(value: Any, where: str) -> int:
     if not _is_int(value):
         raise ValueError(
-            f"States are the ints 0, 1, ... Received: {value!r} in {where}. Number the states and give their numbers."
+            f"States are the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass their numbers."
         )
     return operator.index(value)
 
 
 def _hopcroft(dfa: DFA) -> list[int]:
-    """The block of every state of a complete automaton, equivalent states in one."""
+    """The block of every state of a complete automaton; equivalent states are in the same block."""
     n = len(dfa)
     before: list[list[list[int]]] = [[[] for _ in range(n)] for _ in dfa.alphabet]
     for state, row in enumerate(dfa.transitions):
@@ -466,25 +739,25 @@ def _hopcroft(dfa: DFA) -> list[int]:
     return block
 
 
-def _ways(dfa: DFA, length: int) -> list[list[int]]:
-    """Entry t: from each state, how many words of length - t lead to acceptance."""
+def _count_completions(dfa: DFA, length: int) -> list[list[int]]:
+    """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
     if not _is_int(length) or length < 0:
         raise ValueError(f"A length is an int of at least 0. Received: length={length!r}.")
     length = operator.index(length)
     # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state.
     size = len(dfa) * length**2 / 2 * math.log2(len(dfa.alphabet)) / 8
-    if size > COUNTED:
+    if size > MAX_COUNT_BYTES:
         raise ValueError(
-            f"Counts of words take at most {COUNTED / 1e9:g} GB. Received: length={length}, which takes up to "
+            f"Counts of words take at most {MAX_COUNT_BYTES / 1e9:g} GB. Received: length={length}, which takes up to "
             f"{size / 1e9:.3g} GB with {len(dfa)} states. Give a smaller length."
         )
-    return _counted(dfa, length)
+    return _completions(dfa, length)
 
 
 @functools.lru_cache(maxsize=16)
-def _counted(dfa: DFA, length: int) -> list[list[int]]:
-    ways = [[int(state in dfa.accepting) for state in range(len(dfa))]]
+def _completions(dfa: DFA, length: int) -> list[list[int]]:
+    counts = [[int(state in dfa.accepting) for state in range(len(dfa))]]
     for _ in range(length):
-        last = ways[-1]
-        ways.append([sum(last[target] for target in row if target != MISSING) for row in dfa.transitions])
-    return ways[::-1]
+        last = counts[-1]
+        counts.append([sum(last[target] for target in row if target != MISSING) for row in dfa.transitions])
+    return counts[::-1]

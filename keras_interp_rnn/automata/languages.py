@@ -1,4 +1,4 @@
-"""The seven languages of Tomita, 1982, on which extraction of automata is measured."""
+"""The seven languages of Tomita, 1982, the usual benchmark of automaton extraction."""
 
 from __future__ import annotations
 
@@ -30,16 +30,24 @@ def tomita(number: int) -> DFA:
     """The minimal complete automaton of one of Tomita's languages over "0" and "1".
 
     Args:
-        number: 1 to 7.
+        number: 1 to 7, see `DESCRIPTIONS`.
+
+    Returns:
+        The automaton.
 
     Raises:
         ValueError: for another number.
 
+    Example:
+
+    >>> tomita(4).accepts("1001"), tomita(4).accepts("10001")
+    (True, False)
+
     Reference: Tomita, 1982, "Dynamic Construction of Finite Automata from Examples Using Hill-Climbing". The third is
-        read as in the published comparisons (Weiss, Goldberg and Yahav, 2018; AALpy): "after" is anywhere after, not
-        only next. The seventh is 0*1*0*1*.
+        read as in the published comparisons (Weiss, Goldberg and Yahav, 2018; AALpy): "after" means anywhere after,
+        not only directly after. The seventh is 0*1*0*1*.
     """
     if number not in _TABLES:
         raise ValueError(f"Tomita's languages have the numbers 1 to 7. Received: {number!r}.")
     table, accepting = _TABLES[number]
-    return DFA(table, accepting, 0, "01").minimize()
+    return DFA(table, accepting).minimize()

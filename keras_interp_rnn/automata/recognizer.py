@@ -1,4 +1,4 @@
-"""Labelled words in, a network that is an automaton out: the recipe by which a state-regularized network learns it."""
+"""Trains state-regularized networks on labelled words until they implement an automaton."""
 
 from __future__ import annotations
 
@@ -6,79 +6,112 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata._network import Acceptor
 from keras_interp_rnn.automata.extraction import extract
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
 from keras_interp_rnn.automata.words import Word
 
-STEPS = 50
-"""Training steps in one execution."""
+STEPS_PER_EXECUTION = 50
 
-LEARNED = 0.02
-"""Mean loss, in nats, at which a phase ends before its time."""
+PHASE_DONE_LOSS = 0.02
+"""Mean loss, in nats, at which a phase of training ends early."""
 
-FOLLOWED = 0.1
-"""Mean loss below which the network has followed a step; above, it goes back and takes a smaller one."""
+STEP_ACCEPTED_LOSS = 0.1
+"""Mean loss below which an increase of the strength or the noise is kept; otherwise it is undone and halved."""
+
+GIVE_UP_LOSS = 0.2
+"""Mean loss of the plain cell on all words above which an attempt ends: centroids do not lower it."""
 
 ADVICE = (
     "To try next: more units, centroids or attempts; all words up to some length, as short words teach most; another "
     "seed. From words without a wrong label, RPNI (aalpy.learning_algs.run_RPNI) finds an automaton in seconds, the "
     "exact one if the words are complete enough; automata.DFA.from_aalpy reads it."
 )
-"""What is said after a training that did not succeed."""
-
-HOPELESS = 0.2
-"""Mean loss of the plain cell on all words above which an attempt ends: the centroids would not help it."""
+"""Printed after an unsuccessful training."""
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class Recognizer(keras.Sequential):
-    """A model that judges words, as `train_recognizer` makes it.
+    """A model that classifies words, as `train_recognizer` returns it.
 
     Attributes:
-        verdict: outcome of `train_recognizer`, saved with the model. Training by `fit` leaves it as it is.
+        report: outcome of `train_recognizer`, saved with the model. Training by `fit` does not change it.
     """
 
-    verdict: Verdict | None = None
+    report: TrainingReport | None = None
+
+    @property
+    def verdict(self) -> TrainingReport | None:
+        """The former name of `report`."""
+        warn_of_name("Recognizer.verdict", "report")
+        return self.report
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name != "verdict"]  # as Keras reads all of them to save a model
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "verdict": None if self.verdict is None else asdict(self.verdict)}
+        return {**super().get_config(), "report": None if self.report is None else asdict(self.report)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
-        verdict = config.get("verdict")
-        rest = {name: value for name, value in config.items() if name != "verdict"}
+        report = config.get("report", config.get("verdict"))  # its name until 0.1
+        rest = {name: value for name, value in config.items() if name not in ("report", "verdict")}
         model = super().from_config(rest, custom_objects)
-        if verdict is not None:
-            model.verdict = Verdict(**verdict)
+        if report is not None:
+            model.report = TrainingReport(**report)
         return model
 
-    def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
-        """Whether the network accepts each word."""
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
+        """Whether the network accepts each word.
+
+        Args:
+            words: sequences of symbols.
+
+        Returns:
+            bool (words,).
+
+        Raises:
+            ValueError: if a word has a symbol that is not in the alphabet.
+
+        Example:
+
+        >>> from keras_interp_rnn import automata, layers
+        >>> ids = keras.Input((None,), dtype="int32")
+        >>> words = automata.SymbolEmbedding("01", 4)
+        >>> model = automata.Recognizer([ids, words, layers.SRGRU(8, 3), keras.layers.Dense(1)])
+        >>> model.classify(["", "01", "0011"]).shape
+        (3,)
+        """
         return Acceptor(self, self.layers[0].encoding).accepts(words)
+
+    def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
+        """The former name of `classify`."""
+        warn_of_name("Recognizer.judge", "classify")
+        return self.classify(words)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Outcome of a training.
+class TrainingReport:
+    """Outcome of `train_recognizer`.
 
     Attributes:
-        learned: whether network and automaton judge every given word as it was labelled, and the network moves from
-            centroid to centroid with confidence.
-        network_accuracy, automaton_accuracy: balanced, over all words given, held out ones included.
-        held_out_accuracy: the automaton's, over the words that were kept from training; NaN if there were none.
-        confidence: least alpha of a transition.
-        states: of the minimal automaton.
-        attempts, seconds: of the whole training; the rest is of its best attempt.
-        reason: why that one has not learned; "" if it has.
+        learned: whether network and automaton classify every word as labelled, and every transition of the network has
+            the required probability.
+        network_accuracy, automaton_accuracy: balanced accuracy over all words, including those held out.
+        held_out_accuracy: that of the automaton over the words held out from training; NaN without any.
+        confidence: the lowest probability alpha of a transition.
+        states: number of states of the minimal automaton.
+        attempts, seconds: of the whole training; the other fields are of its best attempt.
+        reason: why the best attempt has not learned; "" if it has.
     """
 
     learned: bool
@@ -102,91 +135,144 @@ class Verdict:
         )
 
 
+@former_arguments(
+    positional=(
+        *("words", "labels", "alphabet", "units", "num_centroids", "num_attempts", "hold_out", "min_confidence"),
+        *("seed", "verbose"),
+    ),
+    centroids="num_centroids",
+    attempts="num_attempts",
+    confidence="min_confidence",
+)
 def train_recognizer(
     words: Iterable[Iterable[Hashable]],
     labels: Iterable[Any],
+    *,
     alphabet: Iterable[Hashable],
     units: int = 24,
-    centroids: int = 12,
-    attempts: int = 4,
+    num_centroids: int = 12,
+    num_attempts: int = 4,
     hold_out: float = 0.1,
-    confidence: float = 0.99,
+    min_confidence: float = 0.99,
     seed: int = 0,
     verbose: int = 1,
 ) -> Recognizer:
-    r"""Trains a state-regularized GRU until it is an automaton that judges words as they are labelled.
+    r"""Trains a state-regularized GRU until it implements an automaton that classifies the words as labelled.
 
-    The plain cell learns first, from short words to long ones (strength 0); then its state slides to the centroids
-    (strength to 1), in steps that are halved where the network loses what it knew; then Gumbel noise on the scores and
-    a falling temperature make the transitions certain. Batches hold as many positive as negative words. At the end the
-    network is read as an automaton (`extract`, "exact"): if that is not right on every word, and sure of every
-    transition, training begins anew, with more units.
+    The plain cell learns first, from short words to long ones (strength 0). Then `strength` is raised to 1, by steps
+    that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make the
+    transitions certain. Batches hold the same number of positive and negative words. At the end the automaton is
+    extracted (`extract`, "exact"): unless it is right on every word, with every transition probable enough, training
+    starts again with more units.
 
     Args:
-        words: sequences of symbols. Short ones teach most: all words of up to some length are a good choice.
+        words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
         labels: whether each word is in the language.
         alphabet: the symbols, ints or strings.
-        units: of the first attempt. centroids: more than the automaton has states.
-        attempts: at most so many.
-        hold_out: share of the long words that is kept from training and only judged.
-        confidence: least probability of a transition at which the network counts as an automaton.
-        seed: of everything; a run repeats with it on the same machine.
-        verbose: 1 prints its progress, in a terminal on one line and elsewhere a line after each phase; 0 prints
+        units: of the first attempt; each further one has 8 more.
+        num_centroids: should exceed the number of states of the automaton.
+        num_attempts: maximum number of attempts.
+        hold_out: fraction of the long words that is held out from training, for evaluation.
+        min_confidence: lowest probability of a transition with which the network counts as an automaton.
+        seed: of everything; the same seed gives the same run on the same machine.
+        verbose: 1 prints the progress, on one line in a terminal and one line for each phase elsewhere; 0 prints
             nothing.
 
     Returns:
-        The model, with its alphabet and start token, of the best attempt. It is returned even if training failed:
-        check `verdict.learned`. More units, centroids, attempts, or short words may help then. From words without
-        a wrong label AALpy's RPNI finds an automaton in seconds, and the exact one if the words are complete enough.
+        The model of the best attempt, with its alphabet and start token. A model is returned even if training failed:
+        check `report.learned`. More units, centroids, attempts or short words may help then. From words without a
+        wrong label AALpy's RPNI finds an automaton in seconds, and the exact one if the words are complete enough.
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
             are not two words of each label.
 
+    Example:
+
+        words = ["".join(word) for length in range(11) for word in itertools.product("01", repeat=length)]
+        model = train_recognizer(words, ["000" not in word for word in words], alphabet="01")
+        print(model.report)
+
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's.
     """
-    if attempts < 1:
-        raise ValueError(f"A network is learned in at least one attempt. Received: attempts={attempts}.")
+    if num_attempts < 1:
+        raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
     started = time.monotonic()
     symbols = checked_symbols(alphabet)
-    given, wanted = _checked(words, labels, symbols)
+    data = _checked_data(words, labels, symbols)
     best: Recognizer | None = None
-    for attempt in range(attempts):
-        n = units + 8 * attempt
-        model = _attempt(given, wanted, symbols, n, centroids, hold_out, confidence, seed + 1000 * attempt, verbose)
-        assert model.verdict is not None
+    for attempt in range(num_attempts):
+        model = _train(
+            data,
+            symbols,
+            units=units + 8 * attempt,
+            num_centroids=num_centroids,
+            hold_out=hold_out,
+            min_confidence=min_confidence,
+            seed=seed + 1000 * attempt,
+            verbose=verbose,
+        )
+        assert model.report is not None
         if best is None or _rank(model) > _rank(best):
             best = model
-        if model.verdict.learned:
+        if model.report.learned:
             break
         if verbose:
-            elapsed = replace(model.verdict, attempts=attempt + 1, seconds=time.monotonic() - started)
-            say(f"attempt {attempt + 1} of {attempts}: {elapsed}", stays=True)
+            so_far = replace(model.report, attempts=attempt + 1, seconds=time.monotonic() - started)
+            say(f"attempt {attempt + 1} of {num_attempts}: {so_far}", stays=True)
     assert best is not None
-    assert best.verdict is not None
-    best.verdict = replace(best.verdict, attempts=attempt + 1, seconds=time.monotonic() - started)
+    assert best.report is not None
+    best.report = replace(best.report, attempts=attempt + 1, seconds=time.monotonic() - started)
     if verbose:
-        say(str(best.verdict), stays=True)
-        if not best.verdict.learned:
+        say(str(best.report), stays=True)
+        if not best.report.learned:
             say(ADVICE, stays=True)
     return best
 
 
-def _attempt(
-    words: list[Word],
-    labels: NDArray[np.bool_],
+class _Data(NamedTuple):
+    """Words and whether each is in the language."""
+
+    words: list[Word]
+    labels: NDArray[np.bool_]
+
+
+def _train(
+    data: _Data,
     alphabet: tuple[Hashable, ...],
+    *,
     units: int,
-    centroids: int,
+    num_centroids: int,
     hold_out: float,
-    confidence: float,
+    min_confidence: float,
     seed: int,
     verbose: int,
 ) -> Recognizer:
-    started = time.monotonic()
+    """One attempt; the model has its report."""
     keras.utils.set_random_seed(seed)
+    training = _Training(_network(alphabet, units, num_centroids, seed), data, hold_out, seed, verbose)
+    model, cell = training.model, training.cell
+    loss = training.learn_plain_cell()
+    if not loss < GIVE_UP_LOSS:
+        cell.set_strength(1.0)
+        reason = f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {GIVE_UP_LOSS:g}"
+        model.report = _with_reason(reason, _report(model, data, training.held_out, min_confidence))
+        return model
+    reason = training.raise_to_1("strength", cell.set_strength, 0.09)
+    reason = reason or training.raise_to_1("noise", cell.set_noise, 0.25)
+    cell.set_strength(1.0)
+    model.report = _with_reason(reason, _report(model, data, training.held_out, min_confidence))
+    for _ in range(0 if reason else 14):
+        if model.report.learned:
+            break
+        training.cool()
+        model.report = _report(model, data, training.held_out, min_confidence)
+    return model
+
+
+def _network(alphabet: tuple[Hashable, ...], units: int, num_centroids: int, seed: int) -> Recognizer:
     recurrent = layers.SRGRU(
-        units, centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
+        units, num_centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
     )
     embedding = SymbolEmbedding(alphabet, max(4, len(alphabet)), embeddings_initializer="orthogonal", name="symbols")
     model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1, name="head")])
@@ -194,82 +280,85 @@ def _attempt(
         keras.optimizers.Adam(5e-3, global_clipnorm=1.0),
         keras.losses.BinaryCrossentropy(from_logits=True),
         jit_compile=True,  # the steps are tiny: XLA takes a tenth of the time
-        steps_per_execution=STEPS,
+        steps_per_execution=STEPS_PER_EXECUTION,
     )
-    ids = embedding.encoding.ids(words)
-    rng = np.random.default_rng(seed)
-    lengths = np.array([len(word) for word in words])
-    # Long words alone: in the short ones the language shows, and every one of them counts.
-    long = lengths > 0.7 * lengths.max()
-    kept = long & (rng.random(len(words)) < hold_out)
-    for label in (False, True):  # the few words of a rare label all teach
-        if (~kept & (labels == label)).sum() < 10:
-            kept &= labels != label
-    cell = recurrent.cell
-
-    def phase(name: str, longest: int, rounds: int, steps: int = 100) -> float:
-        """Trains on words up to a length until the loss is small; the last mean loss."""
-        among = ~kept & (lengths <= longest)
-        positive, negative = np.flatnonzero(among & labels), np.flatnonzero(among & ~labels)
-        loss = math.inf
-        for round_ in range(rounds):
-            rows = np.concatenate([rng.choice(part, (steps, 32)) for part in (positive, negative)], axis=1).ravel()
-            history = model.fit(ids[rows], labels[rows].astype("float32"), 64, shuffle=False, verbose=0)
-            loss = history.history["loss"][-1]
-            if verbose:
-                say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
-            if not math.isfinite(loss) or loss < LEARNED:
-                break
-        if verbose:
-            say(f"{name}: loss {loss:.4f}, {time.monotonic() - started:.0f} s", in_logs=True)
-        return loss
-
-    for longest_now in _curriculum(lengths[~kept], labels[~kept]):
-        loss = phase(f"plain cell, words to length {longest_now}", longest_now, rounds=25)
-    if not loss < HOPELESS:
-        cell.set_strength(1.0)
-        why = f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {HOPELESS:g}"
-        model.verdict = _because(why, _judged(model, words, labels, kept, confidence))
-        return model
-    everything = int(lengths.max())
-    lost = ""
-
-    def slide(name: str, set_value: Callable[[float], None], first: float) -> bool:
-        """Takes a value from 0 to 1, in steps small enough for the network to follow; False if there are none."""
-        nonlocal lost
-        reached, step = 0.0, first
-        while reached < 1:
-            value = min(1.0, reached + step)
-            before = _state(model)
-            set_value(value)
-            if phase(f"{name} {value:.3f}", everything, rounds=5) < FOLLOWED:
-                reached, step = value, 1.3 * step
-                continue
-            _restore(model, before)
-            set_value(reached)
-            step /= 2
-            if step < first / 100:
-                lost = f"as the network loses what it knew where the {name} of its centroids exceeds {reached:.3f}"
-                return False
-        return True
-
-    followed = slide("strength", cell.set_strength, 0.09) and slide("noise", cell.set_noise, 0.25)
-    cell.set_strength(1.0)
-    model.verdict = _because(lost, _judged(model, words, labels, kept, confidence))
-    for _ in range(14 if followed else 0):
-        if model.verdict.learned:
-            break
-        before = _state(model)
-        cell.set_temperature(max(0.1, 0.85 * float(cell.current_temperature())))
-        if phase(f"temperature {float(cell.current_temperature()):.2f}", everything, rounds=3) >= FOLLOWED:
-            _restore(model, before)
-            phase("once more", everything, rounds=3)
-        model.verdict = _judged(model, words, labels, kept, confidence)
     return model
 
 
+class _Training:
+    """A model in training, its words, and which of them are held out."""
+
+    def __init__(self, model: Recognizer, data: _Data, hold_out: float, seed: int, verbose: int) -> None:
+        self.model, self.labels, self.verbose = model, data.labels, verbose
+        self.cell = model.layers[1].cell
+        self.ids = model.layers[0].encoding.ids(data.words)
+        self.rng = np.random.default_rng(seed)
+        self.lengths = np.array([len(word) for word in data.words])
+        self.started = time.monotonic()
+        # Long words only: the language shows in the short ones, and every one of them counts.
+        long = self.lengths > 0.7 * self.lengths.max()
+        self.held_out = long & (self.rng.random(len(data.words)) < hold_out)
+        for label in (False, True):  # if words of a label are few, all of them are needed for training
+            if (~self.held_out & (self.labels == label)).sum() < 10:
+                self.held_out &= self.labels != label
+
+    def learn_plain_cell(self) -> float:
+        """Trains from short words to long ones; returns the last mean loss."""
+        loss = math.inf
+        for max_length in _curriculum(self.lengths[~self.held_out], self.labels[~self.held_out]):
+            loss = self.phase(f"plain cell, words to length {max_length}", 25, max_length)
+        return loss
+
+    def raise_to_1(self, name: str, set_value: Callable[[float], None], first_step: float) -> str:
+        """Raises a value from 0 to 1, in steps small enough for the network to follow.
+
+        Returns:
+            "", or why it cannot be raised further.
+        """
+        reached, step = 0.0, first_step
+        while reached < 1:
+            value = min(1.0, reached + step)
+            before = _state(self.model)
+            set_value(value)
+            if self.phase(f"{name} {value:.3f}", 5) < STEP_ACCEPTED_LOSS:
+                reached, step = value, 1.3 * step
+                continue
+            _restore(self.model, before)
+            set_value(reached)
+            step /= 2
+            if step < first_step / 100:
+                return f"as the network loses accuracy when the {name} of its centroids exceeds {reached:.3f}"
+        return ""
+
+    def cool(self) -> None:
+        """Lowers the temperature, and trains at it; undoes it if the network does not follow."""
+        before = _state(self.model)
+        self.cell.set_temperature(max(0.1, 0.85 * float(self.cell.current_temperature())))
+        if self.phase(f"temperature {float(self.cell.current_temperature()):.2f}", 3) >= STEP_ACCEPTED_LOSS:
+            _restore(self.model, before)
+            self.phase("former temperature", 3)
+
+    def phase(self, name: str, max_rounds: int, max_length: int | None = None, num_steps: int = 100) -> float:
+        """Trains on words up to a length until the loss is small; returns the last mean loss."""
+        among = ~self.held_out & (self.lengths <= (self.lengths.max() if max_length is None else max_length))
+        positive, negative = np.flatnonzero(among & self.labels), np.flatnonzero(among & ~self.labels)
+        loss = math.inf
+        for round_ in range(max_rounds):
+            halves = [self.rng.choice(part, (num_steps, 32)) for part in (positive, negative)]
+            rows = np.concatenate(halves, axis=1).ravel()
+            labels = self.labels[rows].astype("float32")
+            loss = self.model.fit(self.ids[rows], labels, 64, shuffle=False, verbose=0).history["loss"][-1]
+            if self.verbose:
+                say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
+            if not math.isfinite(loss) or loss < PHASE_DONE_LOSS:
+                break
+        if self.verbose:
+            say(f"{name}: loss {loss:.4f}, {time.monotonic() - self.started:.0f} s", in_logs=True)
+        return loss
+
+
 def _state(model: Recognizer) -> list[NDArray[Any]]:
-    """All weights, the optimizer's too."""
+    """All weights, including the optimizer's."""
     return [keras.ops.convert_to_numpy(v).copy() for v in (*model.variables, *model.optimizer.variables)]
 
 
@@ -278,50 +367,51 @@ def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
         variable.assign(value)
 
 
-def _because(reason: str, verdict: Verdict) -> Verdict:
-    """The verdict with the reason, if there is one, and the training has not succeeded."""
-    return replace(verdict, reason=reason) if reason and not verdict.learned else verdict
+def _with_reason(reason: str, report: TrainingReport) -> TrainingReport:
+    """The report with the reason, if there is one and the training has not succeeded."""
+    return replace(report, reason=reason) if reason and not report.learned else report
 
 
-def _judged(
-    model: Recognizer, words: list[Word], labels: NDArray[np.bool_], kept: NDArray[np.bool_], confidence: float
-) -> Verdict:
-    found = extract(model)
-    says = model.judge(words)
-    automaton = np.array([found.dfa.accepts(word) for word in words])
-    right = bool((says == labels).all() and (automaton == labels).all())
-    least = min(float(found.confidence.min()), found.start_confidence)
-    wrong = int(((says != labels) | (automaton != labels)).sum())
-    reason = f"as {wrong:,} of {len(words):,} words are misjudged"
-    if right:
-        reason = f"as a transition has a probability of {least:.4f}, below {confidence:g}"
-    return Verdict(
-        right and least >= confidence,
-        _balanced(says, labels),
-        _balanced(automaton, labels),
-        _balanced(automaton[kept], labels[kept]) if kept.any() else math.nan,
-        least,
-        len(found.dfa.minimize()),
+def _report(model: Recognizer, data: _Data, held_out: NDArray[np.bool_], min_confidence: float) -> TrainingReport:
+    words, labels = data
+    extraction = extract(model)
+    by_network = model.classify(words)
+    by_automaton = np.array([extraction.dfa.accepts(word) for word in words])
+    wrong = int(((by_network != labels) | (by_automaton != labels)).sum())
+    confidence = min(float(extraction.confidence.min()), extraction.start_confidence)
+    learned = wrong == 0 and confidence >= min_confidence
+    reason = ""
+    if wrong:
+        reason = f"as {wrong:,} of {len(words):,} words are misclassified"
+    elif not learned:
+        reason = f"as a transition has a probability of {confidence:.4f}, below {min_confidence:g}"
+    return TrainingReport(
+        learned,
+        _balanced_accuracy(by_network, labels),
+        _balanced_accuracy(by_automaton, labels),
+        _balanced_accuracy(by_automaton[held_out], labels[held_out]) if held_out.any() else math.nan,
+        confidence,
+        len(extraction.dfa.minimize()),
         1,
         0.0,
-        "" if right and least >= confidence else reason,
+        reason,
     )
 
 
 def _rank(model: Recognizer) -> tuple[Any, ...]:
-    verdict = model.verdict
-    assert verdict is not None
-    return verdict.learned, verdict.automaton_accuracy + verdict.network_accuracy, verdict.confidence
+    report = model.report
+    assert report is not None
+    return report.learned, report.automaton_accuracy + report.network_accuracy, report.confidence
 
 
-def _balanced(says: NDArray[np.bool_], labels: NDArray[np.bool_]) -> float:
-    """Mean over the labels of the share of words judged as labelled."""
-    shares = [np.mean(says[labels == label] == label) for label in (False, True) if (labels == label).any()]
-    return float(np.mean(shares))
+def _balanced_accuracy(predictions: NDArray[np.bool_], labels: NDArray[np.bool_]) -> float:
+    """Mean over the labels of the fraction of their words that are classified as labelled."""
+    accuracies = [np.mean(predictions[labels == label] == label) for label in (False, True) if (labels == label).any()]
+    return float(np.mean(accuracies))
 
 
 def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[int]:
-    """Lengths up to which words are learned, one after the other: each step has a third more words of both labels."""
+    """Successive maximum lengths of the words to learn: each adds at least a third more words of both labels."""
     steps: list[int] = []
     counts = (1, 1)
     for length in range(int(lengths.max()) + 1):
@@ -335,22 +425,19 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[i
     return steps
 
 
-def _checked(
-    words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]
-) -> tuple[list[Word], NDArray[np.bool_]]:
-    given = [tuple(word) for word in words]
-    wanted = np.array([bool(label) for label in labels], dtype=bool)
-    if len(given) != len(wanted):
-        raise ValueError(f"Every word has a label. Received: {len(given)} words and {len(wanted)} labels.")
+def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]) -> _Data:
+    data = _Data([tuple(word) for word in words], np.array([bool(label) for label in labels], dtype=bool))
+    if len(data.words) != len(data.labels):
+        raise ValueError(f"Every word needs a label. Received: {len(data.words)} words and {len(data.labels)} labels.")
     known = set(alphabet)
-    for word in given:
+    for word in data.words:
         strays = [symbol for symbol in word if symbol not in known]
         if strays:
-            raise ValueError(f"A word is made of the alphabet {alphabet!r}. Received: {word!r}, with {strays[0]!r}.")
-    counts = int(wanted.sum()), int((~wanted).sum())
+            raise ValueError(f"A word must be over the alphabet {alphabet!r}. Received: {word!r}, with {strays[0]!r}.")
+    counts = int(data.labels.sum()), int((~data.labels).sum())
     if min(counts) < 2:
         raise ValueError(
-            f"A language is learned from words in it and words that are not, at least two of each. Received: "
+            f"A language is learned from words in it and words not in it, at least two of each. Received: "
             f"{counts[0]} in it and {counts[1]} not."
         )
-    return given, wanted
+    return data

@@ -1,8 +1,8 @@
 """Regular expressions to automata: Thompson's construction, then the subset construction.
 
-Thompson, 1968: every part of an expression becomes two nodes, between which its words lead; the graph has at most a few
-nodes a character. Rabin and Scott, 1959: the sets of nodes that words lead to are the states of a deterministic
-automaton. Of these there may be exponentially many, so both their number and the work on them are bounded.
+Thompson, 1968: every part of an expression becomes two nodes, and its words are the paths between them; the graph has a
+few nodes a character. Rabin and Scott, 1959: the sets of nodes that words lead to are the states of a deterministic
+automaton. There may be exponentially many, so both their number and the work on them are bounded.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 LENGTH, WORK = 30, 500
-"""Characters that an expression may have, and nodes that may be visited, for each state that an automaton may have."""
+"""Limits on the characters of an expression, and on the nodes visited, for each state that the automaton may have."""
 
 
 class Table(NamedTuple):
-    """A deterministic automaton: for each state the next one of each symbol, or None; the start is state 0."""
+    """A deterministic automaton: for each state the next state for each symbol, or None; the start is state 0."""
 
     transitions: list[list[int | None]]
     accepting: list[int]
@@ -30,7 +30,7 @@ class _Graph:
         self.free: list[list[int]] = []
 
     def node(self, before: int | None = None) -> int:
-        """A new node, which may be entered from the one before without a symbol."""
+        """A new node, entered without a symbol from the node `before`."""
         self.symbol.append(None)
         self.target.append(-1)
         self.free.append([])
@@ -43,27 +43,27 @@ class _Graph:
 def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int]:
     """The graph of an expression, and the nodes where its words begin and end."""
 
-    def wrong(what: str, place: int) -> ValueError:
+    def unreadable(what: str, place: int) -> ValueError:
         return ValueError(
             f"A regular expression holds the symbols {''.join(alphabet)!r}, |, *, +, ? and pairs of parentheses. "
-            f"Received: expression={_shown(expression)}, {what} at place {place}."
+            f"Received: expression={_quoted(expression)}, {what} at place {place}."
         )
 
     graph, known = _Graph(), set(alphabet)
-    # Of the group being read: its two nodes, and the node that its words have reached.
+    # The nodes where the words of the current group begin and end, and the node that they have reached so far.
     enter, leave = graph.node(), graph.node()
     here = enter
-    around: list[tuple[int, int, int]] = []  # the groups in which it stands
-    part: tuple[int, int] | None = None  # what a *, + or ? would repeat
+    outer: list[tuple[int, int, int]] = []  # the groups around it
+    part: tuple[int, int] | None = None  # the part that a *, + or ? would repeat
     for place, sign in enumerate(expression):
         if sign == "(":
-            around.append((enter, leave, here))
+            outer.append((enter, leave, here))
             enter, leave = graph.node(here), graph.node()
             here, part = enter, None
-        elif sign == ")" and around:
+        elif sign == ")" and outer:
             graph.free[here].append(leave)
             part = enter, leave
-            enter, leave, _ = around.pop()
+            enter, leave, _ = outer.pop()
             here = part[1]
         elif sign == "|":
             graph.free[here].append(leave)
@@ -79,24 +79,24 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
             graph.symbol[begin], graph.target[begin] = sign, end
             here, part = end, (begin, end)
         else:
-            raise wrong(f"with {sign!r}", place)
-    if around:
-        raise wrong("with no closing parenthesis", len(expression))
+            raise unreadable(f"with {sign!r}", place)
+    if outer:
+        raise unreadable("with no closing parenthesis", len(expression))
     graph.free[here].append(leave)
     return graph, enter, leave
 
 
 def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
-    """The transitions of a deterministic automaton of the expression, not minimal.
+    """The transitions of a deterministic automaton of the expression, not minimized.
 
     Raises:
         ValueError: if the expression cannot be read; if it would take more than `max_states` states, or too much work.
     """
 
-    def too_large(what: str, most: int) -> ValueError:
+    def too_large(what: str, limit: int) -> ValueError:
         return ValueError(
-            f"With max_states={max_states:,} an expression has at most {most:,} {what}. Received: "
-            f"expression={_shown(expression)}, which has more. Give a smaller expression or a larger max_states."
+            f"With max_states={max_states:,} an expression has at most {limit:,} {what}. Received: "
+            f"expression={_quoted(expression)}, which has more. Give a smaller expression or a larger max_states."
         )
 
     if len(expression) > LENGTH * max_states:
@@ -105,17 +105,17 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
     visits_left = WORK * max_states
 
     def reached(nodes: Iterable[int]) -> frozenset[int]:
-        """Those that read a symbol, and the end, to which edges without a symbol lead."""
+        """The nodes that edges without a symbol lead to, as far as they read a symbol or are the end."""
         nonlocal visits_left
-        found = set(nodes)
-        open_ = list(found)
+        visited = set(nodes)
+        open_ = list(visited)
         while open_:
             for node in graph.free[open_.pop()]:
-                if node not in found:
-                    found.add(node)
+                if node not in visited:
+                    visited.add(node)
                     open_.append(node)
-        visits_left -= len(found)
-        return frozenset(node for node in found if node == end or graph.symbol[node] is not None)
+        visits_left -= len(visited)
+        return frozenset(node for node in visited if node == end or graph.symbol[node] is not None)
 
     start = reached([begin])
     order = {start: 0}
@@ -136,5 +136,5 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
     return Table(rows, [i for nodes, i in order.items() if end in nodes])
 
 
-def _shown(expression: str) -> str:
+def _quoted(expression: str) -> str:
     return repr(expression if len(expression) <= 60 else f"{expression[:57]}...")

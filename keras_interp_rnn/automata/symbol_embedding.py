@@ -1,4 +1,4 @@
-"""A Keras layer that carries how words are written in ids, so that a saved model says what it reads."""
+"""An Embedding that stores how words are encoded as ids, so that a saved model knows its alphabet."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ import keras
 
 from keras_interp_rnn.automata.words import START, WordEncoding
 
-# Here, as words.py knows no Keras: so a layer of one's own may have an encoding in its configuration.
+# Here, as words.py knows no Keras. Your own layers may then have an encoding in their configuration.
 keras.saving.register_keras_serializable(package="keras_interp_rnn")(WordEncoding)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SymbolEmbedding(keras.layers.Embedding):
-    """An embedding that knows which symbol each id stands for, and so carries a model's alphabet with it.
+    """An embedding that knows which symbol each id stands for, so that a model carries its alphabet.
 
     Args:
         alphabet: the symbols, ints or strings; symbol i has id i + 2, after padding and the start token.
-        output_dim, **kwargs: as `keras.layers.Embedding`.
+        output_dim: size of the embedding.
+        **kwargs: as `keras.layers.Embedding`.
 
     Raises:
         ValueError: if the alphabet is empty, or holds a symbol twice or one that is neither int nor string.
+
+    Example:
+
+    >>> embedding = SymbolEmbedding("ab", 4)
+    >>> embedding.encoding.ids(["ab"]), tuple(embedding(np.array([[1, 2, 3]])).shape)
+    (array([[1, 2, 3]], dtype=int32), (1, 3, 4))
     """
 
     def __init__(self, alphabet: Sequence[Any], output_dim: int, **kwargs: Any) -> None:
@@ -33,15 +40,17 @@ class SymbolEmbedding(keras.layers.Embedding):
 
     @property
     def encoding(self) -> WordEncoding:
-        """How words are written: a start token before them, no end token."""
+        """How words are encoded: with a start token and without an end token."""
         return WordEncoding.with_tokens(self.alphabet, start=True)
 
     @property
     def symbol_ids(self) -> dict[Hashable, int]:
+        """Symbol -> id."""
         return self.encoding.symbol_ids
 
     @property
     def start_id(self) -> int:
+        """Id of the start token."""
         return START
 
     def get_config(self) -> dict[str, Any]:
@@ -49,7 +58,7 @@ class SymbolEmbedding(keras.layers.Embedding):
 
 
 def checked_symbols(alphabet: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """The symbols of an alphabet that a model may carry, as it is saved: ints or strings."""
+    """The symbols of an alphabet that can be saved with a model; raises ValueError unless they are ints or strings."""
     symbols = tuple(alphabet) if isinstance(alphabet, Iterable) else ()
     if not symbols or not all(isinstance(s, (int, str)) for s in symbols) or len(set(symbols)) != len(symbols):
         raise ValueError(f"An alphabet holds different ints or strings. Received: alphabet={alphabet!r}.")

@@ -1,9 +1,9 @@
-"""How words over an alphabet are written as ids.
+"""How words over an alphabet are encoded as ids.
 
-A network reads a word as a row of ids: that of the start token if it has one, one for each symbol, that of the end
-token if it has one, and padding, id 0, behind. `WordEncoding` holds these ids and writes and reads such rows. It knows
-no network: `SymbolEmbedding` carries the default ids in a model, and whoever reads a model as an automaton takes them
-from there or is told.
+A network reads a word as a row of ids: the start token if there is one, one id for each symbol, the end token if there
+is one, and padding, id 0. `WordEncoding` holds these ids and encodes and decodes such rows. It knows no network:
+`SymbolEmbedding` stores the default ids in a model, and functions that read a model as an automaton take them from
+there or as an argument.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._repr import short_repr
 
 Word = tuple[Hashable, ...]
 
 PADDING, START, FIRST = 0, 1, 2
-"""The default ids of padding, of the start token and of the first symbol; the end token's follows the last symbol's."""
+"""The default ids of padding, the start token and the first symbol; the end token follows the last symbol."""
 
 LARGEST = int(np.iinfo(np.int32).max)
 """Ids are int32."""
@@ -30,17 +31,19 @@ LARGEST = int(np.iinfo(np.int32).max)
 @short_repr
 @dataclass(frozen=True)
 class WordEncoding:
-    """How words over an alphabet are written as ids; 0 is padding.
+    """How words over an alphabet are encoded as ids; 0 is padding.
 
-    The word (a, b) is the row [start, id of a, id of b, end, 0, ...], without a token that is None.
+    The word (a, b) is the row [start, id of a, id of b, end, 0, ...], without the tokens that are None.
 
     Args:
         symbols: symbol -> id, in the order of the alphabet; or the symbols alone, of which symbol i has the id i + 2.
-        start, end: ids of the tokens before and after every word; None for words without. A token is known by its
-            place, so its id may be that of the other token or of a symbol.
+        start: id of the token before every word; None for words without one.
+        end: id of the token after every word; None for words without one. A token is recognized by its place, so its id
+            may equal that of the other token or of a symbol.
 
     Attributes:
-        alphabet: the symbols, in order. codes: the id of each.
+        alphabet: the symbols, in order.
+        codes: the id of each symbol.
 
     Raises:
         ValueError: if there is no symbol, or one is not hashable or comes twice; if an id is no int from 1 to
@@ -63,17 +66,18 @@ class WordEncoding:
     _code: dict[Hashable, int] = field(init=False, repr=False, compare=False)
     _symbol: dict[int, Hashable] = field(init=False, repr=False, compare=False)
 
+    @former_arguments(positional=("self", "symbols", "start", "end"))
     def __init__(
-        self, symbols: Mapping[Hashable, int] | Iterable[Hashable], start: int | None = None, end: int | None = None
+        self, symbols: Mapping[Hashable, int] | Iterable[Hashable], *, start: int | None = None, end: int | None = None
     ) -> None:
-        alphabet = _alphabet(symbols)
-        given = symbols.values() if isinstance(symbols, Mapping) else range(FIRST, FIRST + len(alphabet))
-        codes = tuple(_id(code, f"the symbol {symbol!r}") for symbol, code in zip(alphabet, given, strict=True))
+        alphabet = checked_alphabet(symbols)
+        ids = symbols.values() if isinstance(symbols, Mapping) else range(FIRST, FIRST + len(alphabet))
+        codes = tuple(_id(code, f"the symbol {symbol!r}") for symbol, code in zip(alphabet, ids, strict=True))
         symbol_of: dict[int, Hashable] = {}
         for symbol, code in zip(alphabet, codes, strict=True):
             if code in symbol_of:
                 raise ValueError(
-                    f"Every symbol has an id of its own. Received: id {code} for {symbol_of[code]!r} and for "
+                    f"Every symbol needs an id of its own. Received: id {code} for {symbol_of[code]!r} and for "
                     f"{symbol!r}. Leave one of them out, or give it another id."
                 )
             symbol_of[code] = symbol
@@ -85,18 +89,28 @@ class WordEncoding:
         object.__setattr__(self, "_symbol", symbol_of)
 
     @classmethod
-    def with_tokens(cls, symbols: Iterable[Hashable], start: bool = False, end: bool = False) -> WordEncoding:
-        """The default ids, for K symbols: padding 0, start token 1, symbol i of the alphabet i + 2, end token K + 2.
+    @former_arguments(positional=("cls", "symbols", "start", "end"))
+    def with_tokens(cls, symbols: Iterable[Hashable], *, start: bool = False, end: bool = False) -> WordEncoding:
+        """The default ids for K symbols: padding 0, start token 1, symbol i of the alphabet i + 2, end token K + 2.
 
         Args:
             symbols: the alphabet, in order.
-            start, end: whether a token stands before and after every word.
+            start: whether there is a token before every word.
+            end: whether there is a token after every word.
+
+        Returns:
+            The encoding.
 
         Raises:
             ValueError: as the class.
+
+        Example:
+
+        >>> WordEncoding.with_tokens("ab", start=True, end=True).ids(["ab"])
+        array([[1, 2, 3, 4]], dtype=int32)
         """
-        alphabet = _alphabet(symbols)
-        return cls(alphabet, START if start else None, FIRST + len(alphabet) if end else None)
+        alphabet = checked_alphabet(symbols)
+        return cls(alphabet, start=START if start else None, end=FIRST + len(alphabet) if end else None)
 
     @property
     def symbol_ids(self) -> dict[Hashable, int]:
@@ -105,55 +119,76 @@ class WordEncoding:
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """Ids of the start token and of the end token, of those that there are."""
+        """Ids of the start token and the end token, without those that are None."""
         return tuple(token for token in (self.start, self.end) if token is not None)
 
     @property
     def size(self) -> int:
-        """Number of ids that an Embedding needs: one more than the largest."""
+        """The `input_dim` that an Embedding needs: one more than the largest id."""
         return max(*self.codes, *self.tokens, PADDING) + 1
 
     def code(self, symbol: Hashable) -> int:
-        """The id of a symbol; raises ValueError for one that is not in the alphabet."""
+        """The id of a symbol.
+
+        Args:
+            symbol: a symbol of the alphabet.
+
+        Returns:
+            Its id.
+
+        Raises:
+            ValueError: if the symbol is not in the alphabet.
+
+        Example:
+
+        >>> WordEncoding({"a": 7, "b": 9}).code("b")
+        9
+        """
         try:
             return self._code[symbol]
         except (KeyError, TypeError):
             raise self._unknown(symbol) from None
 
     def ids(self, words: Iterable[Iterable[Hashable]], length: int | None = None) -> NDArray[np.int32]:
-        """Words as rows of ids, padded by 0 at the end.
+        """Encodes words as rows of ids, padded with 0 at the end.
 
         Args:
             words: sequences of symbols.
-            length: of the rows; None for that of the longest word with its tokens.
+            length: of the rows; by default that of the longest word with its tokens.
 
         Returns:
             int32 (words, length).
 
         Raises:
-            ValueError: if a word holds a symbol that is not in the alphabet, or is longer than `length` leaves room
-                for.
+            ValueError: if a word holds a symbol that is not in the alphabet, or does not fit into `length` with its
+                tokens.
+
+        Example:
+
+        >>> WordEncoding("ab", start=1).ids(["b", "ab"], length=4)
+        array([[1, 3, 0, 0],
+               [1, 2, 3, 0]], dtype=int32)
         """
-        given = _words(words)
-        room = len(self.tokens)
-        longest = max(map(len, given), default=0) + room
+        rows_of = _checked_words(words)
+        num_tokens = len(self.tokens)
+        longest = max(map(len, rows_of), default=0) + num_tokens
         if length is not None and longest > length:
             raise ValueError(
-                f"A row holds its word and the tokens. Received: length={length}, and a word that needs {longest}. "
+                f"A row must hold its word and the tokens. Received: length={length}, and a word that needs {longest}. "
                 "Give a larger length, or shorter words."
             )
         before, after = ([] if token is None else [token] for token in (self.start, self.end))
-        rows = np.full((len(given), longest if length is None else length), PADDING, np.int32)
-        for row, word in zip(rows, given, strict=True):
+        rows = np.full((len(rows_of), longest if length is None else length), PADDING, np.int32)
+        for row, word in zip(rows, rows_of, strict=True):
             try:
-                row[: len(word) + room] = [*before, *map(self._code.__getitem__, word), *after]
+                row[: len(word) + num_tokens] = [*before, *map(self._code.__getitem__, word), *after]
             except (KeyError, TypeError):  # of an unhashable symbol
                 stray = next(symbol for symbol in word if symbol not in self.alphabet)
                 raise self._unknown(stray, f" in {_short(word)}") from None
         return rows
 
     def decode(self, ids: ArrayLike) -> list[Word]:
-        """The words that rows of ids stand for: what `ids` has written, read back.
+        """Decodes rows of ids, as `ids` returns them.
 
         Args:
             ids: int (words, length).
@@ -162,8 +197,13 @@ class WordEncoding:
             Each word as a tuple of symbols, without tokens and padding.
 
         Raises:
-            ValueError: if a row is none that `ids` writes: a token is missing, padding stands within, an id is no
-                symbol's.
+            ValueError: if `ids` cannot have returned a row: a token is missing, there is padding inside the word, or an
+                id belongs to no symbol.
+
+        Example:
+
+        >>> WordEncoding("ab", start=1).decode([[1, 3, 0, 0], [1, 2, 3, 0]])
+        [('b',), ('a', 'b')]
         """
         try:
             rows = np.asarray(ids)
@@ -172,7 +212,7 @@ class WordEncoding:
         if rows.ndim != 2 or rows.dtype.kind not in "iu":
             raise ValueError(
                 f"Ids are integers (words, length). Received: {rows.dtype} {rows.shape}. Give a row for each word, "
-                "padded by 0 to one length."
+                "padded with 0 to one length."
             )
         return [self._word(row) for row in rows.tolist()]
 
@@ -183,20 +223,23 @@ class WordEncoding:
         inside = row[first:last]
         if tokens != self.tokens or any(id_ not in self._symbol for id_ in inside):
             raise ValueError(
-                f"A row of ids is made of the start token {self.start}, symbols of the ids {_short(self.codes)}, the "
-                f"end token {self.end} and padding 0, in this order. Received: {_short(row)}. Decode with the encoding "
+                f"A row of ids holds the start token {self.start}, symbols with the ids {_short(self.codes)}, the end "
+                f"token {self.end} and padding 0, in this order. Received: {_short(row)}. Decode with the encoding "
                 "that wrote it."
             )
         return tuple(self._symbol[id_] for id_ in inside)
 
     def _unknown(self, symbol: Any, where: str = "") -> ValueError:
         return ValueError(
-            f"A word is made of the alphabet {_short(self.alphabet)}. Received: the symbol {symbol!r}{where}. Leave it "
-            "out, or give an alphabet that has it."
+            f"A word must be over the alphabet {_short(self.alphabet)}. Received: the symbol {symbol!r}{where}. Leave "
+            "it out, or give an alphabet that has it."
         )
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` makes an equal encoding of, and JSON can hold.
+        """The configuration from which `from_config` makes an equal encoding; JSON can hold it.
+
+        Returns:
+            alphabet, codes, start and end.
 
         Raises:
             ValueError: if a symbol is neither an int nor a string.
@@ -210,10 +253,22 @@ class WordEncoding:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> WordEncoding:
-        """The encoding of a configuration.
+        """The encoding with this configuration.
+
+        Args:
+            config: what `get_config` returned.
+
+        Returns:
+            An encoding that equals the one it was made from.
 
         Raises:
-            ValueError: if it is none that `get_config` gives.
+            ValueError: if `get_config` cannot have returned it.
+
+        Example:
+
+        >>> encoding = WordEncoding("ab", start=1)
+        >>> WordEncoding.from_config(encoding.get_config()) == encoding
+        True
         """
         names = {"alphabet", "codes", "start", "end"}
         if (
@@ -226,42 +281,49 @@ class WordEncoding:
                 "A configuration holds an alphabet, an id for each of its symbols as codes, start and end. Received: "
                 f"{config!r}. Give what get_config returned."
             )
-        alphabet = _alphabet(config["alphabet"])  # before a dict would make one of two
-        return cls(dict(zip(alphabet, config["codes"], strict=True)), config["start"], config["end"])
+        alphabet = checked_alphabet(config["alphabet"])  # here, as a dict would merge two equal symbols
+        return cls(dict(zip(alphabet, config["codes"], strict=True)), start=config["start"], end=config["end"])
 
 
 def encoding_of(
     alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None = None, end: int | None = None
 ) -> WordEncoding | None:
-    """What the arguments alphabet, start and end of a public function say; None where the model is to say it.
+    """The encoding that the arguments alphabet, start and end of a public function describe; None for the model's own.
 
     Raises:
-        ValueError: if the alphabet is neither a WordEncoding nor {symbol: id}, or a WordEncoding with tokens beside it.
+        ValueError: if the alphabet is neither a WordEncoding nor {symbol: id}; if tokens come without an alphabet, or
+            with a WordEncoding.
     """
+    tokens = start is not None or end is not None
     if alphabet is None:
+        if tokens:
+            raise ValueError(
+                f"Ids of tokens are given together with an alphabet. Received: start={start!r}, end={end!r} and no "
+                "alphabet. Pass alphabet={symbol: id, ...} too; leave all three out for a model that carries its own."
+            )
         return None
     if isinstance(alphabet, WordEncoding):
-        if start is not None or end is not None:
+        if tokens:
             raise ValueError(
-                f"A WordEncoding says which tokens stand around words. Received: start={start!r}, end={end!r} beside "
-                "one. Leave them out, or build the WordEncoding with them."
+                f"A WordEncoding has the ids of its tokens. Received: one with start={start!r}, end={end!r}. Leave "
+                "them out, or build the WordEncoding with them."
             )
         return alphabet
     if not isinstance(alphabet, Mapping) or not alphabet:
         raise ValueError(
             f"An alphabet says which id stands for which symbol. Received: {alphabet!r}. Pass {{symbol: id, ...}}."
         )
-    return WordEncoding(alphabet, start, end)
+    return WordEncoding(alphabet, start=start, end=end)
 
 
-def _alphabet(symbols: Any) -> tuple[Hashable, ...]:
-    """The symbols; raises ValueError unless there is one at least, and all are hashable and different."""
+def checked_alphabet(symbols: Any) -> tuple[Hashable, ...]:
+    """The symbols; raises ValueError unless there is at least one, and all are hashable and different."""
     try:
         alphabet = tuple(symbols)
         different = len(set(alphabet)) == len(alphabet)
     except TypeError:
         raise ValueError(
-            f"An alphabet is a row of hashable symbols, or {{symbol: id, ...}}. Received: {symbols!r}."
+            f"An alphabet is a sequence of hashable symbols, or {{symbol: id, ...}}. Received: {symbols!r}."
         ) from None
     if not alphabet or not different:
         raise ValueError(f"An alphabet holds at least one symbol, each once. Received: {symbols!r}.")
@@ -276,14 +338,14 @@ def _id(value: Any, whose: str) -> int:
     return operator.index(value)
 
 
-def _words(words: Any) -> list[Sequence[Hashable]]:
+def _checked_words(words: Any) -> list[Sequence[Hashable]]:
     try:
         if isinstance(words, str):
             raise TypeError
         return [word if isinstance(word, (str, tuple)) else tuple(word) for word in words]
     except TypeError:
         raise ValueError(
-            f"Words are sequences of symbols, and ids are written of several. Received: {words!r}. Give [word] for one."
+            f"Words are sequences of symbols, given as a list of words. Received: {words!r}. Give [word] for one word."
         ) from None
 
 

@@ -16,7 +16,7 @@ from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis.network import check_finite
-from keras_interp_rnn.automata.extraction import Extraction, short_words, words_of
+from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
 from keras_interp_rnn.automata.words import encoding_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
@@ -118,14 +118,14 @@ class Automaton(Probe):
         self.method, self.words = method, words
         self.encoding = encoding_of(alphabet, start, end)
         labels = () if reference is None else (reference, reference.complement())
-        self._of_reference = [words_of(label, max(1, words // 2)) for label in labels]
+        self._of_reference = [accepted_words(label, max(1, words // 2)) for label in labels]
 
     def measure(self) -> Found | None:
         cells = [part for part in keras_quirks.walk_layers(self.model) if hasattr(part, "set_strength")]
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
         check_finite(self.model)
-        found = automata.extract(self.model, self.data, self.method, self.encoding)
+        found = automata.extract(self.model, self.data, method=self.method, alphabet=self.encoding)
         words = short_words(found.dfa.alphabet, self.words)
         judged = list(dict.fromkeys(itertools.chain(words, *self._of_reference)))
         agreement = found.agreement(judged).share

@@ -60,7 +60,7 @@ class LabelledWords:
         Args:
             start, end: whether a token stands before and after every word.
         """
-        return WordEncoding.with_tokens(self.alphabet, start, end)
+        return WordEncoding.with_tokens(self.alphabet, start=start, end=end)
 
     def ids(self, start: bool = False, end: bool = False, length: int | None = None) -> NDArray[np.int32]:
         """The words as rows of ids: padding 0, start token 1, symbol i of the alphabet i + 2, then the end token.

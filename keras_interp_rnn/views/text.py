@@ -122,12 +122,12 @@ def extraction(result: Extraction) -> str:
 
 @as_text.register
 def certificate(result: Certificate) -> str:
-    """The verdict, with the margins of the proof or the place where it fails."""
+    """The decision, with the margins of the proof or the place where it fails."""
     if not result.holds:
         return f"not certified at temperature {result.temperature:g}: {result.failure}"
     return (
         f"certified for every word at temperature {result.temperature:g}: epsilon {result.epsilon:.2g}, least margin "
-        f"{result.margins.min():.2f} nats, of the verdict {result.verdict_margins.min():.2g}"
+        f"{result.margins.min():.2f} nats, of the decision {result.decision_margins.min():.2g}"
     )
 
 

@@ -7,6 +7,7 @@ here that TensorBoard does not need itself.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,14 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from tensorboard_plugins.interp_rnn import schema
-from tensorboard_plugins.interp_rnn.data import MOST_STEPS, Logs
+from tensorboard_plugins.interp_rnn.data import MAX_STEPS, Logs
 
 STATIC = Path(__file__).parent / "static"
 
-FILES = {
-    "index.js": "text/javascript",
-    "page.js": "text/javascript",
-    "charts.js": "text/javascript",
-    "states.js": "text/javascript",
-    "transitions.js": "text/javascript",
-    "contributions.js": "text/javascript",
-    "jacobians.js": "text/javascript",
-    "style.css": "text/css",
-}
-"""All that is served, by name: no request reaches the file system with a path of its own."""
+TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+FILES = {path.name: TYPES[path.suffix] for path in sorted(STATIC.iterdir()) if path.suffix in TYPES}
+"""All files that are served, by name: no request reaches the file system with a path of its own."""
 
 
 class Plugin(base_plugin.TBPlugin):
@@ -44,52 +38,33 @@ class Plugin(base_plugin.TBPlugin):
         self._logs = Logs(context.data_provider)
 
     def get_plugin_apps(self) -> dict[str, Any]:
-        served = {f"/{name}": _static(name) for name in FILES}
-        asked = {
-            "/tags": self.serve_tags,
-            "/series": self.serve_series,
-            "/graph": self.serve_graph,
-            "/texts": self.serve_texts,
+        logs = self._logs
+        return {
+            **{f"/{name}": _file(name) for name in FILES},
+            # View -> the kinds that it shows.
+            "/views": _json(lambda request: schema.views()),
+            # Run -> tags.
+            "/tags": _json(lambda request: logs.tags(*_where(request))),
+            # A tag as a whole; arguments run, tag.
+            "/series": _json(lambda request: logs.series(*_tag(request))),
+            # States and edges at a step, drawn; and texts that belong to them. Arguments run, tag, step.
+            "/graph": _json(lambda request: logs.graph(*_tag(request), _number(request, "step"))),
+            "/texts": _json(lambda request: logs.texts(*_tag(request), _number(request, "step"))),
             "/slice": self.serve_slice,
         }
-        return {**served, **asked}
 
     def is_active(self) -> bool:
-        return False  # TensorBoard finds out from the data provider
+        return False  # TensorBoard asks the data provider whether there are tags
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Interpretable RNN")
 
     @wrappers.Request.application
-    def serve_tags(self, request: wrappers.Request) -> wrappers.Response:
-        """JSON: run -> tags."""
-        return _json(request, self._logs.tags(*_where(request)))
-
-    @wrappers.Request.application
-    def serve_series(self, request: wrappers.Request) -> wrappers.Response:
-        """JSON: a tag as a whole; arguments run, tag."""
-        return _json(request, self._logs.series(*_where(request), _text(request, "run"), _text(request, "tag")))
-
-    @wrappers.Request.application
-    def serve_graph(self, request: wrappers.Request) -> wrappers.Response:
-        """JSON: states and edges at a step; arguments run, tag, step."""
-        run, tag, step = _text(request, "run"), _text(request, "tag"), _number(request, "step")
-        return _json(request, self._logs.graph(*_where(request), run, tag, step))
-
-    @wrappers.Request.application
-    def serve_texts(self, request: wrappers.Request) -> wrappers.Response:
-        """JSON: texts that belong to states and edges at a step; arguments run, tag, step."""
-        run, tag, step = _text(request, "run"), _text(request, "tag"), _number(request, "step")
-        return _json(request, self._logs.texts(*_where(request), run, tag, step))
-
-    @wrappers.Request.application
     def serve_slice(self, request: wrappers.Request) -> wrappers.Response:
         """Little-endian float32, its shape in the header X-Shape; arguments run, tag, step, index (0 if missing)."""
-        run, tag = _text(request, "run"), _text(request, "tag")
-        step, index = _number(request, "step"), _number(request, "index", 0)
-        found = self._logs.slice(*_where(request), run, tag, step, index)
-        response = http_util.Respond(request, found.astype("<f4").tobytes(), "application/octet-stream")
-        response.headers["X-Shape"] = ",".join(map(str, found.shape))
+        values = self._logs.slice(*_tag(request), _number(request, "step"), _number(request, "index", 0))
+        response = http_util.Respond(request, values.astype("<f4").tobytes(), "application/octet-stream")
+        response.headers["X-Shape"] = ",".join(map(str, values.shape))
         return response
 
 
@@ -99,13 +74,13 @@ class Loader(base_plugin.TBLoader):
     def fix_flags(self, flags: Any) -> None:
         kept = getattr(flags, "samples_per_plugin", None)
         if kept is not None:
-            kept.setdefault(schema.PLUGIN, MOST_STEPS)
+            kept.setdefault(schema.PLUGIN, MAX_STEPS)
 
     def load(self, context: base_plugin.TBContext) -> Plugin | None:
         return None if context.data_provider is None else Plugin(context)
 
 
-def _static(name: str) -> Any:
+def _file(name: str) -> Any:
     @wrappers.Request.application
     def serve(request: wrappers.Request) -> wrappers.Response:
         return http_util.Respond(request, (STATIC / name).read_bytes(), FILES[name])
@@ -113,8 +88,20 @@ def _static(name: str) -> Any:
     return serve
 
 
+def _json(answer: Callable[[wrappers.Request], Any]) -> Any:
+    @wrappers.Request.application
+    def serve(request: wrappers.Request) -> wrappers.Response:
+        return http_util.Respond(request, json.dumps(answer(request), allow_nan=False), "application/json")
+
+    return serve
+
+
 def _where(request: wrappers.Request) -> tuple[tensorboard_context.RequestContext, str]:
     return plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
+
+
+def _tag(request: wrappers.Request) -> tuple[tensorboard_context.RequestContext, str, str, str]:
+    return *_where(request), _text(request, "run"), _text(request, "tag")
 
 
 def _text(request: wrappers.Request, name: str) -> str:
@@ -124,15 +111,11 @@ def _text(request: wrappers.Request, name: str) -> str:
     return value
 
 
-def _number(request: wrappers.Request, name: str, otherwise: int | None = None) -> int:
+def _number(request: wrappers.Request, name: str, default: int | None = None) -> int:
     value = request.args.get(name)
-    if value is None and otherwise is not None:
-        return otherwise
+    if value is None and default is not None:
+        return default
     try:
         return int(_text(request, name))
     except ValueError:
         raise errors.InvalidArgumentError(f"{name} must be an integer. Received: {value!r}.") from None
-
-
-def _json(request: wrappers.Request, found: Any) -> wrappers.Response:
-    return http_util.Respond(request, json.dumps(found, allow_nan=False), "application/json")

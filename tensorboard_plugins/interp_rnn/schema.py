@@ -1,68 +1,80 @@
-"""What is written for the plugin: one tensor a tag and step, and a description beside it.
+"""What is written for the plugin: one tensor a tag and step, and a description beside it, JSON in the tag's metadata.
 
-transition_probabilities: float32 (sequences, time, k), NaN where there is none.
-    content: tokens, a list of names for each sequence, or [].
-transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the network from centroid (row) to centroid.
-    content: symbols, their names, or [].
-transition_texts: string scalar, JSON, of the steps that transition_counts counts: prototypes, of each centroid the
-    tokens that moved the network there with the highest probability, [token, probability]; moves, [symbol, from, to,
-    text], of each move a text that ends with it, its last tokens.
-outputs: float32 (k + sequences, outputs): what the model's head puts out for each centroid, and the model for each
-    sequence of transition_probabilities.
-    content: middle, above which a single output means class 1.
-automaton: string scalar, JSON: transitions (states x symbols, -1 where there is none), accepting, start, and of each
-    state its centroid; confidence of each transition, null where it was never seen; minimal, the number of states after
-    minimization; agreement with the network, the share of words that both judge alike; equivalent, whether it accepts
-    the reference's language, counterexample, a shortest word on which they differ (names of its symbols, or null), and
-    distance, the mean of the shares of accepted and of rejected words of the reference that it judges otherwise, all
-    null without one; visits, the share of the steps of short words that arrive at each state; entropy, the mean of the
-    transitions', nats or null.
-    content: symbols, their names; reference, the automaton it is compared with, or null.
-contributions: float32 (T (T + 3) / 2 + 1, outputs), nats: for each target t = 1, ..., T the terms of the sources
-    0, ..., t, source 0 the initial state; last the readout's own bias (`target_rows` says where which is).
-    content: symbols, the names of the T; outputs, their names.
-jacobian: float32 (lags, 101): the percentiles 0, 1, ..., 100 of the singular values of dh_T / dx_{T-k}.
-    content: lags.
-
-Content also has kind and version, and part_of where a tag holds a single step of a series of that name: TensorBoard
-reads all steps of a tag at once, which is too much where each is large. Contributions are written so.
+The file of each kind in kinds/ says what its tensors and descriptions hold. A description also has kind and version,
+and part_of if the tag holds a single step of a series of that name: TensorBoard reads all steps of a tag at once, which
+is too much if each is large. Contributions are written so.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import TYPE_CHECKING, Any
+
+from tensorboard_plugins.interp_rnn.checks import UnknownContent, parsed
+from tensorboard_plugins.interp_rnn.kinds._kind import Kind
+from tensorboard_plugins.interp_rnn.kinds.contributions import target_rows
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
+__all__ = ["KINDS", "PLUGIN", "VERSION", "described", "metadata", "target_rows", "views"]
+
 PLUGIN = "interp_rnn"
 VERSION = 1
-KINDS = (
-    "transition_probabilities",
-    "transition_counts",
-    "transition_texts",
-    "outputs",
-    "automaton",
-    "contributions",
-    "jacobian",
-)
+KINDS: dict[str, Kind] = {
+    name: importlib.import_module(f"tensorboard_plugins.interp_rnn.kinds.{name}").KIND
+    for name in (
+        "automaton",
+        "transition_counts",
+        "transition_texts",
+        "transition_probabilities",
+        "outputs",
+        "contributions",
+        "jacobian",
+    )
+}
+"""Every kind, the file kinds/NAME.py; tabs stand in the order of the first kind that each shows."""
 
 
 def metadata(kind: str, **content: Any) -> SummaryMetadata:
-    """Metadata of a tag of this kind; `content` as the table says."""
+    """Metadata of a tag of this kind; `content` as the kind's file says."""
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {KINDS}. Received: {kind!r}.")
+        raise ValueError(f"kind must be one of {tuple(KINDS)}. Received: {kind!r}.")
     # Here, as TensorBoard takes time: the callbacks are imported by many who write no logs.
     from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetadata
 
-    found = SummaryMetadata(data_class=DATA_CLASS_TENSOR)
-    found.plugin_data.plugin_name = PLUGIN
-    found.plugin_data.content = json.dumps({"kind": kind, "version": VERSION, **content}).encode()
-    return found
+    summary = SummaryMetadata(data_class=DATA_CLASS_TENSOR)
+    summary.plugin_data.plugin_name = PLUGIN
+    summary.plugin_data.content = json.dumps({"kind": kind, "version": VERSION, **content}).encode()
+    return summary
 
 
-def target_rows(target: int) -> slice:
-    """The rows of a `contributions` tensor that belong to a target t, from 1: sources 0, ..., t."""
-    first = (target - 1) * (target + 2) // 2
-    return slice(first, first + target + 1)
+def described(content: bytes) -> dict[str, Any]:
+    """The description that `metadata` put into a tag: kind, version, part_of where it has one, and what its kind says.
+
+    Raises:
+        UnknownContent: if it is no such description, or one of another version.
+    """
+    try:
+        entries = parsed(content)
+        kind, version = entries["kind"], entries["version"]
+    except KeyError as error:
+        raise UnknownContent(f"The tag is not described as this plugin's tags are ({error!r}).") from None
+    except UnknownContent as error:
+        raise UnknownContent(f"The tag is not described as this plugin's tags are. {error}") from None
+    if version != VERSION or not isinstance(kind, str) or kind not in KINDS:
+        raise UnknownContent(
+            f"This plugin reads version {VERSION} of {', '.join(KINDS)}. Received: version {version} of {kind!r}. "
+            "Install the keras_interp_rnn that wrote it, or a newer one."
+        )
+    return {"kind": kind, "version": VERSION, **KINDS[kind].describe(entries)}
+
+
+def views() -> dict[str, list[str]]:
+    """The views of the page, static/VIEW.js, and the kinds that each shows."""
+    shown: dict[str, list[str]] = {}
+    for name, kind in KINDS.items():
+        if kind.VIEW is not None:
+            shown.setdefault(kind.VIEW, []).append(name)
+    return shown

@@ -59,6 +59,8 @@ def drawn(rng: np.random.Generator, states: int, alphabet: tuple[Hashable, ...])
     """A random automaton, minimal, of about so many states."""
     while True:
         table = rng.integers(states, size=(states, len(alphabet)))
-        dfa = DFA(table.tolist(), np.flatnonzero(rng.random(states) < 0.5).tolist(), 0, alphabet).minimize()
+        dfa = DFA(
+            table.tolist(), np.flatnonzero(rng.random(states) < 0.5).tolist(), start=0, alphabet=alphabet
+        ).minimize()
         if len(dfa) >= max(2, states - 2):
             return dfa

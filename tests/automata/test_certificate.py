@@ -45,7 +45,7 @@ def opened(model: keras.Model) -> Deployed:
 def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
     model = random_model(name, seed)
     parts = opened(model)
-    bound, verdict, scores = _bounds.of(parts, parts.temperature())
+    bound, verdict, scores = _bounds.bounds_of(parts, parts.temperature())
     centroids, features = parts.centroids, parts.embeddings
     k, n = centroids.shape
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
         alpha[:, i] += 1 - alpha.sum(axis=1)
         states = (alpha @ centroids).astype("float32")
         states = (states + region.error * rng.choice([-0.9, 0, 0.9], size=states.shape)).astype("float32")
-        u, next_alpha = parts.network._step(parts.network.layer.cell, states, features[id_].astype("float32"))
+        u, next_alpha = parts.acceptor._step(parts.acceptor.layer.cell, states, features[id_].astype("float32"))
         assert (u >= box.low).all()
         assert (u <= box.high).all()
         for target in range(k):
@@ -73,8 +73,8 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
 @pytest.mark.parametrize("name", CELLS)
 def test_a_region_holds_the_states_that_the_network_computes(name):
     parts = opened(random_model(name, 3))
-    _, _, scores = _bounds.of(parts, parts.temperature())
-    cell, rng = parts.network.layer.cell, np.random.default_rng(0)
+    _, _, scores = _bounds.bounds_of(parts, parts.temperature())
+    cell, rng = parts.acceptor.layer.cell, np.random.default_rng(0)
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.component()
     given = ops.convert_to_tensor(u)
@@ -107,7 +107,7 @@ def test_a_certified_network_is_right_on_every_word_that_is_tried(seed):
     assert automata.certify(model, truth).holds
     rng = np.random.default_rng(seed)
     words = [tuple(rng.choice(["a", "b"], size=rng.integers(0, 400))) for _ in range(300)]
-    np.testing.assert_array_equal(model.judge(words), [truth.accepts(word) for word in words])
+    np.testing.assert_array_equal(model.classify(words), [truth.accepts(word) for word in words])
 
 
 def test_another_language_is_not_certified():
@@ -185,11 +185,11 @@ class TestCorruption:
         model, certificate = certified()
         path = certificate.path
         accepting = set(range(len(path))) - path.accepting
-        lying = DFA(path.transitions, accepting, path.start, path.alphabet)
+        lying = DFA(path.transitions, accepting, start=path.start, alphabet=path.alphabet)
         assert not dataclasses.replace(certificate, path=lying, dfa=lying).check(model)
         rows = [list(row) for row in path.transitions]
         rows[0][0] = (rows[0][0] + 1) % len(path)
-        lying = DFA(rows, path.accepting, path.start, path.alphabet)
+        lying = DFA(rows, path.accepting, start=path.start, alphabet=path.alphabet)
         assert not dataclasses.replace(certificate, path=lying, dfa=lying).check(model)
 
     def test_other_weights(self):
@@ -202,21 +202,21 @@ class TestCorruption:
 
 def test_what_cannot_be_bounded():
     over_minimal = layers.StateRegularizedRNN(layers.StateRegularizedCell(layers.MinimalRNNCell(4), 3))
-    dfa = DFA([[0, 0]], {0}, 0, "ab")
-    with pytest.raises(ValueError, match="of GRUCell and SimpleRNNCell. Received: keras_interp_rnn>MinimalRNNCell"):
+    dfa = DFA([[0, 0]], {0}, start=0, alphabet="ab")
+    with pytest.raises(ValueError, match="for GRUCell and SimpleRNNCell. Received: keras_interp_rnn>MinimalRNNCell"):
         automata.certify(other_model(over_minimal), dfa, alphabet=IDS, start=1)
-    with pytest.raises(ValueError, match="known of activation='tanh'. Received"):
+    with pytest.raises(ValueError, match="known for activation='tanh'. Received"):
         automata.certify(other_model(layers.SRGRU(4, 3, activation="relu")), dfa, alphabet=IDS, start=1)
     rounded = other_model(layers.SRGRU(4, 3, dtype="mixed_bfloat16"), dtype="mixed_bfloat16")
     with pytest.raises(
-        ValueError, match="all layers are of float32, or all of float64. Received: .* of mixed_bfloat16"
+        ValueError, match="all layers are in float32, or all in float64. Received: .* of mixed_bfloat16"
     ):
         automata.certify(rounded, dfa, alphabet=IDS, start=1)
-    with pytest.raises(ValueError, match="has a memory besides"):
+    with pytest.raises(ValueError, match="has a further state"):
         automata.certify(other_model(layers.SRLSTM(4, 3)), dfa, alphabet=IDS, start=1)
     with pytest.raises(ValueError, match="temperature must be a number > 0. Received: temperature=0"):
         automata.certify(network_of(tomita(1)), tomita(1), temperature=0)
     embedding, head = keras.layers.Embedding(5, 3, mask_zero=True), [keras.layers.Dense(3), keras.layers.Dense(1)]
     deep = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, layers.SRGRU(4, 3), *head])
-    with pytest.raises(ValueError, match="one Dense layer, linear or sigmoid, reads the state"):
+    with pytest.raises(ValueError, match="one Dense layer, linear or sigmoid, that reads the state"):
         automata.certify(deep, dfa, alphabet=IDS, start=1)

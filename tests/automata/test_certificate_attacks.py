@@ -147,15 +147,15 @@ REFUSED = {
     "head reads every step": (lambda: sequential(return_sequences=True), "return_sequences=True, which hands"),
     "cell in half precision": (
         lambda: sequential(with_cell(keras.layers.SimpleRNNCell(W.units, dtype="mixed_bfloat16"))),
-        "Rounding is counted where all layers are of float32.* of mixed_bfloat16",
+        "Rounding is bounded if all layers are in float32.* of mixed_bfloat16",
     ),
     "head in half precision": (
         lambda: sequential(keras.layers.Dense(1, dtype="mixed_float16")),
-        "Rounding is counted where all layers are of float32.* of mixed_float16",
+        "Rounding is bounded if all layers are in float32.* of mixed_float16",
     ),
     "embedding in half precision": (
         lambda: sequential(keras.layers.Embedding(4, 4, mask_zero=True, dtype="float16")),
-        "Rounding is counted where all layers are of float32.* of float16",
+        "Rounding is bounded if all layers are in float32.* of float16",
     ),
     "head in int8": (lambda: quantized(2), "dense.*quantized|head.*quantized"),
     "embedding in int8": (lambda: quantized(0), "embedding.*quantized"),
@@ -182,7 +182,7 @@ REFUSED = {
     ),
     "a cell of its own kind": (
         lambda: sequential(with_cell(SimpleRNNCell(W.units))),
-        "of GRUCell and SimpleRNNCell. Received: SimpleRNNCell",
+        "for GRUCell and SimpleRNNCell. Received: SimpleRNNCell",
     ),
     "a layer of its own kind": (lambda: sequential(OtherLayer(W.units, len(W.centroids))), r"\(OtherLayer\)"),
     "a model of its own kind": (
@@ -215,7 +215,7 @@ REFUSED = {
     "ids cast": (lambda: W.functional(plain, dtype="int8"), "inputs of int8, which cannot hold the ids up to 3"),
     "an initial state": (
         lambda: W.functional(lambda i, e, r, h: h(r(e(i), initial_state=[ops.ones((1, W.units))]))),
-        "recurrent, which is called with more than what stands before it",
+        "recurrent, which is called with more than the output of one layer",
     ),
     "two outputs": (
         lambda: (lambda m: keras.Model(m.inputs, [m.outputs[0], m.outputs[0]]))(W.functional(plain)),
@@ -325,7 +325,7 @@ def test_weights_that_are_not_finite_are_refused(weight, bad):
         return values
 
     patched(model, weight, spoil)
-    everything = DFA([[0, 0]], {0}, 0, "01")
+    everything = DFA([[0, 0]], {0}, start=0, alphabet="01")
     for claimed in (D, everything, everything.complement()):
         with pytest.raises(ValueError, match="The weights must be finite. Received: NaN or infinity"):
             automata.certify(model, claimed)
@@ -378,7 +378,7 @@ def test_a_head_whose_sums_may_overflow_is_not_certified(gain, holds):
     model.layers[2].set_weights([gain * kernel / np.abs(kernel).max(), bias])
     found = automata.certify(model, D)
     assert found.holds == holds
-    assert holds or "overflow" in found.failure or "the head's verdict" in found.failure
+    assert holds or "overflow" in found.failure or "the head's decision" in found.failure
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1e-3, 1e-4])
@@ -432,7 +432,7 @@ class TestForgeries:
         assert not dataclasses.replace(found, margins=found.margins + 1).check(model)
         assert not dataclasses.replace(found, margins=found.margins[:1]).check(model)
         assert not dataclasses.replace(found, margins=found.margins * np.nan).check(model)
-        assert not dataclasses.replace(found, verdict_margins=2 * found.verdict_margins).check(model)
+        assert not dataclasses.replace(found, decision_margins=2 * found.decision_margins).check(model)
         assert not dataclasses.replace(found, failure="no proof").check(model)
 
     def test_a_path_with_a_transition_missing(self):
@@ -442,14 +442,14 @@ class TestForgeries:
         for state, column in itertools.product(range(len(found.path)), range(2)):
             rows = [list(row) for row in found.path.transitions]
             rows[state][column] = -1
-            partial = DFA(rows, found.path.accepting, found.path.start, found.path.alphabet)
+            partial = DFA(rows, found.path.accepting, start=found.path.start, alphabet=found.path.alphabet)
             assert not dataclasses.replace(found, path=partial, dfa=partial).check(model)
 
     def test_a_part_of_the_alphabet(self):
         model = network_of(D)
         found = automata.certify(model, D)
         rows = [row[:1] for row in found.path.transitions]
-        part = DFA(rows, found.path.accepting, found.path.start, found.path.alphabet[:1])
+        part = DFA(rows, found.path.accepting, start=found.path.start, alphabet=found.path.alphabet[:1])
         assert not dataclasses.replace(found, path=part, dfa=part, margins=found.margins[:, :1]).check(model)
 
     def test_centroids_counted_from_the_end(self):
@@ -464,11 +464,11 @@ class TestForgeries:
         found = automata.certify(model, D)
         call = model.layers[2].call
         read = automata.extract(model)
-        monkeypatch.setattr(certificate, "exact", lambda _: read)
+        monkeypatch.setattr(certificate, "extract_exactly", lambda _: read)
         monkeypatch.setattr(model.layers[2], "call", lambda inputs, training=None: -call(inputs))
         again = automata.certify(model, D)
         assert not again.holds
-        assert "the model itself judges () otherwise" in again.failure
+        assert "the model itself classifies () otherwise" in again.failure
         assert not found.check(model)
 
 
@@ -492,7 +492,10 @@ def test_words_are_judged_after_the_end_token():
     dfa, symbols = tomita(2), 2
     # A network over {0, 1, end}: the end token leads every state to itself; its units are those of the pair with it.
     with_end = DFA(
-        [(*row, state) for state, row in enumerate(dfa.transitions)], dfa.accepting, dfa.start, ("0", "1", "$")
+        [(*row, state) for state, row in enumerate(dfa.transitions)],
+        dfa.accepting,
+        start=dfa.start,
+        alphabet=("0", "1", "$"),
     )
     weights = Weights(with_end)
     ids = keras.Input((None,), dtype="int32")
@@ -505,11 +508,11 @@ def test_words_are_judged_after_the_end_token():
     known = {"0": 2, "1": 3}
     found = automata.certify(model, dfa, alphabet=known, start=1, end=2 + symbols)
     assert found.holds, found
-    assert found.check(model, known, 1, 2 + symbols)
+    assert found.check(model, alphabet=known, start=1, end=2 + symbols)
     head.set_weights([-kernel * 3.0, bias])
-    assert not found.check(model, known, 1, 2 + symbols)
+    assert not found.check(model, alphabet=known, start=1, end=2 + symbols)
     regularized = network_of(with_end)
-    with pytest.raises(ValueError, match="after an end token is bounded where the stochastic component leaves it out"):
+    with pytest.raises(ValueError, match="after an end token is bounded if the stochastic component skips that token"):
         automata.certify(regularized, dfa, alphabet=known, start=1, end=2 + symbols)
 
 
@@ -561,7 +564,7 @@ def deployment(rng):
 @pytest.mark.parametrize("seed", range(8))
 def test_no_random_deployment_is_certified_and_wrong(seed, monkeypatch):
     """2,000 models in all: what is certified judges all words of up to six symbols as its automaton."""
-    monkeypatch.setattr(certificate, "_misjudged", lambda *_: None)  # the proof alone
+    monkeypatch.setattr(certificate, "_misclassified", lambda *_: None)  # the proof alone
     outcomes = search(np.random.default_rng(1000 + seed), 250)
     assert outcomes["wrong"] == 0, outcomes
     assert outcomes["certified"] > 50, outcomes

@@ -94,15 +94,15 @@ def named(found, start):
     """The place where a proof fails: the start token, or the worst transition, or the worst verdict."""
     path, centroids = found.path, found.centroids
     if start <= 0:
-        return f"the start token leads to centroid {centroids[path.start]}, but not surely enough"
+        return f"the start token leads to centroid {centroids[path.start]}, but not with enough probability"
     worst, state, column = min((m, i, j) for i, row in enumerate(found.margins) for j, m in enumerate(row))
     if worst <= 0:
         return (
             f"from centroid {centroids[state]} the symbol {path.alphabet[column]!r} leads to centroid "
             f"{centroids[path.transitions[state][column]]}, but the bound misses what is needed by {-worst:.2f} nats"
         )
-    _, state = min((m, i) for i, m in enumerate(found.verdict_margins))
-    return f"the head's verdict on centroid {centroids[state]} is not sure over the whole of its region"
+    _, state = min((m, i) for i, m in enumerate(found.decision_margins))
+    return f"the head's decision on centroid {centroids[state]} is not the same over its whole region"
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
@@ -113,7 +113,7 @@ def test_margins_are_those_of_the_note(name, component, seed):
     found = certified(model)
     expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
     assert (found.epsilon == 0) == ("hard" in component or component == "soft_argmax")
-    for figures, bounds in ((found.margins, expected.margins), (found.verdict_margins, expected.verdicts)):
+    for figures, bounds in ((found.margins, expected.margins), (found.decision_margins, expected.verdicts)):
         np.testing.assert_allclose(figures, bounds, rtol=0, atol=2e-9)
         assert (figures <= bounds).all()  # never above: what they leave for their own rounding
     assert found.holds == (expected.least > 0)
@@ -129,7 +129,7 @@ def test_margins_of_other_sizes(name, units, centroids, features, component):
     found = certified(model)
     expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
     np.testing.assert_allclose(found.margins, expected.margins, rtol=0, atol=2e-9)
-    np.testing.assert_allclose(found.verdict_margins, expected.verdicts, rtol=0, atol=2e-9)
+    np.testing.assert_allclose(found.decision_margins, expected.verdicts, rtol=0, atol=2e-9)
 
 
 @pytest.mark.parametrize("transition", ["mixture", "soft_argmax"])
@@ -138,11 +138,11 @@ def test_a_network_of_one_centroid_cannot_leave_it(transition):
     found = certified(model)
     assert found.holds, found
     assert found.margins.min() > 1e300
-    assert found.check(model, IDS, START)
+    assert found.check(model, alphabet=IDS, start=START)
     model.layers[2].bias.assign([-array(model.layers[2].kernel)[:, 0] @ array(model.layers[1].cell.centroids)[0]])
     again = certified(model)
     assert not again.holds
-    assert "the head's verdict on centroid 0 is not sure" in again.failure
+    assert "the head's decision on centroid 0 is not the same" in again.failure
 
 
 @pytest.mark.parametrize(("rho", "bounded"), [(0.6, True), (0.95, True), (1.03, False), (1.7, False)])
@@ -157,7 +157,7 @@ def test_a_state_that_may_be_off_by_the_largest_centroid_has_no_region(rho, boun
         low, high = (tau, high) if component.rho(once) > rho else (low, tau)
     dfa = automata.extract(model, alphabet=IDS, start=START).dfa
     found = automata.certify(model, dfa, temperature=tau, alphabet=IDS, start=START)
-    for figures in (found.margins, found.verdict_margins):
+    for figures in (found.margins, found.decision_margins):
         assert np.isfinite(figures).all() if bounded else (figures == -np.inf).all()
 
 
@@ -199,7 +199,7 @@ def test_where_the_verdict_alone_fails_the_epsilon_is_one_for_which_the_path_hol
     found = check_epsilon(model)
     assert not found.holds
     assert found.margins.min() > 0
-    assert found.failure == f"the head's verdict on centroid {first} is not sure over the whole of its region"
+    assert found.failure == f"the head's decision on centroid {first} is not the same over its whole region"
 
 
 def changed(model, change):
@@ -328,7 +328,7 @@ def test_margins_count_the_rounding_of_float32(name, case):
     most = 80 if "underflows" in case else 10 if found.epsilon == 0 else 1.6
     for figures, without, least in (
         (found.margins, exact.margins, once.margins),
-        (found.verdict_margins, exact.verdicts, once.verdicts),
+        (found.decision_margins, exact.verdicts, once.verdicts),
     ):
         counted = (without - figures) / (without - least)
         assert (counted >= 1).all()

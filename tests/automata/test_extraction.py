@@ -9,7 +9,7 @@ import pytest
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import DFA, extraction, tomita
-from keras_interp_rnn.automata.extraction import interval, short_words, words_of
+from keras_interp_rnn.automata.extraction import accepted_words, interval, short_words
 from tests.automata.networks import drawn, network_of
 
 METHODS = ("exact", "counts", "mean_probability")
@@ -23,7 +23,7 @@ def words(alphabet, longest: int) -> list[tuple]:
 @pytest.mark.parametrize("number", [1, 3, 5, 7])
 def test_every_method_finds_tomitas_automata(number, method):
     truth = tomita(number)
-    found = automata.extract(network_of(truth), words("01", 8), method)
+    found = automata.extract(network_of(truth), words("01", 8), method=method)
     assert found.dfa.minimize() == truth
     assert found.confidence.min() > 0.99
     assert found.unseen == ()
@@ -43,12 +43,12 @@ def test_the_network_judges_as_its_automaton():
     truth = tomita(4)
     model = network_of(truth)
     some = words("01", 7)
-    np.testing.assert_array_equal(model.judge(some), [truth.accepts(word) for word in some])
+    np.testing.assert_array_equal(model.classify(some), [truth.accepts(word) for word in some])
 
 
 def test_support_and_confidence_are_counted():
     model = network_of(tomita(1))
-    found = automata.extract(model, ["1", "11", "0", "01"], "counts")
+    found = automata.extract(model, ["1", "11", "0", "01"], method="counts")
     # In state 0: 1 is read in "1" and twice in "11", 0 in "0" and "01"; in state 1: 1 in "01".
     assert found.support.tolist() == [[2, 3], [0, 1]]
     assert found.unseen == ((1, "0"),)
@@ -62,7 +62,7 @@ def test_support_and_confidence_are_counted():
 def test_mean_probabilities_are_means():
     model = network_of(tomita(1), scale=0.5)
     exact = automata.extract(model)
-    mean = automata.extract(model, words("01", 6), "mean_probability")
+    mean = automata.extract(model, words("01", 6), method="mean_probability")
     assert mean.dfa.minimize() == exact.dfa.minimize()
     assert 0.5 < mean.confidence.min() < 0.99
     np.testing.assert_allclose(mean.start_confidence, exact.start_confidence, rtol=1e-5)
@@ -70,7 +70,7 @@ def test_mean_probabilities_are_means():
 
 def test_agreement_with_a_faithful_network_is_perfect():
     found = automata.extract(network_of(tomita(5)))
-    fidelity = found.fidelity(shortest=300, long=20, longest=300, searched=300)
+    fidelity = found.fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
     assert fidelity.perfect
     assert fidelity.short.words == 255
     assert (fidelity.short.low, fidelity.short.high, fidelity.short.up_to) == (1, 1, 7)
@@ -79,14 +79,14 @@ def test_agreement_with_a_faithful_network_is_perfect():
     assert short == "short words: 255 of all 255 words up to length 7"
     assert long.startswith("random long words: 20 of 20 words (83.1")
     assert searched.startswith("searched words: 300 of 300 words (98.7")
-    wrong = lying_about_tomita(5).fidelity(shortest=300, long=0, searched=0).short
+    wrong = lying_about_tomita(5).fidelity(num_short=300, num_random=0, num_searched=0).short
     assert wrong.low == wrong.high == wrong.share < 1
 
 
 def lying_about_tomita(number):
     """An extraction whose automaton accepts everything."""
     found = automata.extract(network_of(tomita(number)))
-    everything = DFA(found.dfa.transitions, range(len(found.dfa)), found.dfa.start, "01")
+    everything = DFA(found.dfa.transitions, range(len(found.dfa)), start=found.dfa.start, alphabet="01")
     return automata.Extraction(**{**vars(found), "dfa": everything})
 
 
@@ -103,14 +103,14 @@ def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
     free, model = fixed_length_model(12)
     found, expected = automata.extract(model), automata.extract(free)
     assert found.dfa == expected.dfa
-    sentence = r"The model reads words of at most 11 symbols\. Received: longest=1000\. Pass longest=11 or less"
+    sentence = r"The model reads words of at most 11 symbols\. Received: max_length=1000\. Pass max_length=11 or less"
     with pytest.raises(ValueError, match=sentence):
         found.fidelity()
-    fidelity = found.fidelity(shortest=10**4, long=50, longest=11, searched=300)
+    fidelity = found.fidelity(num_short=10**4, num_random=50, max_length=11, num_searched=300)
     assert fidelity.perfect
     assert (fidelity.short.words, fidelity.short.up_to) == (2**12 - 1, 11)
     assert (fidelity.long.words, fidelity.searched.words) == (50, 300)
-    assert expected.fidelity(long=50).perfect
+    assert expected.fidelity(num_random=50).perfect
 
 
 def test_random_long_words_are_no_longer_than_asked(monkeypatch):
@@ -119,7 +119,7 @@ def test_random_long_words_are_no_longer_than_asked(monkeypatch):
     monkeypatch.setattr(
         type(found), "_agreement", lambda self, words, what: given.append(words) or original(self, words, what)
     )
-    found.fidelity(shortest=10, long=400, longest=3, searched=10)
+    found.fidelity(num_short=10, num_random=400, max_length=3, num_searched=10)
     assert max(len(word) for word in given[1]) == 3
 
 
@@ -127,14 +127,14 @@ def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(monkey
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(extraction, "CHUNK", 1000)
     found = automata.extract(network_of(tomita(4)))
-    assert found.fidelity(shortest=300, long=4, longest=300, searched=300).short.words == 255
+    assert found.fidelity(num_short=300, num_random=4, max_length=300, num_searched=300).short.words == 255
     printed = capsys.readouterr().out
     shown = [line.removeprefix("fidelity: ") for line in printed.split("\r\x1b[K") if line]
     assert shown[:2] == ["short words, 0 of 255", "short words, 178 of 255"]
     assert shown[2] == "random long words, 0 of 4"
-    assert [line for line in shown if line.startswith("looking")] == [
-        "looking for words, 0 of 300",
-        "looking for words, 256 of 300",
+    assert [line for line in shown if line.startswith("searching")] == [
+        "searching words, 0 of 300",
+        "searching words, 256 of 300",
     ]
     assert "searched words, 0 of 300" in shown
     assert printed.endswith("\r\x1b[K")
@@ -145,9 +145,9 @@ def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(monkey
 def test_disagreement_is_found_and_the_shortest_is_shown():
     found = automata.extract(network_of(tomita(4)))
     wrong = tomita(4)
-    wrong = DFA(wrong.transitions, {0, 1, 2, 3}, 0, "01")  # 000 accepted too
+    wrong = DFA(wrong.transitions, {0, 1, 2, 3}, start=0, alphabet="01")  # 000 accepted too
     lying = automata.Extraction(**{**vars(found), "dfa": wrong})
-    fidelity = lying.fidelity(shortest=300, long=20, longest=300, searched=300)
+    fidelity = lying.fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
     assert not fidelity.perfect
     assert fidelity.short.disagreement == ("0", "0", "0")
     assert fidelity.searched.disagreement is not None
@@ -184,15 +184,15 @@ def test_a_model_of_ones_own_says_what_its_ids_mean():
     model = other_model(layers.SRGRU(4, 3))
     found = automata.extract(model, alphabet={"a": 2, "b": 3}, start=1)
     assert found.dfa.alphabet == ("a", "b")
-    counted = automata.extract(model, words("ab", 4), "counts", {"a": 2, "b": 3}, start=1)
+    counted = automata.extract(model, words("ab", 4), method="counts", alphabet={"a": 2, "b": 3}, start=1)
     assert counted.support.sum() == sum(len(word) for word in words("ab", 4))
 
 
 def test_a_memory_is_read_by_counting():
     model = other_model(layers.SRLSTM(4, 3, regularize_last_step=False))
-    found = automata.extract(model, words("ab", 5), "counts", {"a": 2, "b": 3}, start=1, end=4)
+    found = automata.extract(model, words("ab", 5), method="counts", alphabet={"a": 2, "b": 3}, start=1, end=4)
     assert len(found.dfa) <= 3
-    with pytest.raises(ValueError, match="whose cell has a memory besides. Use method='counts' or 'mean_probability'"):
+    with pytest.raises(ValueError, match="whose cell has a further state. Use method='counts' or 'mean_probability'"):
         automata.extract(model, alphabet={"a": 2}, start=1, end=4)
 
 
@@ -201,20 +201,20 @@ def test_what_cannot_be_extracted():
     with pytest.raises(ValueError, match="'exact', 'counts', 'mean_probability'. Received: 'excat'"):
         automata.extract(network_of(tomita(1)), method="excat")
     with pytest.raises(ValueError, match="on words. Received: no data"):
-        automata.extract(network_of(tomita(1)), [], "counts")
-    with pytest.raises(ValueError, match="made of the alphabet .* Received: the symbol '2'"):
-        automata.extract(network_of(tomita(1)), ["12"], "counts")
+        automata.extract(network_of(tomita(1)), [], method="counts")
+    with pytest.raises(ValueError, match="over the alphabet .* Received: the symbol '2'"):
+        automata.extract(network_of(tomita(1)), ["12"], method="counts")
     with pytest.raises(ValueError, match="which carries no alphabet. Pass alphabet="):
         automata.extract(other_model(layers.SRGRU(4, 3)))
     with pytest.raises(ValueError, match="Received: a model without one. Train with a token before every word"):
         automata.extract(other_model(layers.SRGRU(4, 3)), alphabet=ids)
-    with pytest.raises(ValueError, match="read off a state-regularized layer. Received: gru"):
+    with pytest.raises(ValueError, match="extracted from a state-regularized layer. Received: gru"):
         automata.extract(other_model(keras.layers.GRU(4, name="gru")), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="would read the padding"):
         automata.extract(other_model(layers.SRGRU(4, 3), mask=False), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="one output, whether it accepts. Received: a model with 2"):
         automata.extract(other_model(layers.SRGRU(4, 3), outputs=2), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="with a strength of 0.5. Train on"):
+    with pytest.raises(ValueError, match="with a strength of 0.5. Continue training"):
         automata.extract(other_model(layers.SRGRU(4, 3, strength=0.5)), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'. Pass {symbol: id"):
         automata.extract(other_model(layers.SRGRU(4, 3)), alphabet="ab", start=1)
@@ -225,7 +225,7 @@ def test_what_cannot_be_extracted():
             ValueError, match="as 0 is padding, to the last one of the Embedding. Received: .* of 5 ids"
         ):
             automata.extract(other_model(layers.SRGRU(4, 3)), alphabet=wrong, start=begin)
-    with pytest.raises(ValueError, match="takes one way"):
+    with pytest.raises(ValueError, match="is deterministic. Received"):
         automata.extract(other_model(layers.SRGRU(4, 3, transition="sample")), alphabet=ids, start=1)
     with pytest.raises(ValueError, match="which id stands for which symbol. Received: {}"):
         automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={}, start=1)
@@ -243,7 +243,7 @@ def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
     assert short_words(alphabet, most) == words(alphabet, longest)
 
 
-@pytest.mark.parametrize(("name", "value"), [("long", -1), ("longest", 0), ("searched", -2)])
+@pytest.mark.parametrize(("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2)])
 def test_numbers_of_words_that_there_are_not(name, value):
     found = automata.extract(network_of(tomita(4)))
     with pytest.raises(ValueError, match=rf"`{name}` must be at least [01]. Received: {name}={value}\."):
@@ -257,7 +257,7 @@ def test_the_share_of_no_words_is_nan():
 @pytest.mark.parametrize("data", [3, [None]])
 def test_data_that_are_no_words(data):
     with pytest.raises(ValueError, match=r"data are words, sequences of symbols\. Received: data="):
-        automata.extract(network_of(tomita(4)), data, "counts")
+        automata.extract(network_of(tomita(4)), data, method="counts")
 
 
 @pytest.mark.parametrize("number", range(1, 8))
@@ -265,14 +265,14 @@ def test_the_shortest_words_of_a_language(number):
     for dfa in (tomita(number), tomita(number).complement()):
         every = [word for word in short_words("01", 2**12) if dfa.accepts(word)]
         for most in (1, 6, min(27, len(every))):
-            found = words_of(dfa, most)
+            found = accepted_words(dfa, most)
             assert len(set(found)) == len(found) == most
             assert [len(word) for word in found] == [len(word) for word in every[:most]]
             assert set(found) <= set(every)
-            assert found == words_of(dfa, most)
+            assert found == accepted_words(dfa, most)
 
 
 def test_a_language_with_few_words_or_none():
-    assert words_of(DFA.from_regex("000000|11|"), 9) == [(), ("1", "1"), ("0",) * 6]
-    assert words_of(DFA.from_regex("(0000000)*"), 3) == [(), ("0",) * 7, ("0",) * 14]
-    assert words_of(DFA([[0, 0]], []), 5) == []
+    assert accepted_words(DFA.from_regex("000000|11|"), 9) == [(), ("1", "1"), ("0",) * 6]
+    assert accepted_words(DFA.from_regex("(0000000)*"), 3) == [(), ("0",) * 7, ("0",) * 14]
+    assert accepted_words(DFA([[0, 0]], []), 5) == []

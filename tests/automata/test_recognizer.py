@@ -10,7 +10,15 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import recognizer, tomita
-from keras_interp_rnn.automata.recognizer import SymbolEmbedding, Verdict, _balanced, _because, _curriculum, _judged
+from keras_interp_rnn.automata.recognizer import (
+    SymbolEmbedding,
+    TrainingReport,
+    _balanced_accuracy,
+    _curriculum,
+    _Data,
+    _report,
+    _with_reason,
+)
 from tests.automata.networks import network_of
 
 
@@ -22,12 +30,12 @@ def words(longest: int, alphabet: str = "01") -> list[tuple]:
 def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
     truth = tomita(1)
     given = words(6)
-    model = automata.train_recognizer(given, [truth.accepts(word) for word in given], "01", seed=1)
-    assert model.verdict.learned, model.verdict
-    assert model.verdict.automaton_accuracy == model.verdict.network_accuracy == 1
+    model = automata.train_recognizer(given, [truth.accepts(word) for word in given], alphabet="01", seed=1)
+    assert model.report.learned, model.report
+    assert model.report.automaton_accuracy == model.report.network_accuracy == 1
     assert automata.extract(model).dfa.minimize() == truth
     assert automata.certify(model, truth).holds
-    np.testing.assert_array_equal(model.judge(words(9)), [truth.accepts(word) for word in words(9)])
+    np.testing.assert_array_equal(model.classify(words(9)), [truth.accepts(word) for word in words(9)])
     last = capsys.readouterr().out.strip().splitlines()[-1]
     assert re.match(r"learned: automaton of 2 states, right on 100.00% .*; 1 attempt, \d+ s", last)
     # Everything needs the model alone, in whatever process.
@@ -35,7 +43,7 @@ def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
     again = keras.models.load_model(tmp_path / "model.keras")
     assert automata.extract(again).dfa.minimize() == truth
     assert automata.certify(again, truth).holds
-    assert again.verdict == model.verdict
+    assert again.report == model.report
 
 
 @pytest.mark.slow
@@ -43,11 +51,11 @@ def test_what_cannot_be_learned_is_said(capsys):
     rng = np.random.default_rng(0)
     given = words(5)
     model = automata.train_recognizer(
-        given, rng.random(len(given)) < 0.5, "01", units=2, centroids=2, attempts=1, hold_out=0.0
+        given, rng.random(len(given)) < 0.5, alphabet="01", units=2, num_centroids=2, num_attempts=1, hold_out=0.0
     )
-    assert not model.verdict.learned
-    assert model.verdict.automaton_accuracy < 1
-    assert np.isnan(model.verdict.held_out_accuracy)
+    assert not model.report.learned
+    assert model.report.automaton_accuracy < 1
+    assert np.isnan(model.report.held_out_accuracy)
     printed = capsys.readouterr().out
     assert re.search(
         r"NOT learned, as the plain cell keeps a mean loss of 0\.\d+ nats, above 0\.2: automaton of", printed
@@ -92,48 +100,48 @@ def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
         assert min(first.sum(), (~first).sum()) >= 2
 
 
-VERDICT = Verdict(True, 1.0, 0.75, 0.5, 0.99, 1, 2, 3.5)
+REPORT = TrainingReport(True, 1.0, 0.75, 0.5, 0.99, 1, 2, 3.5)
 
 
-def test_a_verdict_is_saved_with_its_model(tmp_path):
+def test_a_report_is_saved_with_its_model(tmp_path):
     model = network_of(tomita(4))
-    assert model.verdict is None
-    for verdict in (VERDICT, None):
-        model.verdict = verdict
+    assert model.report is None
+    for report in (REPORT, None):
+        model.report = report
         model.save(tmp_path / "model.keras")
-        assert keras.models.load_model(tmp_path / "model.keras").verdict == verdict
+        assert keras.models.load_model(tmp_path / "model.keras").report == report
 
 
-def test_a_verdict_counts_in_plain_english():
-    assert "automaton of 1 state, " in str(VERDICT)
-    assert str(VERDICT).endswith("; 2 attempts, 4 s")
-    assert str(dataclasses.replace(VERDICT, states=2, attempts=1)).endswith("; 1 attempt, 4 s")
+def test_a_report_counts_in_plain_english():
+    assert "automaton of 1 state, " in str(REPORT)
+    assert str(REPORT).endswith("; 2 attempts, 4 s")
+    assert str(dataclasses.replace(REPORT, states=2, attempts=1)).endswith("; 1 attempt, 4 s")
 
 
 @pytest.mark.parametrize(("confidence", "flipped"), [(0.99, 0), (0.99, 3), (1.1, 0)])
-def test_a_verdict_says_why_nothing_was_learned(confidence, flipped):
+def test_a_report_says_why_nothing_was_learned(confidence, flipped):
     given = words(5)
     labels = np.array([tomita(4).accepts(word) for word in given])
     labels[:flipped] ^= True
-    verdict = _judged(network_of(tomita(4)), given, labels, np.zeros(len(given), bool), confidence)
-    reasons = {(0.99, 0): "", (0.99, 3): "as 3 of 63 words are misjudged"}
+    report = _report(network_of(tomita(4)), _Data(given, labels), np.zeros(len(given), bool), confidence)
+    reasons = {(0.99, 0): "", (0.99, 3): "as 3 of 63 words are misclassified"}
     expected = reasons.get(
-        (confidence, flipped), f"as a transition has a probability of {verdict.confidence:.4f}, below 1.1"
+        (confidence, flipped), f"as a transition has a probability of {report.confidence:.4f}, below 1.1"
     )
-    assert verdict.reason == expected
-    assert str(verdict).startswith(f"NOT learned, {expected}: automaton" if expected else "learned: automaton")
-    assert str(_because("as it is", verdict)).startswith("NOT learned, as it is:" if expected else "learned:")
+    assert report.reason == expected
+    assert str(report).startswith(f"NOT learned, {expected}: automaton" if expected else "learned: automaton")
+    assert str(_with_reason("as it is", report)).startswith("NOT learned, as it is:" if expected else "learned:")
 
 
 def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
     models = [network_of(tomita(4)) for _ in range(3)]
     for model, accuracy in zip(models, (0.7, 0.9, 0.8), strict=True):
-        model.verdict = dataclasses.replace(VERDICT, learned=False, automaton_accuracy=accuracy, attempts=1)
+        model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, attempts=1)
     remaining = iter(models)
-    monkeypatch.setattr(recognizer, "_attempt", lambda *arguments: next(remaining))
-    best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, "01", attempts=3)
+    monkeypatch.setattr(recognizer, "_train", lambda *_, **settings: next(remaining))
+    best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, alphabet="01", num_attempts=3)
     assert best is models[1]
-    assert best.verdict.attempts == 3
+    assert best.report.attempts == 3
     *lines, last, advice = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [f"attempt {i} of 3" for i in (1, 2, 3)]
     assert "NOT learned" in last
@@ -143,15 +151,15 @@ def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
 
 def test_balanced_accuracy_does_not_reward_rejecting_all():
     labels = np.array([True] * 2 + [False] * 98)
-    assert _balanced(np.zeros(100, bool), labels) == 0.5
-    assert _balanced(labels, labels) == 1
+    assert _balanced_accuracy(np.zeros(100, bool), labels) == 0.5
+    assert _balanced_accuracy(labels, labels) == 1
 
 
 @pytest.mark.parametrize(
     ("given", "labels", "alphabet", "sentence"),
     [
-        (["0", "1"], [True], "01", "Every word has a label. Received: 2 words and 1 labels"),
-        (["0", "2"], [True, False], "01", r"made of the alphabet \('0', '1'\). Received: \('2',\), with '2'"),
+        (["0", "1"], [True], "01", "Every word needs a label. Received: 2 words and 1 labels"),
+        (["0", "2"], [True, False], "01", r"over the alphabet \('0', '1'\). Received: \('2',\), with '2'"),
         (["0", "1", "00"], [True, True, False], "01", "at least two of each. Received: 2 in it and 1 not"),
         (["0", "1"], [True, False], "00", "different ints or strings. Received: alphabet"),
         (["0", "1"], [True, False], [("0",), "1"], "different ints or strings"),
@@ -159,9 +167,9 @@ def test_balanced_accuracy_does_not_reward_rejecting_all():
 )
 def test_what_cannot_be_trained_on(given, labels, alphabet, sentence):
     with pytest.raises(ValueError, match=sentence):
-        automata.train_recognizer(given, labels, alphabet)
+        automata.train_recognizer(given, labels, alphabet=alphabet)
 
 
 def test_nothing_is_learned_in_no_attempt():
-    with pytest.raises(ValueError, match=r"at least one attempt\. Received: attempts=0"):
-        automata.train_recognizer(["a"], [True], "a", attempts=0)
+    with pytest.raises(ValueError, match=r"at least one attempt\. Received: num_attempts=0"):
+        automata.train_recognizer(["a"], [True], alphabet="a", num_attempts=0)

@@ -32,7 +32,7 @@ some_tokens = st.none() | some_ids
 def encodings(draw):
     symbols = draw(some_symbols)
     codes = draw(st.lists(some_ids, min_size=len(symbols), max_size=len(symbols), unique=True))
-    return WordEncoding(dict(zip(symbols, codes, strict=True)), draw(some_tokens), draw(some_tokens))
+    return WordEncoding(dict(zip(symbols, codes, strict=True)), start=draw(some_tokens), end=draw(some_tokens))
 
 
 @st.composite
@@ -125,12 +125,12 @@ def test_empty_words_and_no_words():
 @pytest.mark.parametrize(
     ("some", "says"),
     [
-        (["ab", "axb"], r"made of the alphabet \('a', 'b'\)\. Received: the symbol 'x' in 'axb'\. Leave it out"),
+        (["ab", "axb"], r"over the alphabet \('a', 'b'\)\. Received: the symbol 'x' in 'axb'\. Leave it out"),
         ([["a", []]], r"Received: the symbol \[\] in \('a', \[\]\)"),
         (["a" * 99 + "x"], r"Received: the symbol 'x' in 'a{56}\.\.\."),
-        ("ab", r"Words are sequences of symbols, and .* Received: 'ab'\. Give \[word\] for one"),
-        ([3], r"Words are sequences of symbols, and .* Received: \[3\]"),
-        (None, r"Words are sequences of symbols, and .* Received: None"),
+        ("ab", r"Words are sequences of symbols, .* Received: 'ab'\. Give \[word\] for one"),
+        ([3], r"Words are sequences of symbols, .* Received: \[3\]"),
+        (None, r"Words are sequences of symbols, .* Received: None"),
     ],
 )
 def test_words_that_cannot_be_written(some, says):
@@ -151,7 +151,7 @@ def test_a_row_has_room_for_its_word():
     "row", [[2, 3, 4], [1, 2, 3], [1, 0, 4], [1, 2, 9], [0, 0, 0], [4, 0, 0], [1, 1, 4], [1, -2, 4]]
 )
 def test_rows_that_are_no_words(row):
-    with pytest.raises(ValueError, match=r"token 1, symbols of the ids \(2, 3\), the end token 4 .*Received: \["):
+    with pytest.raises(ValueError, match=r"token 1, symbols with the ids \(2, 3\), the end token 4 .*Received: \["):
         WordEncoding("ab", start=1, end=4).decode([row])
 
 
@@ -170,8 +170,8 @@ def test_ids_that_are_no_rows(ids, received):
         (("",), "at least one symbol, each once. Received: ''"),
         (({},), "at least one symbol, each once. Received: {}"),
         (("aba",), "at least one symbol, each once. Received: 'aba'"),
-        (([["a"]],), r"row of hashable symbols, or {symbol: id, \.\.\.}\. Received: \[\['a'\]\]"),
-        ((3,), "row of hashable symbols, .* Received: 3"),
+        (([["a"]],), r"sequence of hashable symbols, or {symbol: id, \.\.\.}\. Received: \[\['a'\]\]"),
+        ((3,), "sequence of hashable symbols, .* Received: 3"),
         (({"a": 0},), r"ints from 1 to 2147483647, as 0 is padding\. Received: 0 for the symbol 'a'"),
         (({"a": 2**31},), "Received: 2147483648 for the symbol 'a'"),
         (({"a": True},), "Received: True for the symbol 'a'"),
@@ -183,8 +183,9 @@ def test_ids_that_are_no_rows(ids, received):
     ],
 )
 def test_what_is_no_encoding(arguments, says):
+    symbols, start, end = (*arguments, None, None)[:3]
     with pytest.raises(ValueError, match=says):
-        WordEncoding(*arguments)
+        WordEncoding(symbols, start=start, end=end)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +211,27 @@ def test_the_three_arguments_of_public_functions():
     assert encoding_of(None) is None
     assert encoding_of(encoding) is encoding
     assert encoding_of({"a": 2, "b": 3}, 1, None) == encoding
-    with pytest.raises(ValueError, match=r"says which tokens .* start=1, end=None beside one\. Leave them out"):
+    with pytest.raises(ValueError, match=r"has the ids of its tokens\. .* with start=1, end=None\. Leave them out"):
         encoding_of(encoding, 1)
     with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'"):
         encoding_of("ab", 1)
+    with pytest.raises(
+        ValueError, match=r"together with an alphabet\. Received: start=None, end=4 and no alphabet\. Pass"
+    ):
+        encoding_of(None, None, 4)
+
+
+@pytest.mark.parametrize("tokens", [{"start": 1}, {"end": 4}])
+def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(tokens):
+    model, truth = network_of(tomita(4)), tomita(4)
+    for call in (
+        lambda: automata.extract(model, **tokens),
+        lambda: automata.certify(model, truth, **tokens),
+        lambda: automata.largest_temperature(model, truth, **tokens),
+        lambda: automata.certify(model, truth).check(model, **tokens),
+    ):
+        with pytest.raises(ValueError, match="leave all three out for a model that carries its own"):
+            call()
 
 
 def test_an_encoding_stands_for_alphabet_start_and_end(tmp_path):
@@ -224,8 +242,8 @@ def test_an_encoding_stands_for_alphabet_start_and_end(tmp_path):
     assert found.network.encoding == encoding
     certificate = automata.certify(model, truth, alphabet=encoding)
     assert certificate.holds
-    assert certificate.check(model, encoding)
-    assert automata.largest_temperature(model, truth, encoding) == automata.largest_temperature(model, truth)
+    assert certificate.check(model, alphabet=encoding)
+    assert automata.largest_temperature(model, truth, alphabet=encoding) == automata.largest_temperature(model, truth)
     assert callbacks.Automaton(tmp_path, alphabet=encoding).encoding is encoding
     assert callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1).encoding == encoding
     with pytest.raises(ValueError, match="an id of its own. Received: id 2 for '0' and for '1'"):
@@ -239,7 +257,7 @@ def test_an_encoding_beyond_the_embedding():
     ):
         automata.extract(model, alphabet=WordEncoding({"a": 2, "b": 5}, start=1))
     assert WordEncoding("ab", start=1, end=4).size == 5  # the last that fits
-    automata.extract(model, words("ab", 3), "counts", WordEncoding("ab", start=1, end=4))
+    automata.extract(model, words("ab", 3), method="counts", alphabet=WordEncoding("ab", start=1, end=4))
 
 
 def test_labelled_words_say_how_they_are_written():

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import tomita
-from keras_interp_rnn.automata.extraction import short_words, words_of
+from keras_interp_rnn.automata.extraction import accepted_words, short_words
 from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
@@ -44,7 +44,7 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
     [(first, written), (last, _)] = points(tmp_path, "automaton")
     assert (first, last) == (0, 4)
     table = json.loads(written.item())
-    found = automata.DFA(table["transitions"], table["accepting"], table["start"], "01")
+    found = automata.DFA(table["transitions"], table["accepting"], start=table["start"], alphabet="01")
     assert found.minimize() == tomita(4)
     assert len(table["centroids"]) == len(found)
     assert np.min(table["confidence"]) > 0.99
@@ -62,7 +62,7 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
 
 def test_the_distance_counts_both_labels_of_the_reference_alike(tmp_path):
     train(compiled(network_of(tomita(5))), Automaton(tmp_path, tomita(4), words=40))
-    labels = [words_of(label, 20) for label in (tomita(4), tomita(4).complement())]
+    labels = [accepted_words(label, 20) for label in (tomita(4), tomita(4).complement())]
     assert [len(words) for words in labels] == [20, 20]
     apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for words in labels for word in words])
     assert 0.1 < apart < 0.9
@@ -117,7 +117,7 @@ def test_a_network_with_a_memory_is_counted_on_data(tmp_path):
     model = compiled(other_model(layers.SRLSTM(4, 3)), 0.1)
     train(model, Automaton(tmp_path, data=WORDS, method="counts", alphabet={"0": 2, "1": 3}, start=1))
     assert len(points(tmp_path, "automaton")) == 2
-    with pytest.raises(ValueError, match="has a memory besides"):
+    with pytest.raises(ValueError, match="has a further state"):
         train(model, Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1))
 
 

@@ -72,7 +72,7 @@ def test_every_term_of_every_target_is_where_the_schema_says(tmp_path, text):
         np.testing.assert_allclose(written[schema.target_rows(t)], expected[: t + 1, t - 1], atol=1e-6)
     np.testing.assert_allclose(written[-1], readout_bias, atol=1e-6)
     assert schema.target_rows(length).stop == len(written) - 1
-    content = checks.described(found.SummaryMetadata(f"{series}/step_0").plugin_data.content)
+    content = schema.described(found.SummaryMetadata(f"{series}/step_0").plugin_data.content)
     assert content["part_of"] == series
     assert content["symbols"] == ["_ab"[symbol] for symbol in TEXTS[text]]
     assert content["outputs"] == ["_", "a", "b"]
@@ -118,7 +118,7 @@ def test_a_head_that_does_not_split_stops_before_the_training(tmp_path):
 class TestSchema:
     def test_what_is_described_is_read(self):
         content = schema.metadata("jacobian", lags=[0, 5]).plugin_data.content
-        assert checks.described(content) == {"kind": "jacobian", "version": 1, "lags": [0, 5]}
+        assert schema.described(content) == {"kind": "jacobian", "version": 1, "lags": [0, 5]}
 
     @pytest.mark.parametrize(
         ("content", "says"),
@@ -133,7 +133,7 @@ class TestSchema:
     )
     def test_what_is_not_known_is_refused(self, content, says):
         with pytest.raises(checks.UnknownContent, match=says):
-            checks.described(content)
+            schema.described(content)
 
     def test_rows_of_targets_follow_each_other(self):
         slices = [schema.target_rows(t) for t in range(1, 30)]

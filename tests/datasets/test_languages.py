@@ -232,5 +232,5 @@ def test_what_there_is_not_is_said(module, arguments, says):
 
 def test_ids_of_a_symbol_outside_the_alphabet():
     words = LabelledWords(("a", "ab"), np.array([True, False]), "a")
-    with pytest.raises(ValueError, match=r"made of the alphabet \('a',\)\. Received: the symbol 'b' in 'ab'\."):
+    with pytest.raises(ValueError, match=r"over the alphabet \('a',\)\. Received: the symbol 'b' in 'ab'\."):
         words.ids()

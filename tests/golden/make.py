@@ -21,7 +21,7 @@ import numpy as np
 import keras_interp_rnn
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.automata import tomita
-from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding, Verdict
+from keras_interp_rnn.automata.recognizer import Recognizer, SymbolEmbedding, TrainingReport
 from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
@@ -36,7 +36,7 @@ BATCH, TIME, FEATURES, SYMBOLS = 3, 7, 4, 5
 SCALARS = {"temperature": 0.7, "log_temperature": -0.4, "strength": 0.85, "noise": 0.6}
 """What these weights are saved as: none of it what the layer was made with, so that it can come from the file alone."""
 
-VERDICT = Verdict(True, 1.0, 0.9375, 0.875, 0.9921875, 3, 2, 1.5)
+VERDICT = TrainingReport(True, 1.0, 0.9375, 0.875, 0.9921875, 3, 2, 1.5)
 
 
 def ids(*rest: Any, **flags: Any) -> keras.Sequential:
@@ -87,7 +87,7 @@ def recognizer() -> keras.Model:
             keras.layers.Dense(1),
         ]
     )
-    model.verdict = VERDICT
+    model.report = VERDICT
     return model
 
 
@@ -201,7 +201,7 @@ MODELS: dict[str, Callable[[], keras.Model]] = {
 
 def fill(model: keras.Model, rng: np.random.Generator) -> None:
     """Random weights, none of them zero; states keep their size from step to step, about."""
-    if isinstance(model, Recognizer) and model.verdict is None:
+    if isinstance(model, Recognizer) and model.report is None:
         return  # an automaton, by its weights
     for weight in model.weights:
         if weight.name in SCALARS:

@@ -22,6 +22,7 @@ from tensorboard_plugins.interp_rnn.plugin import Loader
 
 ALPHABET = datasets.text.ALPHABET
 TEXT = " the return value of the"
+ROOT = Path(__file__).parents[2]
 
 
 @functools.cache
@@ -83,13 +84,12 @@ def _jacobians(folder: Path, kind: str) -> None:
 
 
 @contextlib.contextmanager
-def served(folder: Path, fast: bool = False) -> Iterator[str]:
-    """The address of a TensorBoard over a folder, in a process of its own."""
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root), "TF_CPP_MIN_LOG_LEVEL": "3"}
+def served(folder: Path, fast: bool = False, plugin: Path = ROOT) -> Iterator[str]:
+    """The address of a TensorBoard over a folder, in a process of its own, with the plugin that lies in another one."""
+    environment = {**os.environ, "PYTHONPATH": f"{plugin}{os.pathsep}{ROOT}", "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-m", "tests.tensorboard_plugin.logs", str(folder), "true" if fast else "false"]
     process = subprocess.Popen(
-        command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, cwd=plugin, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     with process:
         assert process.stdout is not None

@@ -75,7 +75,9 @@ class TestSeries:
         assert found["symbols"] == ["0", "1"]
         assert found["steps"] == sorted(found["steps"])
         assert len(found["steps"]) == 4
-        reference = automata.DFA(found["reference"]["transitions"], found["reference"]["accepting"], 0, "01")
+        reference = automata.DFA(
+            found["reference"]["transitions"], found["reference"]["accepting"], start=0, alphabet="01"
+        )
         assert reference == automata.tomita(4)
         assert set(found["history"]) == {"states", "minimal", "entropy", "agreement", "distance"}
         assert {len(numbers) for numbers in found["history"].values()} == {4}

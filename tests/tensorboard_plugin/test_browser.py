@@ -202,7 +202,7 @@ def test_transitions(tab):
     ActionChains(tab.driver).move_to_element_with_offset(cells, 2 - cells.size["width"] // 2, 0).perform()
     assert "after “<b>start</b>”, centroid" in cells.find_element(By.TAG_NAME, "title").get_attribute("textContent")
     assert "Predicted: class" in tab.text()
-    assert {word.get_attribute("title").split()[0] for word in tab.all("p.text span")} == {"pull"}
+    assert {word.get_attribute("title").split()[0] for word in tab.all("p.text span")} == {"support"}
     tab.all("svg .label")[3].click()
     assert tab.all("svg .label")[3].text == "▸ 3"
     assert {word.get_attribute("title").split(":")[0] for word in tab.all("p.text span")} == {"centroid 3"}
@@ -230,13 +230,13 @@ def test_contributions(tab):
     hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
     assert re.fullmatch(r"e → after e \(24\): norm \S+ nats: (\S+ [+-]\S+(, )?){5}", hovered), hovered
     spans[-1].click()
-    assert "Without what is switched off" in tab.one(".now").text
+    assert "Without the symbols left out" in tab.one(".now").text
     assert tab.all("p.text span.off")
     [button] = [button for button in tab.all("button") if button.text == "By words"]
     button.click()
     names = [text.text for text in tab.all("figure:last-of-type svg g text")]
     assert any(name.endswith("return") for name in names), names
-    [everything] = [button for button in tab.all("button") if button.text == "All on"]
+    [everything] = [button for button in tab.all("button") if button.text == "Reset"]
     everything.click()
     assert not tab.all(".now")
     picture = tab.pixels("figure svg")

@@ -21,33 +21,33 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** From [low, high] to [from, to]; logarithmic if asked. */
+/** A function from [low, high] to [from, to], linear or logarithmic. */
 export function scale(low, high, from, to, logarithmic = false) {
   const f = logarithmic ? Math.log10 : (x) => x;
   const span = f(high) - f(low) || 1;
   return (value) => from + ((f(value) - f(low)) / span) * (to - from);
 }
 
-/** Some five round numbers of a range; whole ones alone if asked. */
+/** About five round numbers in a range; integers only if `whole`. */
 export function ticks(low, high, logarithmic = false, whole = false) {
   if (logarithmic) {
     const first = Math.ceil(Math.log10(low));
     const last = Math.floor(Math.log10(high));
     const every = Math.max(1, Math.ceil((last - first + 1) / 6));
-    const found = [];
-    for (let power = first; power <= last; power += every) found.push(10 ** power);
-    return found.length ? found : [low, high];
+    const powers = [];
+    for (let power = first; power <= last; power += every) powers.push(10 ** power);
+    return powers.length ? powers : [low, high];
   }
   const raw = (high - low) / 5 || 1;
   const unit = 10 ** Math.floor(Math.log10(raw));
   const round = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= raw);
   const step = whole ? Math.max(1, Math.round(round)) : round;
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) found.push(value);
-  return found;
+  const values = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) values.push(value);
+  return values;
 }
 
-/** A number for people. */
+/** A number with four digits. */
 export function shown(value) {
   if (value === null || Number.isNaN(value)) return '–';
   if (value === 0) return '0';
@@ -56,7 +56,7 @@ export function shown(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** White to blue (or dark to blue) for shares in [0, 1]: cividis-like, read by everybody. */
+/** White (or dark grey) to blue for fractions in [0, 1]. */
 export function share(value, dark) {
   if (Number.isNaN(value)) return 'none';
   const from = dark ? [48, 48, 48] : [255, 255, 255];
@@ -64,7 +64,7 @@ export function share(value, dark) {
   return mixed(from, to, value);
 }
 
-/** Red below 0, blue above; both ends of a scale that colour-blind people tell apart. */
+/** Red below 0, blue above: colour-blind people can distinguish the two. */
 export function signed(value, limit, dark) {
   const middle = dark ? [48, 48, 48] : [247, 247, 247];
   const end = value < 0 ? (dark ? [255, 140, 105] : [178, 24, 43]) : dark ? [122, 178, 255] : [33, 102, 172];
@@ -95,7 +95,7 @@ export function rasterImage(box) {
   return svg('image', {...box, preserveAspectRatio: 'none', style: 'image-rendering: pixelated'});
 }
 
-/** Asks once for each key, and remembers the last answers. */
+/** Calls `ask` once for each key, and keeps the last results. */
 export function remembering(ask, most = 64) {
   const kept = new Map();
   return (...keys) => {
@@ -118,8 +118,8 @@ function mixed(from, to, part) {
 export const LINES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
 
 /** Lines over steps.
- * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, whole (numbers
- * alone on the axis), at (a step to mark; `mark` of the drawing moves it), onpick. */
+ * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, whole (integers
+ * only on the y axis), at (a step to mark; `mark` of the drawing moves it), onpick. */
 export function lines(series, options) {
   const {width = 640, height = 260, logarithmic = false} = options;
   const left = 80, right = 12, top = 10, bottom = 40;

@@ -1,8 +1,7 @@
-// What every symbol of a text contributes to every prediction of an ISAN, and what is said without some of them.
+// What every symbol of a text contributes to every prediction of an ISAN, and the prediction without some of them.
 
 import {html, raster, rasterImage, remembering, signed, share, shown, svg} from './charts.js';
 
-export const kinds = ['contributions'];
 export const title = 'Contributions';
 export const about = 'Every logit of an input-switched affine network, split exactly among the symbols it has read.';
 export const example = `import keras
@@ -21,7 +20,7 @@ model.fit(datasets.Windows(text, 16, 50), shuffle=False, callbacks=[
 ])`;
 
 const BARS = 50;
-const SAID = 60;
+const CONTEXT = 60;
 
 export async function draw(body, page) {
   const {series, state} = page;
@@ -31,9 +30,9 @@ export async function draw(body, page) {
   const off = new Set(state.off ?? []);
   let words = state.words ?? false;
   const overview = html('figure', {style: 'overflow-x: auto'});
-  const text = html('p', {class: 'text', 'aria-label': 'the text; click a symbol to switch it off'});
+  const text = html('p', {class: 'text', 'aria-label': 'the text; click a symbol to leave it out'});
   const column = html('figure');
-  const said = html('p');
+  const prediction = html('p');
   let slice = null;
 
   const slices = remembering(page.slice, 16);
@@ -45,7 +44,7 @@ export async function draw(body, page) {
     const [whole, one] = await Promise.all([slices(step, 0), slices(step, target)]);
     if (!page.current() || step !== state.step || target !== state.index) return;
     slice = one;
-    overview.replaceChildren(html('figcaption', {}, 'Norm of each contribution, nats: rows are sources, columns targets; click a column.'),
+    overview.replaceChildren(html('figcaption', {}, 'Norm of each contribution in nats. Rows are sources, columns are targets. Click a column to select it.'),
       stack(whole, sources, symbols, state.index, page.dark(), (target) => { state.index = target; show(); }, strongestOutputs));
     paint();
     page.remember();
@@ -72,12 +71,12 @@ export async function draw(body, page) {
     const groups = words ? grouped(starts, target) : [...Array(target + 1).keys()].map((s) => [s]);
     const sum = (group, output) => group.reduce((total, s) => total + value(s, output), 0);
     const name = (group) => group.map((s) => sources[s]).join('');
-    const pulls = groups.map((group) => sum(group, winner) - sum(group, runner));
-    const limit = Math.max(...pulls.map(Math.abs), 1e-9);
+    const leads = groups.map((group) => sum(group, winner) - sum(group, runner));
+    const limit = Math.max(...leads.map(Math.abs), 1e-9);
     text.replaceChildren(...symbols.map((symbol, i) => {
       const s = i + 1;
       const group = groups.find((one) => one.includes(s));
-      const pull = group ? pulls[groups.indexOf(group)] : 0;
+      const lead = group ? leads[groups.indexOf(group)] : 0;
       const toggle = () => {
         const members = group ?? [s];
         const on = members.every((one) => off.has(one));
@@ -88,23 +87,23 @@ export async function draw(body, page) {
       };
       return html('span', {
         class: `${off.has(s) ? 'off' : ''}${s === target ? ' at' : ''}`, tabindex: 0, role: 'button',
-        'aria-pressed': String(!off.has(s)), style: s <= target ? `background:${signed(pull * 0.8, limit, page.dark())}` : 'opacity:0.4',
-        title: s <= target ? `${shown(pull)} nats for ${outputs[winner]} over ${outputs[runner]}` : 'not read yet',
+        'aria-pressed': String(!off.has(s)), style: s <= target ? `background:${signed(lead * 0.8, limit, page.dark())}` : 'opacity:0.4',
+        title: s <= target ? `${shown(lead)} nats for ${outputs[winner]} over ${outputs[runner]}` : 'not read yet',
         onclick: toggle, onkeydown: (event) => event.key === 'Enter' && toggle(),
       }, symbol);
     }));
     const [first, second] = best(now);
-    said.replaceChildren(
-      `After ${target > SAID ? '…' : ''}${symbols.slice(Math.max(0, target - SAID), target).join('')}: `, html('b', {}, `${outputs[winner]} ${(100 * full[winner]).toFixed(1)} %`),
+    prediction.replaceChildren(
+      `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join('')}: `, html('b', {}, `${outputs[winner]} ${(100 * full[winner]).toFixed(1)} %`),
       `, then ${outputs[runner]} ${(100 * full[runner]).toFixed(1)} %. `,
-      off.size ? html('span', {class: 'now'}, `Without what is switched off: ${outputs[first]} ${(100 * now[first]).toFixed(1)} %, then ${outputs[second]} ${(100 * now[second]).toFixed(1)} %.`) : '',
+      off.size ? html('span', {class: 'now'}, `Without the symbols left out: ${outputs[first]} ${(100 * now[first]).toFixed(1)} %, then ${outputs[second]} ${(100 * now[second]).toFixed(1)} %.`) : '',
     );
     column.replaceChildren(html('figcaption', {}, `Contributions to ${outputs[winner]} (blue) and ${outputs[runner]} (orange), nats`),
       bars([...strongest(groups.map((group) => ({name: name(group), off: group.every((s) => off.has(s)),
         values: [sum(group, winner), sum(group, runner)]}))), {name: 'bias', off: false, values: [bias(winner), bias(runner)]}]));
   }
 
-  /** The outputs that a source moves the most, at the chosen target. */
+  /** The outputs to which a source contributes most, at the selected target. */
   function strongestOutputs(source) {
     const K = outputs.length;
     const values = [...slice.values.subarray(source * K, (source + 1) * K).entries()].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
@@ -119,11 +118,11 @@ export async function draw(body, page) {
     paint();
     page.remember();
   }}, words ? 'By symbols' : 'By words');
-  const all = html('button', {type: 'button', onclick: () => { off.clear(); state.off = []; paint(); page.remember(); }}, 'All on');
+  const all = html('button', {type: 'button', onclick: () => { off.clear(); state.off = []; paint(); page.remember(); }}, 'Reset');
   body.replaceChildren(
     page.slider(show), html('div', {class: 'row'}, byWord, all),
-    html('p', {class: 'note'}, 'Click a symbol to switch its contribution off: the sum is exact, so the prediction below is what the network would have said.'),
-    text, said, html('div', {class: 'side'}, overview, column),
+    html('p', {class: 'note'}, 'Click a symbol to leave its contribution out. The sum is exact, so the prediction below is the network’s without it.'),
+    text, prediction, html('div', {class: 'side'}, overview, column),
     page.downloads(() => overview.querySelector('svg'), () => rows(slice, sources, outputs, state), 'contributions'),
   );
   await show();
@@ -157,12 +156,12 @@ function stack(whole, sources, symbols, target, dark, onpick, detail) {
     onclick: (event) => onpick(place(event)[0] + 1),
     onmousemove: (event) => {
       const [t, s] = place(event);
-      tip.textContent = s > t + 1 ? `${sources[s]} comes later` : `${sources[s]} → after ${symbols[t]} (${t + 1}): norm ${shown(whole.values[s * steps + t])} nats${t + 1 === target ? `: ${detail(s)}` : ''}`;
+      tip.textContent = s > t + 1 ? `${sources[s]} is read later` : `${sources[s]} → after ${symbols[t]} (${t + 1}): norm ${shown(whole.values[s * steps + t])} nats${t + 1 === target ? `: ${detail(s)}` : ''}`;
     }}, tip));
   return root;
 }
 
-/** Where there are many rows, those that tell the two outputs apart the most, in order, and the sum of the others. */
+/** Of many rows, those in which the two outputs differ most, in order, and the sum of the others. */
 function strongest(rows) {
   if (rows.length <= BARS) return rows;
   const apart = (row) => Math.abs(row.values[0] - row.values[1]);
@@ -197,8 +196,8 @@ function bars(rows) {
 
 /** First symbol, from 1, of each word: a word begins at white space. */
 function wordStarts(symbols) {
-  const found = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => ['␣', '⏎', '⇥'].includes(symbol)).map(([, s]) => s);
-  return [...new Set([0, 1, ...found])].sort((a, b) => a - b);
+  const spaces = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => ['␣', '⏎', '⇥'].includes(symbol)).map(([, s]) => s);
+  return [...new Set([0, 1, ...spaces])].sort((a, b) => a - b);
 }
 
 function grouped(starts, target) {
@@ -221,10 +220,10 @@ function best(probabilities) {
 
 function rows(slice, sources, outputs, state) {
   const K = outputs.length;
-  const found = [['step', 'target', 'source', 'symbol', ...outputs]];
+  const table = [['step', 'target', 'source', 'symbol', ...outputs]];
   for (let s = 0; s <= state.index + 1; s++) {
     const name = s === state.index + 1 ? ['', 'bias'] : [s, sources[s]];
-    found.push([state.step, state.index, ...name, ...slice.values.slice(s * K, (s + 1) * K)]);
+    table.push([state.step, state.index, ...name, ...slice.values.slice(s * K, (s + 1) * K)]);
   }
-  return found;
+  return table;
 }

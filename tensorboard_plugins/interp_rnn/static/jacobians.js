@@ -1,10 +1,9 @@
-// Percentiles of the singular values of the input-output Jacobian through training, runs laid over each other.
+// Percentiles of the singular values of the input-output Jacobian through training, of one run or several.
 
 import {html, lines, LINES, scale, shown, svg} from './charts.js';
 
-export const kinds = ['jacobian'];
 export const title = 'Jacobians';
-export const about = 'Singular values of the derivative of the last state by the input some steps before, through training.';
+export const about = 'Singular values of the derivative of the last state with respect to the input some steps earlier, through training.';
 export const example = `import keras
 from keras_interp_rnn import callbacks, layers
 
@@ -52,7 +51,7 @@ export async function draw(body, page) {
 
   const log = html('label', {}, html('input', {type: 'checkbox', checked: state.logarithmic ? '' : null,
     onchange: (event) => { state.logarithmic = event.target.checked; show(); }}), ' logarithmic');
-  const others = all.length > 1 ? html('fieldset', {}, html('legend', {}, 'Laid over it'), ...all.filter((run) => run !== state.run).map((run) =>
+  const others = all.length > 1 ? html('fieldset', {}, html('legend', {}, 'Compare with'), ...all.filter((run) => run !== state.run).map((run) =>
     html('label', {}, html('input', {type: 'checkbox', checked: over.has(run) ? '' : null, onchange: (event) => {
       event.target.checked ? over.add(run) : over.delete(run);
       state.over = [...over];
@@ -60,7 +59,7 @@ export async function draw(body, page) {
     }}), ` ${run || '.'} `))) : null;
   body.replaceChildren(
     html('div', {class: 'controls'}, log, others),
-    html('p', {class: 'note'}, `Lines: ${page.series.lines.join(', ')} %; the median is thick. Click a step for its distribution.`),
+    html('p', {class: 'note'}, `Lines: ${page.series.lines.join(', ')} %; the median is thick. Click a step to see its distribution.`),
     legend, place, page.slider(show), histogram,
     page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
   );

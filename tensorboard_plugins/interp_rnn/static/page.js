@@ -1,15 +1,10 @@
 // The tab's frame: which view, run, tag and step; loading, empty and error states; dark mode; reload.
 
 import {html, saveCsv, savePng, saveSvg} from './charts.js';
-import * as contributions from './contributions.js';
-import * as jacobians from './jacobians.js';
-import * as states from './states.js';
-import * as transitions from './transitions.js';
 
-const VIEWS = {states, transitions, contributions, jacobians};
+/** Name -> the module ./NAME.js and the kinds that it shows: the server has the list. */
+const VIEWS = {};
 const PARAMETER = 'interp_rnn';
-
-const FIRST = 'states';
 
 const state = {view: null, run: null, tag: null, step: null, index: null};
 let tags = {};
@@ -18,6 +13,14 @@ let turn = 0;
 export async function start(document) {
   document.head.append(html('link', {rel: 'stylesheet', href: './style.css'}));
   document.documentElement.lang = 'en';
+  try {
+    const views = Object.entries(await json('./views'));
+    const modules = await Promise.all(views.map(([name]) => import(`./${name}.js`)));
+    views.forEach(([name, kinds], i) => (VIEWS[name] = {...modules[i], kinds}));
+  } catch (error) {
+    frame(message('error', `The page cannot be loaded: ${error.message}`));
+    return;
+  }
   Object.assign(state, remembered());
   watchDarkMode(document);
   document.addEventListener('keydown', onKey);
@@ -26,7 +29,7 @@ export async function start(document) {
   await refresh();
 }
 
-/** Asks for the tags again and draws the view anew. */
+/** Requests the tags again and redraws the view. */
 async function refresh(again = true) {
   try {
     tags = await json('./tags');
@@ -37,41 +40,41 @@ async function refresh(again = true) {
   await draw(again);
 }
 
-/** The view that was asked for; without one the first that has something to show. */
+/** The requested view; by default the first that has something to show. */
 function chosen() {
   if (Object.hasOwn(VIEWS, state.view)) return state.view;
-  return Object.keys(VIEWS).find((name) => logged(VIEWS[name]).length) ?? FIRST;
+  return Object.keys(VIEWS).find((name) => logged(VIEWS[name]).length) ?? Object.keys(VIEWS)[0];
 }
 
 /** [run, tags] of a view. */
 function logged(view) {
   return Object.entries(tags)
-    .map(([run, found]) => [run, found.filter((entry) => entry.kind && view.kinds.includes(entry.kind))])
-    .filter(([, found]) => found.length);
+    .map(([run, entries]) => [run, entries.filter((entry) => entry.kind && view.kinds.includes(entry.kind))])
+    .filter(([, entries]) => entries.length);
 }
 
-/** Draws the view; if what it asks for is no longer there, and `again`, once more from the tags that are. */
+/** Draws the view; if its tag is gone and `again`, requests the tags and tries once more. */
 async function draw(again = true) {
   const mine = ++turn;
   const name = chosen();
   const view = VIEWS[name];
   const runs = logged(view);
-  const refused = Object.entries(tags).flatMap(([run, found]) =>
-    found.filter((entry) => entry.error).map((entry) => `${run}/${entry.tag}: ${entry.error}`),
+  const refused = Object.entries(tags).flatMap(([run, entries]) =>
+    entries.filter((entry) => entry.error).map((entry) => `${run}/${entry.tag}: ${entry.error}`),
   );
   const notes = refused.map((text) => message('error', text));
   if (!runs.length) {
     frame(...notes, empty(view));
     return;
   }
-  const [run, found] = runs.find(([name]) => name === state.run) ?? runs[0];
-  const entry = found.find((one) => one.tag === state.tag) ?? found[0];
+  const [run, entries] = runs.find(([name]) => name === state.run) ?? runs[0];
+  const entry = entries.find((one) => one.tag === state.tag) ?? entries[0];
   Object.assign(state, {view: name, run, tag: entry.tag});
   remember();
   const controls = html('div', {class: 'controls'},
     chooser('Run', runs.map(([name]) => name), run, (value) => go({run: value, tag: null, step: null, index: null})),
-    found.length > 1
-      ? chooser('Tag', found.map((one) => one.tag), entry.tag, (value) => go({tag: value, step: null, index: null}))
+    entries.length > 1
+      ? chooser('Tag', entries.map((one) => one.tag), entry.tag, (value) => go({tag: value, step: null, index: null}))
       : null,
   );
   const body = html('div', {class: 'view', 'aria-live': 'polite'}, message('loading', 'Reading …'));
@@ -126,7 +129,7 @@ function empty(view) {
   return html('section', {class: 'empty'},
     html('h2', {}, `No ${view.title.toLowerCase()} logged yet`),
     html('p', {}, view.about),
-    html('p', {}, 'Write them by a callback of ', html('code', {}, 'keras_interp_rnn'), ', for example:'),
+    html('p', {}, 'Log them with a callback of ', html('code', {}, 'keras_interp_rnn'), ':'),
     html('pre', {}, html('code', {}, view.example)),
   );
 }
@@ -142,7 +145,7 @@ function chooser(label, options, chosen, onchange) {
   return html('label', {}, `${label} `, select);
 }
 
-/** A slider over the steps that are there; arrow keys move it wherever the focus is. */
+/** A slider over the logged steps; arrow keys move it wherever the focus is. */
 function slider(steps, onstep) {
   const output = html('output', {}, `step ${state.step}`);
   const input = html('input', {
@@ -169,9 +172,9 @@ function onKey(event) {
 
 function downloads(drawing, rows, name) {
   return html('div', {class: 'downloads'},
-    html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Drawing (SVG)'),
-    html('button', {type: 'button', onclick: () => savePng(drawing(), name)}, 'Drawing (PNG)'),
-    html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Numbers (CSV)'),
+    html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Download SVG'),
+    html('button', {type: 'button', onclick: () => savePng(drawing(), name)}, 'Download PNG'),
+    html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Download CSV'),
   );
 }
 
@@ -179,11 +182,11 @@ function query(values) {
   return new URLSearchParams(values).toString();
 }
 
-let asked = 0;
+let pending = 0;
 
 const GONE = 404;
 
-/** An answer that was not given. */
+/** A request that failed. */
 class Refusal extends Error {
   constructor(text, status = null) {
     super(text);
@@ -191,26 +194,26 @@ class Refusal extends Error {
   }
 }
 
-/** Fetches; the page is marked as busy until the last answer has been read. */
-async function answered(address, read) {
-  asked += 1;
+/** Fetches; the page is marked as busy until the last response has been read. */
+async function fetched(address, read) {
+  pending += 1;
   document.body.setAttribute('aria-busy', 'true');
   try {
     const response = await fetch(address).catch((error) => { throw new Refusal(error.message); });
     if (!response.ok) throw new Refusal(await reason(response), response.status);
     return await read(response);
   } finally {
-    asked -= 1;
-    if (!asked) setTimeout(() => asked || document.body.setAttribute('aria-busy', 'false'));
+    pending -= 1;
+    if (!pending) setTimeout(() => pending || document.body.setAttribute('aria-busy', 'false'));
   }
 }
 
 function json(address) {
-  return answered(address, (response) => response.json());
+  return fetched(address, (response) => response.json());
 }
 
 function slice(run, tag, step, index) {
-  return answered(`./slice?${query({run, tag, step, index: index ?? 0})}`, async (response) => ({
+  return fetched(`./slice?${query({run, tag, step, index: index ?? 0})}`, async (response) => ({
     shape: response.headers.get('X-Shape').split(',').map(Number),
     values: new Float32Array(await response.arrayBuffer()),
   }));
@@ -221,14 +224,14 @@ async function reason(response) {
   return text.slice(0, 300) || `status ${response.status}`;
 }
 
-// What is looked at stays in the address of TensorBoard's own page, so that a link shows it again.
+// The state of the page is kept in the address of TensorBoard's own page, so that a link restores it.
 
 const text = (value) => typeof value === 'string';
 const integer = (value) => Number.isInteger(value);
 const flag = (value) => typeof value === 'boolean';
 const listOf = (holds) => (value) => Array.isArray(value) && value.every(holds);
 
-/** What may stand in a link: anything else in it, and what is of another kind, is passed over. */
+/** What a link may hold. Other entries, and entries of another type, are ignored. */
 const KEPT = {
   view: (value) => text(value) && Object.hasOwn(VIEWS, value),
   run: text, tag: text, step: integer, index: integer, centroid: integer,
@@ -238,10 +241,10 @@ const KEPT = {
 
 function remembered() {
   try {
-    const found = JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}') ?? {};
+    const kept = JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}') ?? {};
     return Object.fromEntries(Object.entries(KEPT)
-      .filter(([name, holds]) => Object.hasOwn(found, name) && holds(found[name]))
-      .map(([name]) => [name, found[name]]));
+      .filter(([name, holds]) => Object.hasOwn(kept, name) && holds(kept[name]))
+      .map(([name]) => [name, kept[name]]));
   } catch {
     return {};
   }
@@ -249,7 +252,7 @@ function remembered() {
 
 let noting;
 
-/** Notes it, a moment after the last change. */
+/** Writes the state to the address, a moment after the last change. */
 function remember() {
   clearTimeout(noting);
   noting = setTimeout(note, 150);
@@ -261,7 +264,7 @@ function note() {
     address.searchParams.set(PARAMETER, JSON.stringify(state));
     window.parent.history.replaceState(window.parent.history.state, '', address);
   } catch {
-    // A page of its own, or one of another origin: nothing to keep it in.
+    // Not inside TensorBoard, or of another origin: there is no address to write to.
   }
 }
 
@@ -277,7 +280,7 @@ function watchDarkMode(document) {
   new MutationObserver(apply).observe(host, {attributes: true, attributeFilter: ['class']});
 }
 
-/** What a view asked for in vain after it was drawn, at a click or a step: it is drawn anew, or says why it cannot be. */
+/** A request of a view may fail after it was drawn, at a click or a step: the page is then refreshed, or says why not. */
 function listenForRefusals() {
   window.addEventListener('unhandledrejection', (event) => {
     if (!(event.reason instanceof Refusal)) return;
@@ -286,7 +289,7 @@ function listenForRefusals() {
   });
 }
 
-/** TensorBoard posts to plugins when its data were read again. */
+/** TensorBoard posts a message to plugins when it has reloaded its data. */
 function listenForReload() {
   window.addEventListener('message', (event) => {
     if (event.source !== window.parent) return;

@@ -1,9 +1,8 @@
-// Token by centroid: how probable each centroid was after each token of a logged sequence, and which words pulled the
-// network towards its prediction.
+// Token by centroid: the probability of each centroid after each token of a logged sequence, and which words support the
+// prediction.
 
 import {html, raster, rasterImage, remembering, share, shown, signed, svg} from './charts.js';
 
-export const kinds = ['transition_probabilities'];
 export const title = 'Transitions';
 export const about = 'The transition probabilities of a state-regularized network along fixed sequences, token by token.';
 export const example = `import keras
@@ -30,29 +29,29 @@ export async function draw(body, page) {
   const text = html('p', {class: 'text'});
   const hint = html('p', {class: 'note'});
   const outputsTag = page.related('outputs');
-  const middle = outputsTag ? page.seriesOf(outputsTag).then((found) => found.middle, () => 0) : 0;
+  const threshold = outputsTag ? page.seriesOf(outputsTag).then((overview) => overview.middle, () => 0) : 0;
   const slices = remembering(page.slice, 32);
   let marked = state.centroid ?? null;
-  let found = null;
+  let alpha = null;
   let outputs = null;
   let drawn = null;
 
   async function show() {
     const [step, index] = [state.step, state.index];
-    const [slice, said] = await Promise.all([
+    const [slice, answer] = await Promise.all([
       slices(step, index),
       outputsTag ? page.sliceOf(outputsTag, step).catch(() => null) : null,
     ]);
     if (!page.current() || step !== state.step || index !== state.index) return;
-    found = slice;
-    outputs = said && classes(said, slice.shape[1], index, await middle);
+    alpha = slice;
+    outputs = answer && classes(answer, slice.shape[1], index, await threshold);
     paint();
     page.remember();
   }
 
   function paint() {
-    const [time, k] = found.shape;
-    const at = (t, i) => found.values[t * k + i];
+    const [time, k] = alpha.shape;
+    const at = (t, i) => alpha.values[t * k + i];
     const read = [...Array(time).keys()].filter((t) => !Number.isNaN(at(t, 0)));
     const names = read.map((t) => series.tokens[state.index]?.[t] ?? String(t));
     if (marked !== null && marked >= k) marked = null;
@@ -61,19 +60,19 @@ export async function draw(body, page) {
     if (drawn?.key !== key) {
       const spans = names.map((name) => html('span', {}, `${name} `));
       drawn = {key, spans, ...heat(names, k, mark)};
-      map.replaceChildren(html('figcaption', {}, 'Rows: centroids. Columns: tokens read. Probability from 0 (pale) to 1 (strong).'), drawn.root);
+      map.replaceChildren(html('figcaption', {}, 'Probability of each centroid (row) after each token (column), from 0 (white) to 1 (blue).'), drawn.root);
       text.replaceChildren(...spans);
     }
     drawn.fill((column, i) => at(read[column], i), marked, page.dark());
-    const pull = (t) => outputs.of.reduce((sum, kind, i) => sum + (kind === outputs.predicted ? 1 : -1) * at(t, i), 0);
+    const support = (t) => outputs.of.reduce((sum, kind, i) => sum + (kind === outputs.predicted ? 1 : -1) * at(t, i), 0);
     hint.textContent = marked === null
-      ? `Predicted: class ${outputs.predicted}. Words are blue where they pull towards it, red where they pull away: the probability of moving to centroids of this class, less that of moving to others. Click a centroid to mark it.`
-      : `Words are shaded by the probability of centroid ${marked}.${outputs ? ` Click centroid ${marked} again for the pull towards the predicted class.` : ' Click a row to mark another.'}`;
+      ? `Predicted: class ${outputs.predicted}. Blue words support the prediction, red words oppose it: the probability of moving to a centroid of this class, minus that of moving to any other. Click a centroid to select it.`
+      : `Words are shaded by the probability of centroid ${marked}. ${outputs ? `Click centroid ${marked} again to shade words by their support of the predicted class.` : 'Click a row to select another centroid.'}`;
     read.forEach((t, column) => {
-      const value = marked === null ? pull(t) : at(t, marked);
+      const value = marked === null ? support(t) : at(t, marked);
       const shade = marked === null ? signed(value * 0.55, 1, page.dark()) : share(value * 0.7, page.dark());
       drawn.spans[column].style.background = shade;
-      drawn.spans[column].title = marked === null ? `pull ${shown(value)}` : `centroid ${marked}: ${shown(value)}`;
+      drawn.spans[column].title = marked === null ? `support ${shown(value)}` : `centroid ${marked}: ${shown(value)}`;
     });
   }
 
@@ -91,12 +90,12 @@ export async function draw(body, page) {
     html('label', {}, 'Sequence ', select),
     page.slider(show),
     html('div', {style: 'overflow-x: auto'}, map), hint, text,
-    page.downloads(() => map.querySelector('svg'), () => rows(found, series, state), 'transitions'),
+    page.downloads(() => map.querySelector('svg'), () => rows(alpha, series, state), 'transitions'),
   );
   await show();
 }
 
-/** The map without its values, and `fill`, which gives it values by (column, centroid), and the centroid to mark. */
+/** The empty map, and `fill`, which sets its values by (column, centroid) and the selected centroid. */
 function heat(tokens, k, onmark) {
   const longest = Math.max(...tokens.map((token) => token.length), 1);
   const foot = Math.min(110, 14 + 6.5 * longest);
@@ -107,7 +106,7 @@ function heat(tokens, k, onmark) {
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
     'aria-label': `probabilities of ${k} centroids after each of ${tokens.length} tokens`, style: 'max-width: none'});
   const labels = [...Array(k).keys()].map((i) => svg('text', {x: left - 8, y: i * CELL + 14, 'text-anchor': 'end', class: 'label',
-    tabindex: 0, role: 'button', 'aria-label': `mark centroid ${i}`, onclick: () => onmark(i),
+    tabindex: 0, role: 'button', 'aria-label': `select centroid ${i}`, onclick: () => onmark(i),
     onkeydown: (event) => event.key === 'Enter' && onmark(i)}));
   const image = rasterImage({x: left, y: 0, width: wide, height: high});
   const tip = svg('title', {}, '');
@@ -151,12 +150,12 @@ function grid(left, wide, high) {
   return [...down, ...across].join('');
 }
 
-/** The class of every centroid, and the one predicted for a sequence. */
-function classes(outputs, k, sequence, middle) {
+/** The class of every centroid, and the predicted class of a sequence. */
+function classes(outputs, k, sequence, threshold) {
   const [, width] = outputs.shape;
   const of = (row) => {
     const values = outputs.values.subarray(row * width, (row + 1) * width);
-    return width === 1 ? Number(values[0] > middle) : values.indexOf(Math.max(...values));
+    return width === 1 ? Number(values[0] > threshold) : values.indexOf(Math.max(...values));
   };
   return {of: [...Array(k).keys()].map(of), predicted: of(k + sequence)};
 }
@@ -167,10 +166,10 @@ function busiest(read, at, k) {
   return counts.indexOf(Math.max(...counts));
 }
 
-function rows(found, series, state) {
-  const [time, k] = found.shape;
+function rows(alpha, series, state) {
+  const [time, k] = alpha.shape;
   const head = ['step', 'sequence', 'position', 'token', ...[...Array(k).keys()].map((i) => `centroid ${i}`)];
   return [head, ...[...Array(time).keys()].map((t) => [
-    state.step, state.index, t, series.tokens[state.index]?.[t] ?? '', ...found.values.slice(t * k, (t + 1) * k),
+    state.step, state.index, t, series.tokens[state.index]?.[t] ?? '', ...alpha.values.slice(t * k, (t + 1) * k),
   ])];
 }

@@ -1,0 +1,91 @@
+"""What every kind of tag has, and how arrays are decoded."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, checked, parsed
+
+Description = Mapping[str, Any]
+"""What the writer said of a tag: `schema.metadata`."""
+
+
+class BadRequest(ValueError):
+    """A request for something that a tag does not have; the message says what."""
+
+
+class Kind(abc.ABC):
+    """A kind of tag.
+
+    Attributes:
+        NAME: as tags say it; the file has the same name.
+        VIEW: the view that shows such tags, static/VIEW.js; None for a kind that views only read beside others.
+        RULES: what its description must have.
+    """
+
+    NAME: ClassVar[str]
+    VIEW: ClassVar[str | None] = None
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+
+    def describe(self, entries: Mapping[str, Any]) -> dict[str, Any]:
+        """What a description says; raises UnknownContent if it breaks a rule."""
+        part = Rule("part_of", "the name of a series", lambda value: isinstance(value, str), needed=False)
+        return checked(entries, f"The description of {self.NAME}", (*self.RULES, part))
+
+    @abc.abstractmethod
+    def decode(self, description: Description, tensor: NDArray[Any]) -> Any:
+        """The value of one step; raises UnknownContent for a tensor that is none of this kind."""
+
+    def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
+        """What a view shows first, of all steps."""
+        return {"shapes": [list(np.shape(value)) for value in values]}
+
+    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
+        """One part of the value of one step; raises BadRequest if there is no such part."""
+        raise BadRequest(f"{self.NAME} has no slices: it comes as a whole.")
+
+    def graph(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
+        """States and edges at one step, drawn."""
+        raise BadRequest(f"{self.NAME} is no automaton and counts no transitions.")
+
+    def texts(self, value: Any) -> dict[str, Any]:
+        """Texts of one step."""
+        raise BadRequest(f"{self.NAME} holds no texts.")
+
+
+class ArrayKind(Kind):
+    """A kind whose values are arrays of real numbers; a slice is the whole, unless the kind has smaller ones."""
+
+    @abc.abstractmethod
+    def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
+        """The axes in words, and whether a shape has them."""
+
+    def decode(self, description: Description, tensor: NDArray[Any]) -> NDArray[Any]:
+        if not (np.issubdtype(tensor.dtype, np.floating) or np.issubdtype(tensor.dtype, np.integer)):
+            raise UnknownContent(f"{self.NAME} must be real numbers. Received: {tensor.dtype}.")
+        axes, fits = self.form(description, tensor.shape)
+        if not fits or not tensor.size:
+            raise UnknownContent(f"{self.NAME} must have the shape {axes}. Received: {tensor.shape}.")
+        return tensor
+
+    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
+        return np.asarray(value, np.float32)
+
+
+def decoded_text(name: str, tensor: NDArray[Any]) -> dict[str, Any]:
+    """The JSON object in a string tensor; raises UnknownContent if there is none."""
+    text = tensor.item() if tensor.shape == () else None
+    if not isinstance(text, bytes | str):
+        raise UnknownContent(f"{name} must be a JSON text. Received: {tensor.dtype} of shape {tensor.shape}.")
+    return parsed(text)
+
+
+def require_within(index: int, low: int, high: int) -> None:
+    """Raises BadRequest for an index outside of [low, high]."""
+    if not low <= index <= high:
+        raise BadRequest(f"index must lie in [{low}, {high}]. Received: {index}.")

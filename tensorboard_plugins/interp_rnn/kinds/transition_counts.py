@@ -1,0 +1,79 @@
+"""transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the network from centroid to centroid.
+
+Description: symbols, their names, or [].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, names
+from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, name_of, placed
+from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
+
+RARE = 0.01
+"""Moves that are a smaller fraction of those by the same symbol from the same centroid are left out."""
+
+LIKELY = 0.1
+"""Fraction of the moves from a centroid at which a move counts for where the centroids stand."""
+
+
+class _TransitionCounts(GraphKind, ArrayKind):
+    NAME = "transition_counts"
+    RULES = (Rule("symbols", "a list of names", names),)
+
+    def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
+        num_symbols = len(description["symbols"])
+        square = len(shape) == 3 and shape[1] == shape[2]
+        return f"({num_symbols or 'symbols'}, k, k)", square and num_symbols in (0, shape[0])
+
+    def decode(self, description: Description, tensor: NDArray[Any]) -> NDArray[Any]:
+        counts = super().decode(description, tensor)
+        if not (np.isfinite(counts).all() and (counts >= 0).all()):
+            raise UnknownContent("transition_counts must be finite and 0 or more. Received: others.")
+        return counts
+
+    def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
+        """Positions of the centroids, and the box that holds them; history, numbers of each step."""
+        total = np.sum(values, axis=0, dtype=np.float64) if values else np.zeros((1, 1, 1))
+        counts = total.sum(axis=0)
+        moves = counts.sum(axis=0) + counts.sum(axis=1)
+        by_use = [int(i) for i in np.argsort(-moves, kind="stable") if moves[i] > 0]
+        likely = counts >= LIKELY * np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        history = {
+            "states": [int(np.count_nonzero(value.sum(axis=(0, 1)))) for value in values],
+            "entropy": [_entropy(value) for value in values],
+        }
+        return {**placed([self.states_and_edges(description, total * likely)], by_use), "history": history}
+
+    def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
+        counts = np.asarray(value, np.float64)
+        fractions = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
+        arrivals = counts.sum(axis=(0, 1))
+        used = np.flatnonzero(arrivals + counts.sum(axis=(0, 2)))
+        symbols: dict[tuple[int, int], list[list[Any]]] = {}
+        for symbol, state, target in np.argwhere(fractions >= RARE).tolist():
+            name = name_of(description["symbols"], symbol) if description["symbols"] else ""
+            symbols.setdefault((state, target), []).append([name, round(float(fractions[symbol, state, target]), 4)])
+        steps = max(arrivals.sum(), 1)
+        return {
+            "start": None,
+            "states": [{"id": int(i), "accepting": None, "use": round(float(arrivals[i] / steps), 6)} for i in used],
+            "edges": edges_of(symbols),
+            "entropy": _entropy(counts),
+        }
+
+
+def _entropy(counts: NDArray[Any]) -> float | None:
+    """Of the next centroid, given centroid and symbol, nats: 0 where the counts are those of an automaton."""
+    moves, together = (part[part > 0].astype(np.float64) for part in (counts, counts.sum(axis=-1)))
+    if not moves.size:
+        return None
+    return float(((together * np.log(together)).sum() - (moves * np.log(moves)).sum()) / moves.sum())
+
+
+KIND = _TransitionCounts()
