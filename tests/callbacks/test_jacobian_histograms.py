@@ -17,7 +17,7 @@ from tensorboard.plugins.distribution import compressor
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import JacobianHistograms
 from keras_interp_rnn.callbacks._summaries import distribution
-from tensorboard_plugins.interp_rnn import checks
+from tensorboard_plugins.interp_rnn import schema
 from tests.tolerances import TOLERANCES
 
 BACKEND = keras.backend.backend()
@@ -140,7 +140,7 @@ class TestWhatIsWritten:
             expected = np.percentile(values.reshape(len(LAGS), -1), np.arange(101), axis=1).T
             np.testing.assert_allclose(tf.make_ndarray(event.tensor_proto), expected, rtol=1e-5)
         content = written(folder).SummaryMetadata("interp_rnn/jacobian_percentiles").plugin_data.content
-        assert checks.described(content)["lags"] == list(LAGS)
+        assert schema.described(content)["lags"] == list(LAGS)
 
     def test_the_tags_are_those_of_the_documentation(self, run: tuple) -> None:
         names = ("jacobian", "jacobian_log10", "spectral_norm", "condition_log10", "near_one")

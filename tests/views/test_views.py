@@ -59,7 +59,7 @@ def classifier():
 
 def hostile_automaton():
     """Words with an odd number of the first symbol, over symbols that are HTML."""
-    return automata.DFA([[1, 0], [0, 1]], {1}, 0, HOSTILE[:2])
+    return automata.DFA([[1, 0], [0, 1]], {1}, start=0, alphabet=HOSTILE[:2])
 
 
 TOKENS = ("padding", *HOSTILE)
@@ -71,7 +71,7 @@ RESULTS = {
     "trace": lambda: analysis.trace(classifier(), np.array([[1, 2, 3]])),
     "automaton": hostile_automaton,
     "extraction": lambda: automata.extract(network_of(hostile_automaton())),
-    "fidelity": lambda: automata.extract(network_of(hostile_automaton())).fidelity(10, 2, 5, 3),
+    "fidelity": lambda: automata.extract(network_of(hostile_automaton())).fidelity(10, 2, max_length=5, num_searched=3),
     "agreement": lambda: automata.Agreement(2, 1, 0.1, 0.9, HOSTILE),
     "certificate": lambda: automata.certify(network_of(hostile_automaton()), hostile_automaton()),
     "a result without a view of its own": lambda: analysis.fixed_points(model_of_symbols()),
@@ -164,8 +164,8 @@ def test_a_certificate_has_a_row_for_every_transition():
 
 def test_a_transition_that_was_never_seen():
     words = [("a",), ("a", "b")]
-    model = network_of(automata.DFA([[1, 0], [0, 1]], {1}, 0, "ab"))
-    found = automata.extract(model, words, "counts")
+    model = network_of(automata.DFA([[1, 0], [0, 1]], {1}, start=0, alphabet="ab"))
+    found = automata.extract(model, words, method="counts")
     assert "never seen" in as_html(found)
 
 
