@@ -1,15 +1,21 @@
-"""Whose equations are known: cells that bring their own, and Keras's. The only place that knows Keras's cells."""
+"""Cells by other authors, Keras's first: whose equations are known, and how any cell is run along a sequence.
+
+The only place that knows Keras's cells.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_interp_rnn import equations
 from keras_interp_rnn.equations import CellEquations
 
+Tensor = Any
 Read = Callable[[Any], Any]
 
 NOT_MATHEMATICS = ("__init__", "build", "get_config", "from_config", "compute_output_shape", "get_initial_state")
@@ -88,3 +94,35 @@ _KERAS: dict[type, Callable[[Any, Read], CellEquations]] = {
     keras.layers.GRUCell: _gru,
     keras.layers.LSTMCell: _lstm,
 }
+
+
+def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
+    """One step of any Keras cell: its output, and its new states as a list."""
+    arguments = {"training": training} if "training" in inspect.signature(cell.call).parameters else {}
+    output, new = cell(inputs, list(states), **arguments)
+    return output, list(new) if isinstance(new, (list, tuple)) else [new]
+
+
+def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:
+    """Makes the Keras cells inside a cell draw their dropout masks outside the loop, once for all steps.
+
+    Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: in JAX's loop that would leave
+    a tracer in its seed.
+    """
+    for part in _dropout_cells(cell):
+        if not training and not isinstance(part, keras.layers.SimpleRNNCell):
+            continue
+        part.get_dropout_mask(ops.cast(inputs, part.compute_dtype))
+        part.get_recurrent_dropout_mask(ops.cast(state, part.compute_dtype))
+
+
+def forget_dropout(cell: Any) -> None:
+    """Makes them draw new masks for the next batch."""
+    for part in _dropout_cells(cell):
+        part.reset_dropout_mask()
+        part.reset_recurrent_dropout_mask()
+
+
+def _dropout_cells(cell: Any) -> list[keras.layers.Layer]:
+    parts = [cell, *_dropout_cells(cell.cell)] if hasattr(cell, "cell") else [cell]
+    return [part for part in parts if hasattr(part, "get_dropout_mask")]

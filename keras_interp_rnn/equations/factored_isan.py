@@ -1,7 +1,7 @@
 r"""Affine networks switched by few factors: the tensor factorisation that Foerster et al. name as future work.
 
-States are rows (docs/conventions.md). With shared kernel $W_0$ (n, n), factors $U$ (n, f) and $V$ (f, n), what the
-input makes of itself, $g$ (f,) and $b$ (n,), and a readout as in `equations.isan`:
+States are rows (docs/conventions.md). With shared kernel $W_0$ (n, n), factors $U$ (n, f) and $V$ (f, n), the
+gains $g$ (f,) and offset $b$ (n,) computed from the input, and a readout as in `equations.isan`:
 
     h_t = h_{t-1} W(x_t) + b(x_t),   W(x) = W_0 + U diag(g(x)) V,   g(x) = x P,   b(x) = x B + c
 
@@ -23,6 +23,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
 
@@ -50,6 +53,35 @@ class FactoredISAN(CellEquations):
         if "int" in str(inputs.dtype):
             return xp.take(self.switch_kernel, inputs, axis=0), xp.take(self.kernel, inputs, axis=0)
         return projections(xp, inputs, self.switch_kernel, self.kernel, self.bias)
+
+    def maps(self, inputs: ArrayLike | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The affine maps of inputs, in NumPy: matrices W(x) (..., n, n) and biases b(x) (..., n).
+
+        Args:
+            inputs: symbols, int (...), by default all K in their order; otherwise real-valued (..., features).
+
+        Raises:
+            ValueError: if the inputs are no symbols of the vocabulary or have another number of features, or if
+                real-valued inputs are not given.
+        """
+        rows = len(self.switch_kernel)
+        if self.bias is None:
+            x = np.arange(rows) if inputs is None else np.asarray(inputs)
+            low, high = (x.min(), x.max()) if x.size else (0, 0)
+            if not np.issubdtype(x.dtype, np.integer) or low < 0 or high >= rows:
+                raise ValueError(
+                    f"symbols must be integers in [0, {rows}). Received: {x.dtype} from {low} to {high}. Map the text "
+                    "with the alphabet the layer was trained on."
+                )
+        else:
+            x = np.asarray([] if inputs is None else inputs, np.float64)
+            if x.shape[-1:] != (rows,):
+                raise ValueError(
+                    f"inputs must be real-valued (..., {rows}). Received: {None if inputs is None else x.shape}. Pass "
+                    "those whose maps are wanted: there is no list of all."
+                )
+        gains, addends = self.drive(np, x)
+        return kernels(np, self.shared, self.into_factors, self.out_of_factors, gains), addends
 
     def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
         gains, addends = drive
@@ -88,9 +120,7 @@ def joint_kernel(xp: Any, shared: Array | None, into_factors: Array) -> Array:
 
 
 def apply_kernel(xp: Any, joint: Array, out_of_factors: Array, state: Array, gains: Array) -> tuple[Array, Array]:
-    """What becomes of the state, h W(x) = h W_0 + ((h U) * g) V, and its factors h U.
-
-    The next state is that plus b.
+    """Applies the switched kernel: h W(x) = h W_0 + ((h U) * g) V, and h U. Add b for the next state.
 
     Args:
         xp: NumPy or keras.ops.

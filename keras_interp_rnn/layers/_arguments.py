@@ -74,7 +74,7 @@ def config_of_weight_arguments(layer: keras.layers.Layer, names: Any) -> dict[st
     return {name: KINDS[name.rsplit("_", 1)[1]].serialize(getattr(layer, name)) for name in names}
 
 
-def independent(initializer: Any, k: int) -> Any:
+def reseeded(initializer: Any, k: int) -> Any:
     """The k-th of several independent draws: the initializer itself, then ones of other seeds.
 
     Keras's random initializers draw the same numbers at every call (their seed is an integer even if none was given).
@@ -85,16 +85,17 @@ def independent(initializer: Any, k: int) -> Any:
     return type(initializer).from_config({**initializer.get_config(), "seed": derived_seed(seed, k)})
 
 
-def each_block(initializer: Any, blocks: int) -> Any:
-    """An initializer of (n, blocks * m) that draws each (n, m) by itself.
+def blockwise(initializer: Any, blocks: int, stacked: bool = False) -> Any:
+    """An initializer of (n, blocks * m), or stacked of (blocks, n, m), that draws each (n, m) by itself.
 
-    An orthogonal matrix of all gates side by side has no orthogonal gate in it.
+    An orthogonal matrix of all gates side by side has no orthogonal gate in it, and of stacked matrices Keras's
+    initializers would make one kernel with `blocks` times the inputs.
     """
 
-    def draw(shape: tuple[int, int], dtype: Any = None) -> Any:
-        size = shape[1] // blocks
-        draws = [independent(initializer, k)((shape[0], size), dtype=dtype) for k in range(blocks)]
-        return ops.concatenate(draws, axis=1)
+    def draw(shape: tuple[int, ...], dtype: Any = None) -> Any:
+        block = shape[1:] if stacked else (shape[0], shape[1] // blocks)
+        draws = [reseeded(initializer, k)(block, dtype=dtype) for k in range(blocks)]
+        return ops.stack(draws) if stacked else ops.concatenate(draws, axis=1)
 
     return draw
 

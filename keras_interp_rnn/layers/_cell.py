@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -11,28 +10,40 @@ from keras import ops
 
 from keras_interp_rnn.equations import CellEquations
 from keras_interp_rnn.layers._arguments import (
+    blockwise,
     config_of_weight_arguments,
-    each_block,
-    independent,
     parameters,
+    reseeded,
     set_weight_arguments,
     signature,
     weight_arguments,
 )
+from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._validation import is_integer, positive_int
 
 Tensor = Any
 
 
 class Cell(keras.layers.Layer):
-    """A cell of one state (batch, n).
+    """A cell whose states are vectors, h first.
 
     A subclass names its weights, builds them with `weight`, and gives `equations`. Whatever its constructor takes by
     name, it keeps under that name. States and inputs arrive as they are, not rounded to the compute dtype.
 
+    Args:
+        **kwargs: as `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: (batch, features), one step.
+        states: [(batch, n)].
+
     Attributes:
         weight_initializers: the default initializer of each weight: it gets an argument for that, a regularizer and a
             constraint.
+
+    Returns: (output, [state]), both (batch, n) and equal.
+    Raises:
+        ValueError: if a size is not a positive integer.
     """
 
     weight_initializers: ClassVar[Mapping[str, Any]] = {}
@@ -42,6 +53,7 @@ class Cell(keras.layers.Layer):
         cls._own = parameters(cls.__init__)
         cls._of_weights = weight_arguments(cls.weight_initializers)
         cls.__signature__ = signature({**cls._own, **cls._of_weights})
+        document(cls)
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         given = {name: kwargs.pop(name, parameter.default) for name, parameter in self._of_weights.items()}
@@ -51,7 +63,7 @@ class Cell(keras.layers.Layer):
         self.state_size = self.units
         self.output_size = self.units
 
-    def equations(self, read: Callable[[Any], Any]) -> CellEquations:
+    def equations(self, read: Callable[[Any], Any]) -> CellEquations | None:
         """The equations, with `read(weight)` for each weight."""
         raise NotImplementedError(f"{type(self).__name__} says what it computes in equations(read).")
 
@@ -59,10 +71,10 @@ class Cell(keras.layers.Layer):
         """What the equations read of the inputs of a step, (batch, ...)."""
         return ops.cast(inputs, self.variable_dtype)
 
-    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
-        """The state (batch, n) after one step, in the variable dtype as the one before and all between."""
-        known = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
-        return known.step(ops, (state,), known.drive(ops, self.encode(inputs))).states[0]
+    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
+        """The states after one step, in the variable dtype as those before and all between."""
+        known: Any = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
+        return list(known.step(ops, tuple(states), known.drive(ops, self.encode(inputs))).states)
 
     def weight(
         self, part: str, name: str, shape: tuple[Any, ...], draw: int = 0, blocks: int = 1, **kwargs: Any
@@ -73,28 +85,30 @@ class Cell(keras.layers.Layer):
             part: whose arguments it has. draw: which of several independent draws it is.
             blocks: how many matrices stand side by side in it, each drawn by itself.
         """
-        initializer = independent(getattr(self, f"{part}_initializer"), draw)
+        initializer = reseeded(getattr(self, f"{part}_initializer"), draw)
         arguments = {
-            "initializer": initializer if blocks == 1 else each_block(initializer, blocks),
+            "initializer": initializer if blocks == 1 else blockwise(initializer, blocks),
             "regularizer": getattr(self, f"{part}_regularizer"),
             "constraint": getattr(self, f"{part}_constraint"),
         }
         return self.add_weight(name=name, shape=shape, **{**arguments, **kwargs})
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
-        given = states[0] if isinstance(states, (list, tuple)) else states
-        new = self.next_state(inputs, ops.cast(given, self.variable_dtype), training)
-        # The state leaves in the dtype it came in: Keras's loops allow no other.
-        new_state = ops.cast(new, given.dtype)
-        return ops.cast(new, self.compute_dtype), [new_state] if isinstance(states, (list, tuple)) else new_state
+        several = isinstance(states, (list, tuple))
+        given = list(states) if several else [states]
+        new = self.next_states(inputs, [ops.cast(x, self.variable_dtype) for x in given], training)
+        # The states leave in the dtype they came in: Keras's loops allow no other.
+        new_states = [ops.cast(x, old.dtype) for x, old in zip(new, given, strict=True)]
+        return ops.cast(new[0], self.compute_dtype), new_states if several else new_states[0]
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """[(batch_size, n)], zeros."""
-        return [ops.zeros((batch_size, self.units), dtype=self.variable_dtype)]
+        """Zeros, (batch_size, n) for each state."""
+        sizes = keras.tree.flatten(self.state_size)
+        return [ops.zeros((batch_size, size), dtype=self.variable_dtype) for size in sizes]
 
     def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
-        shape = (input_shape[0], self.units)
-        return shape, [shape]
+        sizes = keras.tree.flatten(self.state_size)
+        return (input_shape[0], self.units), [(input_shape[0], size) for size in sizes]
 
     def get_config(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in self._own if hasattr(self, name)}
@@ -105,6 +119,19 @@ class AffineCell(Cell):
     """A cell without nonlinearity, which learns its initial state; products keep the variable dtype.
 
     Half precision has no digits to spare: the recurrence compounds rounding over the whole sequence.
+
+    Args:
+        learn_initial_state: whether $h_0$ is trained; if False it stays as initialized. With `stateful=True` a
+            sequence begins with $h_0$ before the first batch and after every `reset_state()`.
+        initial_state_initializer: for $h_0$.
+
+    Precision: weights, states and products keep the variable dtype under mixed precision; outputs have the compute
+        dtype.
+    Raises:
+        ValueError: if the inputs have another shape or dtype.
+        ValueError: if an id whose value is known (eager execution on a CPU) is outside [0, K). In a compiled TensorFlow
+            function on a CPU such an id ends the step with InvalidArgumentError; under XLA, on JAX and on accelerators
+            it is undefined, as in any lookup there.
     """
 
     is_affine = True
@@ -136,8 +163,3 @@ class AffineCell(Cell):
             )
         # A sum, not a broadcast: torch refuses to assign to a tensor whose rows share memory.
         return [ops.zeros((batch_size, self.units), dtype=self.variable_dtype) + self.initial_state]
-
-
-def reads_training(cell: Any) -> bool:
-    """Whether a cell's call takes `training`."""
-    return "training" in inspect.signature(cell.call).parameters

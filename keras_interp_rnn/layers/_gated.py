@@ -9,7 +9,7 @@ import keras
 from keras import ops, random
 
 from keras_interp_rnn._sequence.gated import gated_states
-from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
+from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import rate
@@ -20,7 +20,16 @@ Tensor = Any
 class GatedCell(Cell):
     """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass gives `equations`.
 
-    Dropout is drawn by the layer once a sequence, by a bare cell at every step.
+    Args:
+        dropout: fraction of the input features that training sets to zero. The layer draws once a sequence, as Keras's
+            own layers; a bare cell in `keras.layers.RNN` at every step, and on JAX once for all: use the layer there.
+        recurrent_dropout: fraction of the state's features that training sets to zero where the state enters the
+            gates; drawn likewise.
+        seed: of both dropouts.
+
+    Precision: products have the compute dtype, states keep the variable dtype, outputs have the compute dtype.
+    Raises:
+        ValueError: if a dropout rate is outside [0, 1).
     """
 
     def __init__(
@@ -45,9 +54,9 @@ class GatedCell(Cell):
         latent, of_gates = self.rounded_equations().drive(ops, self.encode(inputs))
         return latent, of_gates
 
-    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
+    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         inputs = self.apply_input_dropout(inputs, training)
-        return self.advance(inputs, state, self.recurrent_dropout_mask(ops.shape(state)[0], training))
+        return [self.advance(inputs, states[0], self.recurrent_dropout_mask(ops.shape(states[0])[0], training))]
 
     def advance(self, inputs: Tensor, state: Tensor, dropout_mask: Tensor | None) -> Tensor:
         """One step, the masks of dropout given; the product h U has the compute dtype."""
@@ -83,12 +92,10 @@ class GatedCell(Cell):
 class GatedRNN(MakesItsCell, SequenceRNN):
     """A `GatedCell` over whole sequences: projections first, in products over all steps, then a loop of one product."""
 
+    at_once = "projections of all steps at once, a loop with an adjoint of its own"
+
     def check_shape(self, shape: Any) -> None:
         self.check_rank(shape)
-
-    def path(self, sequences: Tensor) -> Path:
-        one_product = Path("whole_sequence", "projections of all steps at once, a loop with an adjoint of its own")
-        return whole_or_stepwise(self.fused, None) or one_product
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -12,10 +13,11 @@ from keras import ops
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import pass_masks_on
+from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
 from keras_interp_rnn._sequence.masks import outputs_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
-from keras_interp_rnn.layers._cell import reads_training
+from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._validation import as_tensor, checked_mask, dense
 
 Tensor = Any
@@ -29,19 +31,40 @@ class SequenceRNN(keras.layers.RNN):
     - States keep the variable dtype under mixed precision: rounding them would add up along the sequence.
     - With `stateful=True` a text begins with the cell's own initial state, also after `reset_state()`, and as it is
       then: it may be trained.
-    - The states can be set, for a run that goes on where another one stopped.
+    - The states can be set, to resume an interrupted run.
     - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
 
-    A subclass says in `check_shape` or `checked` what it reads; in `path` and `whole_sequence`, how it runs all steps
-    at once; in `per_step` and `stepper`, what its steps take besides the inputs.
+    A subclass says in `check_shape` or `checked` what it reads; in `at_once` and `whole_sequence`, how it runs all
+    steps at once; in `per_step` and `stepper`, what its steps take besides the inputs.
+
+    Args:
+        fused: "auto", True or False: whether all steps are computed at once, with a gradient of their own and the same
+            values, where the layer can do that. True raises where it cannot, saying why. `chosen_path` tells what the
+            last call did, and for which reason.
+        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
+        **kwargs: as `keras.layers.RNN`: name, dtype, trainable, activity_regularizer.
+
+    Call arguments:
+        sequences: (batch, time, features).
+        initial_state: (batch, n), one for each state; by default the layer's own.
+        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
+            every Keras RNN.
 
     Attributes:
+        at_once: how `whole_sequence` computes all steps, in one line; None where there is no such method.
         chosen_path: name and reason of the path that the last call took; None before the first.
+
+    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last states.
+    Raises:
+        ValueError: if the sequences, the initial state or the mask have another shape.
     """
+
+    at_once: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__signature__ = signature(parameters(cls.__init__, SequenceRNN.__init__, keras.layers.RNN.__init__))
+        document(cls)
 
     def __init__(self, cell: Any, fused: bool | str = "auto", **kwargs: Any) -> None:
         if fused != "auto" and fused not in (True, False):
@@ -63,8 +86,8 @@ class SequenceRNN(keras.layers.RNN):
 
     def path(self, sequences: Tensor) -> Path:
         """How these sequences are read."""
-        obstacle = f"the cell of {type(self).__name__} runs step by step: pass fused=False"
-        return whole_or_stepwise(self.fused, obstacle) or Path("stepwise", obstacle)
+        obstacle = None if self.at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
+        return whole_or_stepwise(self.fused, obstacle) or Path("whole_sequence", str(self.at_once))
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
@@ -258,9 +281,10 @@ class SequenceRNN(keras.layers.RNN):
 
 
 class MakesItsCell:
-    """A layer over a cell that it makes itself, of the arguments which it is given and has no use for.
+    """A layer over a cell that it makes itself, of the arguments which are not its own.
 
-    Stands before the layer's class: `class CFN(MakesItsCell, SequenceRNN)`. The signature is put together from both.
+    Stands before the layer's class: `class CFN(MakesItsCell, SequenceRNN)`. Signature and docstring are put together
+    from both, and what the cell was made with is an attribute of the layer too.
 
     Attributes:
         cell_class: of the cell. cell_name: its name.
@@ -269,6 +293,7 @@ class MakesItsCell:
 
     cell_class: ClassVar[type]
     _of_layer: ClassVar[dict[str, inspect.Parameter]]
+    _taken: ClassVar[Any]
     __signature__: ClassVar[Any]
     cell_name: ClassVar[str] = "cell"
     precise: ClassVar[bool] = False
@@ -276,18 +301,23 @@ class MakesItsCell:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        mro = cls.__mro__
-        base = mro[mro.index(MakesItsCell) + 1]
+        base = cls.__mro__[cls.__mro__.index(MakesItsCell) + 1]
         cls._of_layer = parameters(base, SequenceRNN, keras.layers.RNN)
         del cls._of_layer["cell"]
-        if "__init__" in vars(cls):
-            cls.__signature__ = signature(parameters(vars(cls)["__init__"]))
-        elif hasattr(cls, "cell_class"):
-            own = parameters(cls.cell_class)
-            required = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in own.values())
-            cls.__signature__ = signature({**own, **cls._of_layer}, positional=required)
+        if not hasattr(cls, "cell_class"):
+            return
+        of_cell = cls.cell_parameters()
+        by_position = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in of_cell.values())
+        taken = signature({**of_cell, **cls._of_layer}, positional=by_position)
+        own = vars(cls).get("__init__")
+        cls._taken, cls.__signature__ = taken.signature, taken if own is None else signature(parameters(own))
+        for name in of_cell:
+            if not hasattr(cls, name):
+                setattr(cls, name, property(functools.partial(_of_cell, name), doc=f"As the cell's `{name}`."))
+        document(cls, *cls.cell_classes())
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._check_arguments(args, kwargs)
         of_layer = {name: kwargs.pop(name) for name in (*self._of_layer, *OF_EVERY_LAYER) if name in kwargs}
         shared = {name: of_layer[name] for name in ("dtype", "trainable") if name in of_layer}
         if self.precise:
@@ -296,6 +326,24 @@ class MakesItsCell:
             ).variable_dtype
         super().__init__(self.make_cell(*args, **kwargs, **shared), **of_layer)  # type: ignore[call-arg]
 
+    @classmethod
+    def cell_classes(cls) -> list[type]:
+        """Of the cells whose arguments the layer takes, the outermost first."""
+        return [cls.cell_class]
+
+    @classmethod
+    def cell_parameters(cls) -> dict[str, inspect.Parameter]:
+        """What the layer takes for its cell, in order."""
+        return parameters(cls.cell_class)
+
+    def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises TypeError on arguments too many or too few, which names the layer: nobody has called its cell."""
+        try:
+            self._taken.bind(*args, **kwargs)
+        except TypeError as error:
+            by_position = [name for name, p in self._taken.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+            raise TypeError(f"{type(self).__name__}({', '.join(by_position)}, ...): {error}.") from None
+
     def make_cell(self, *args: Any, **kwargs: Any) -> Any:
         """The cell, of the arguments that are not the layer's own."""
         return self.cell_class(*args, name=self.cell_name, **kwargs)
@@ -303,10 +351,6 @@ class MakesItsCell:
     def cells(self) -> list[Any]:
         """Whose arguments the layer takes, the innermost first."""
         return [self.cell]
-
-    @property
-    def units(self) -> int:
-        return self.cell.units
 
     def get_config(self) -> dict[str, Any]:
         """The layer's own flags and its cell's arguments, in one."""
@@ -317,38 +361,7 @@ class MakesItsCell:
         return config
 
 
-def of_cell(name: str) -> property:
-    """A property that is the cell's."""
-    return property(lambda layer: getattr(layer.cell, name), doc=f"As the cell's `{name}`.")
-
-
-def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
-    """One step of any Keras cell: its output, and its new states as a list."""
-    arguments = {"training": training} if reads_training(cell) else {}
-    output, new = cell(inputs, list(states), **arguments)
-    return output, list(new) if isinstance(new, (list, tuple)) else [new]
-
-
-def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:
-    """Has the Keras cells within draw their dropout masks outside the loop, once for all steps.
-
-    Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: in JAX's loop that would leave
-    a tracer in its seed.
-    """
-    for part in _dropout_cells(cell):
-        if not training and not isinstance(part, keras.layers.SimpleRNNCell):
-            continue
-        part.get_dropout_mask(ops.cast(inputs, part.compute_dtype))
-        part.get_recurrent_dropout_mask(ops.cast(state, part.compute_dtype))
-
-
-def forget_dropout(cell: Any) -> None:
-    """Has them draw anew for the next batch."""
-    for part in _dropout_cells(cell):
-        part.reset_dropout_mask()
-        part.reset_recurrent_dropout_mask()
-
-
-def _dropout_cells(cell: Any) -> list[keras.layers.Layer]:
-    parts = [cell, *_dropout_cells(cell.cell)] if hasattr(cell, "cell") else [cell]
-    return [part for part in parts if hasattr(part, "get_dropout_mask")]
+def _of_cell(name: str, layer: Any) -> Any:
+    """An attribute of the outermost of the layer's cells that has it."""
+    owner = next((cell for cell in reversed(layer.cells()) if hasattr(cell, name)), layer.cell)
+    return getattr(owner, name)

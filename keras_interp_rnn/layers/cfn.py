@@ -27,27 +27,13 @@ class CFNCell(GatedCell):
 
     Args:
         units: int > 0, state size $n$.
+        unit_update_bias: whether 1 is added to $b_u$ and -1 to $b_i$ at the start, as Laurent and von Brecht do.
         kernel_initializer: for each of $V_u$, $V_i$, $W_x$.
         recurrent_initializer: for each of $U_u$, $U_i$.
         bias_initializer: for the biases.
-        unit_update_bias: whether 1 is added to $b_u$ and -1 to $b_i$ at the start, as Laurent and von Brecht do.
-        kernel_regularizer, recurrent_regularizer, bias_regularizer: as in Keras.
-        kernel_constraint, recurrent_constraint, bias_constraint: as in Keras.
-        dropout: share of input features set to zero in training. `CFN` draws once a sequence, as Keras's own
-            layers; a bare cell in `keras.layers.RNN` at every step, and on JAX once for all: use the layer there.
-        recurrent_dropout: share of the state's features set to zero where it enters the gates; drawn likewise.
-        seed: of both dropouts.
-        **kwargs: as `keras.layers.Layer`.
 
-    Call arguments:
-        inputs: (batch, features).
-        states: [(batch, n)].
-
-    Returns: (output, [state]), both (batch, n) and equal.
     Weights: kernel $[V_u, V_i, W_x]$ (features, 3 n); recurrent_kernel $[U_u, U_i]$ (n, 2 n); bias (3 n,).
-    Precision: products have the compute dtype, the state keeps the variable dtype.
-    Raises: ValueError, if units is not a positive integer or a dropout rate outside [0, 1).
-    Reference: Chen, 2017, arXiv:1711.06788, eq. 2.
+    Reference: Laurent and von Brecht, ICLR 2017, arXiv:1612.06212; Chen, 2017, arXiv:1711.06788, eq. 2.
     """
 
     weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "zeros"}
@@ -105,30 +91,11 @@ class CFN(GatedRNN):
     Without input the state relaxes to zero, along no strange path. What does not depend on the state runs on the whole
     sequence before the loop.
 
-    Args:
-        units: int > 0, state size $n$.
-        kernel_initializer, recurrent_initializer, ..., dropout, recurrent_dropout, seed: as `CFNCell`.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask, **kwargs: as
-            `keras.layers.RNN`.
-
-    Call arguments:
-        sequences: (batch, time, features).
-        initial_state: (batch, n); default zeros.
-        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
-
-    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last state.
-    Weights: kernel $[V_u, V_i, W_x]$ (features, 3 n); recurrent_kernel $[U_u, U_i]$ (n, 2 n); bias (3 n,).
-    Precision: products have the compute dtype, states keep the variable dtype, outputs have the compute dtype.
     Cost: O(T n^2) time, O(T n) memory a sequence; 2 n^2 + 3 n features + 3 n weights.
-    Raises: ValueError, if a size is not a positive integer, if a dropout rate is outside [0, 1), if the sequences are
-        not (batch, time, features), if the mask is not (batch, time).
     Example:
 
     >>> tuple(CFN(64)(np.ones((8, 20, 5))).shape)
     (8, 64)
-
-    Reference: Laurent and von Brecht, ICLR 2017, arXiv:1612.06212; Chen, 2017, arXiv:1711.06788, eq. 2.
     """
 
     cell_class = CFNCell

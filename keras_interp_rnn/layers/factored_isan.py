@@ -19,10 +19,10 @@ from keras import initializers, ops
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._sequence.factored import factored_states, rows_of_table
-from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
+from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.equations import factored_isan as equations
 from keras_interp_rnn.layers._cell import AffineCell
-from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN, of_cell
+from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import as_tensor, is_integer, positive_int, symbols_or_distribution
 
 Tensor = Any
@@ -45,7 +45,6 @@ class FactoredISANCell(AffineCell):
         vocabulary_size: int > 0, alphabet size $K$, if inputs are symbols; None if they are real-valued.
         shared: whether there is $W_0$. Without it $W(x)$ has rank $f$ at most, and $W(-x) = -W(x)$ for real-valued
             inputs.
-        learn_initial_state: whether $h_0$ is trained; if False it stays as initialised.
         shared_initializer: for $W_0$; default `Orthogonal(gain=0.9)`, as for the matrices of an ISAN.
         factor_initializer: for $U$ and $V$, drawn independently.
         switch_initializer: for $P$. By default, with orthogonal $U$ and $V$, the gains $g$ of a symbol, or of an input
@@ -53,25 +52,14 @@ class FactoredISANCell(AffineCell):
             $W_0$ they lie around 0.9 for symbols, and have root mean square 0.9 for real-valued inputs.
         kernel_initializer: for $B$ of real-valued inputs.
         bias_initializer: for $c$, default zeros; or for the (K, n) biases of symbols, default glorot_uniform.
-        initial_state_initializer: for $h_0$.
-        shared_regularizer, factor_regularizer, switch_regularizer, kernel_regularizer, bias_regularizer,
-            initial_state_regularizer: as in Keras.
-        shared_constraint, factor_constraint, switch_constraint, kernel_constraint, bias_constraint,
-            initial_state_constraint: as in Keras.
-        **kwargs: as `keras.layers.Layer`.
 
     Call arguments:
         inputs: (batch, features); with a vocabulary int (batch, 1), ids in [0, K), or (batch, K), one-hot or a
             distribution.
-        states: [(batch, n)].
 
-    Returns: (output, [state]), both (batch, n) and equal.
     Weights: shared_kernel (n, n), if shared; into_factors (n, f), out_of_factors (f, n); real-valued inputs:
         switch_kernel (features, f), kernel (features, n), bias (n,); symbols: switch_kernel (K, f), bias (K, n);
         initial_state (n,).
-    Precision: weights and products keep the variable dtype under mixed precision, the output has the compute dtype.
-    Raises: ValueError for sizes that are not positive integers, and for inputs of another shape, dtype or range. Ids
-        are checked where their values are known, as in `ISANCell`.
     Example:
 
     >>> cell = FactoredISANCell(4, factors=2, vocabulary_size=3)
@@ -133,23 +121,12 @@ class FactoredISANCell(AffineCell):
 
     def equations(self, read: Callable[[Any], Any]) -> equations.FactoredISAN:
         table, bias = (self.bias, None) if self.kernel is None else (self.kernel, self.bias)
-        return equations.FactoredISAN(
-            *(
-                None if weight is None else read(weight)
-                for weight in (
-                    self.shared_kernel,
-                    self.into_factors,
-                    self.out_of_factors,
-                    self.switch_kernel,
-                    table,
-                    bias,
-                )
-            )
-        )
+        weights = (self.shared_kernel, self.into_factors, self.out_of_factors, self.switch_kernel, table, bias)
+        return equations.FactoredISAN(*(None if weight is None else read(weight) for weight in weights))
 
-    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
-        gains, addends = self.switch(self.encode(self.checked(inputs, time_axes=0)))
-        return self.equations(ops.convert_to_tensor).step(ops, (state,), (gains, addends)).states[0]
+    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
+        drive = self.switch(self.encode(self.checked(inputs, time_axes=0)))
+        return list(self.equations(ops.convert_to_tensor).step(ops, tuple(states), drive).states)
 
     def checked(self, inputs: Tensor, time_axes: int = 1) -> Tensor:
         """The inputs, ids with a last axis of 1; raises ValueError on wrong ones.
@@ -196,27 +173,8 @@ class FactoredISANCell(AffineCell):
         """
         if not self.built:
             raise ValueError("The layer has no weights yet. Received: a cell not built. Call the layer on inputs once.")
-        shared = None if self.shared_kernel is None else _array(self.shared_kernel)
-        switch_kernel, bias = _array(self.switch_kernel), _array(self.bias)
-        if self.kernel is None:
-            symbols = np.arange(len(switch_kernel)) if inputs is None else np.asarray(inputs)
-            low, high = (symbols.min(), symbols.max()) if symbols.size else (0, 0)
-            if not np.issubdtype(symbols.dtype, np.integer) or low < 0 or high >= len(switch_kernel):
-                raise ValueError(
-                    f"symbols must be integers in [0, {len(switch_kernel)}). Received: {symbols.dtype} from {low} to "
-                    f"{high}. Map the text with the alphabet the layer was trained on."
-                )
-            gains, addends = switch_kernel[symbols], bias[symbols]
-        else:
-            x = np.asarray([] if inputs is None else inputs, np.float64)
-            if x.shape[-1:] != switch_kernel.shape[:1]:
-                raise ValueError(
-                    f"inputs must be real-valued (..., {len(switch_kernel)}). Received: "
-                    f"{None if inputs is None else x.shape}. Pass those whose maps are wanted: there is no list of all."
-                )
-            gains, addends = equations.projections(np, x, switch_kernel, _array(self.kernel), bias)
-        matrices = equations.kernels(np, shared, _array(self.into_factors), _array(self.out_of_factors), gains)
-        return matrices, addends
+        exact = self.equations(lambda weight: np.asarray(ops.convert_to_numpy(weight), np.float64))
+        return exact.maps(inputs)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -231,25 +189,10 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
 
     $$h_T = h_0 W(x_1)\cdots W(x_T) + \sum_s b(x_s) W(x_{s+1})\cdots W(x_T).$$
 
-    Args:
-        units: int > 0, state size $n$.
-        factors: int > 0, number of factors $f$.
-        vocabulary_size: int > 0, alphabet size $K$, if inputs are symbols; None if they are real-valued.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
-            With `stateful=True` a sequence begins with $h_0$ before the first batch and after every `reset_state()`.
-        **kwargs: as `FactoredISANCell`; and name, dtype, trainable, activity_regularizer of the layer.
-
     Call arguments:
         sequences: (batch, time, features); with a vocabulary int (batch, time), ids in [0, K), or (batch, time, K),
             one-hot or a distribution at each step.
-        initial_state: (batch, n), in place of $h_0$.
-        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
 
-    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last state.
-    Weights: as in `FactoredISANCell`.
-    Precision: weights, states and products keep the variable dtype under mixed precision, outputs have the compute
-        dtype.
     Cost: O(T n (n + f)) time, O(T (n + f)) memory a sequence; K (f + n) + 2 n f + n^2 + n weights with a vocabulary,
         where an ISAN has K n (n + 1) + n. g and b are made for the whole sequence before the loop.
     Rare symbols: the gradients of both tables are dense, zero in the rows of symbols that a batch does not read. SGD
@@ -258,7 +201,6 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
         and one core of an AMD EPYC (TensorFlow 2.21), a step took 10.3 ms with SGD, 15.5 ms with Adam and 10.4 ms with
         Adam under XLA where one number is predicted; where the next of the 10,000 symbols is, 278, 306 and 246 ms: the
         readout costs far more than the tables.
-    Raises: ValueError, as `FactoredISANCell`; if the mask has another shape.
     Example:
 
     >>> model = keras.Sequential([
@@ -268,16 +210,12 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
     ... ])
     >>> model.count_params()
     1953025
-
-    Reference: Foerster et al., ICML 2017, section 5.2.
     """
 
     cell_class = FactoredISANCell
     cell_name = "factored_isan_cell"
     precise = True
-    factors = of_cell("factors")
-    vocabulary_size = of_cell("vocabulary_size")
-    learn_initial_state = of_cell("learn_initial_state")
+    at_once = "gains and biases of all steps at once, a loop with an adjoint of its own"
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         if not self.cell.built:
@@ -296,10 +234,6 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
         """The affine maps of inputs, by default of all symbols: as `FactoredISANCell.kernels`."""
         return self.cell.kernels(inputs)
 
-    def path(self, sequences: Tensor) -> Path:
-        one_loop = Path("whole_sequence", "gains and biases of all steps at once, a loop with an adjoint of its own")
-        return whole_or_stepwise(self.fused, None) or one_loop
-
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:
@@ -316,10 +250,6 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
             self.unroll,
         )
         return ops.swapaxes(found, 0, 1), [found[-1]]
-
-
-def _array(weight: Any) -> NDArray[np.float64]:
-    return np.asarray(ops.convert_to_numpy(weight), np.float64)
 
 
 def _default_switch(symbols: bool, shared: bool) -> Any:

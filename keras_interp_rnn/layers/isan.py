@@ -16,9 +16,9 @@ from keras_interp_rnn._sequence.affine import choose_path, switched_affine_state
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.constraints import MaxSpectralRadius
 from keras_interp_rnn.equations import isan as equations
-from keras_interp_rnn.layers._arguments import independent
+from keras_interp_rnn.layers._arguments import blockwise
 from keras_interp_rnn.layers._cell import AffineCell
-from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN, of_cell
+from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import is_integer, positive_int, symbols_or_distribution
 
 Tensor = Any
@@ -37,33 +37,24 @@ class ISANCell(AffineCell):
     Args:
         units: int > 0, state size $n$.
         vocabulary_size: int > 0, alphabet size $K$.
-        learn_initial_state: whether $h_0$ is trained; if False it stays as initialised.
         recurrent_initializer: for each symbol's own (n, n) matrix; default `Orthogonal(gain=0.9)`.
         bias_initializer: for the (K, n) biases.
-        initial_state_initializer: for $h_0$.
-        recurrent_regularizer, bias_regularizer, initial_state_regularizer: as in Keras.
         recurrent_constraint: on the (K, n, n) kernel; "max_spectral_radius" is `constraints.MaxSpectralRadius()`, which
             keeps runs of a symbol from blowing up the state, and None is no constraint. Above 1,024 symbols the
             default is None: it walks over all matrices at every step, which took five times as long with 10,000.
-        bias_constraint, initial_state_constraint: as in Keras.
-        **kwargs: as `keras.layers.Layer`.
 
     Call arguments:
         inputs: int (batch, 1), ids in [0, K); or (batch, K), one-hot or a distribution.
-        states: [(batch, n)].
 
-    Returns: (output, [state]), both (batch, n) and equal.
     Weights: recurrent_kernel (K, n, n); bias (K, n); initial_state (n,).
-    Precision: weights and products keep the variable dtype under mixed precision, the output has the compute dtype.
-    Raises: ValueError for sizes that are not positive integers, and for inputs of another shape, dtype or range. Ids
-        are checked where their values are known (eager execution on a CPU); elsewhere, what an id outside [0, K)
-        does is the backend's choice.
     Example:
 
     >>> cell = ISANCell(4, vocabulary_size=3)
     >>> output, [state] = cell(np.array([[2], [0]]), cell.get_initial_state(batch_size=2))
     >>> tuple(output.shape)
     (2, 4)
+
+    Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 2.
     """
 
     weight_initializers = {
@@ -86,7 +77,7 @@ class ISANCell(AffineCell):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         symbols, n = self.vocabulary_size, self.units
-        each = _each_symbol(self.recurrent_initializer)
+        each = blockwise(self.recurrent_initializer, symbols, stacked=True)
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (symbols, n, n), initializer=each)
         self.bias = self.weight("bias", "bias", (symbols, n))
         self.add_initial_state()
@@ -95,9 +86,9 @@ class ISANCell(AffineCell):
     def equations(self, read: Callable[[Any], Any]) -> equations.ISAN:
         return equations.ISAN(read(self.recurrent_kernel), read(self.bias))
 
-    def next_state(self, inputs: Tensor, state: Tensor, training: bool) -> Tensor:
+    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         inputs = symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0, layer="ISAN")
-        return super().next_state(inputs, state, training)
+        return super().next_states(inputs, states, training)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -111,33 +102,11 @@ class ISAN(MakesItsCell, SequenceRNN):
 
     and `analysis.contributions` splits any logit exactly, to rounding. States are rows.
 
-    Args:
-        units: int > 0, state size $n$.
-        vocabulary_size: int > 0, alphabet size $K$.
-        learn_initial_state: whether $h_0$ is trained. With `stateful=True` too, $h_0$ is what a sequence begins with:
-            before the first batch and after every `reset_state()`.
-        fused: "auto", True or False. Whole-sequence path with its own gradient, same values; True raises where it
-            cannot run, saying why. `chosen_path` tells what the last call took, and for which reason.
-        recurrent_initializer, bias_initializer, ...: as `ISANCell`.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask, **kwargs: as
-            `keras.layers.RNN`.
-
     Call arguments:
         sequences: int (batch, time), ids in [0, K); or (batch, time, K), one-hot or a distribution at each step. Ids
             are K times cheaper than the one-hot vectors that say the same.
-        initial_state: (batch, n), in place of $h_0$.
-        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
 
-    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last state.
-    Weights: recurrent_kernel (K, n, n); bias (K, n); initial_state (n,).
-    Precision: weights, states and products keep the variable dtype under mixed precision, outputs have the compute
-        dtype.
     Cost: O(T n^2) time, O(T n) memory a sequence; K n (n + 1) + n weights.
-    Raises: ValueError, if a size is not a positive integer, if the input has another rank or dtype, if the mask is
-        not (batch, time), if an id whose value is known (eager execution on a CPU) is outside [0, K). In a compiled
-        TensorFlow function on a CPU such an id ends the step with InvalidArgumentError; under XLA, on JAX and on
-        accelerators it is undefined, as in any lookup there.
     Example:
 
     >>> model = keras.Sequential([
@@ -147,15 +116,11 @@ class ISAN(MakesItsCell, SequenceRNN):
     ... ])
     >>> model.count_params()
     1271619
-
-    Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 2.
     """
 
     cell_class = ISANCell
     cell_name = "isan_cell"
     precise = True
-    vocabulary_size = of_cell("vocabulary_size")
-    learn_initial_state = of_cell("learn_initial_state")
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         # The loop of keras.layers.RNN wants a feature axis, which ids have not.
@@ -177,15 +142,3 @@ class ISAN(MakesItsCell, SequenceRNN):
         weights = self.cell.equations(ops.copy)
         outputs = switched_affine_states(path.name, weights.kernel, weights.bias, states[0], sequences[:, :, 0], mask)
         return outputs, [outputs[:, -1]]
-
-
-def _each_symbol(initializer: Any) -> Any:
-    """An initializer of (K, n, n) that draws each symbol's (n, n) matrix by itself.
-
-    Keras's initializers would take the K matrices for one kernel with K times the inputs.
-    """
-
-    def draw(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        return ops.stack([independent(initializer, symbol)(shape[1:], dtype=dtype) for symbol in range(shape[0])])
-
-    return draw

@@ -13,7 +13,6 @@ import keras
 
 from keras_interp_rnn import equations
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
-from keras_interp_rnn.layers._rnn import of_cell
 
 Tensor = Any
 
@@ -26,29 +25,20 @@ class MinimalRNNCell(GatedCell):
 
     Args:
         units: int > 0, state size $n$.
-        encoder: $\Phi$, any Keras layer that takes (batch, ...) to (batch, n); default `Dense(units, "tanh")`. A layer
-            that reads a whole sequence has no place here.
+        encoder: $\Phi$, any Keras layer that takes one step (batch, ...) to (batch, n): default `Dense(units, "tanh")`;
+            `Embedding(items, units)` for ids, a `Sequential` for more. `MinimalRNN` calls it once, with time joined to
+            the batch, so a layer that reads a whole sequence has no place here. It is saved with the layer.
         kernel_initializer: for $U_z$.
         recurrent_initializer: for $U_h$.
         bias_initializer: for $b_u$; ones, so that the state is kept at first.
-        kernel_regularizer, recurrent_regularizer, bias_regularizer: as in Keras.
-        kernel_constraint, recurrent_constraint, bias_constraint: as in Keras.
-        dropout: share of input features set to zero in training. `MinimalRNN` draws once a sequence, as Keras's own
-            layers; a bare cell in `keras.layers.RNN` at every step, and on JAX once for all: use the layer there.
-        recurrent_dropout: share of the state's features set to zero where it enters the gate; drawn likewise.
-        seed: of both dropouts.
-        **kwargs: as `keras.layers.Layer`.
 
     Call arguments:
         inputs: (batch, ...), one step, whatever the encoder reads.
-        states: [(batch, n)].
 
-    Returns: (output, [state]), both (batch, n) and equal.
     Weights: kernel $U_z$ (n, n); recurrent_kernel $U_h$ (n, n); bias $b_u$ (n,); the encoder's own.
-    Precision: the product with $U_h$ has the compute dtype, the state keeps the variable dtype.
-    Raises: ValueError, if units is not a positive integer, if a dropout rate is outside [0, 1), if the encoder does
-        not put out (batch, n).
-    Reference: Chen, 2017, arXiv:1711.06788, eq. 3.
+    Raises:
+        ValueError: if the encoder does not output n features a step.
+    Reference: Chen, 2017, arXiv:1711.06788, section 2; the step is eq. 3.
     """
 
     weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "ones"}
@@ -86,7 +76,7 @@ class MinimalRNNCell(GatedCell):
         encoded = tuple(self.encoder.compute_output_shape(input_shape))
         if len(encoded) != 2 or encoded[1] != self.units:
             raise ValueError(
-                f"The encoder must put out (batch, units) = (batch, {self.units}) for one step. Received: an encoder "
+                f"The encoder must output (batch, units) = (batch, {self.units}) for one step. Received: an encoder "
                 f"that makes {encoded} of a step of shape {tuple(input_shape)}. Give it {self.units} outputs."
             )
         n = self.units
@@ -121,36 +111,16 @@ class MinimalRNN(GatedRNN):
     $\Phi$ and $z_t U_z + b_u$ run on the whole sequence before the loop, in which $h_{t-1} U_h$ alone remains. The
     Jacobian $\partial h_t / \partial x_{t-k}$ has a closed form; `analysis.input_output_jacobian` computes it.
 
-    Args:
-        units: int > 0, state size $n$.
-        encoder: $\Phi$, any Keras layer that takes one step (batch, ...) to (batch, n): default `Dense(units, "tanh")`;
-            `Embedding(items, units)` for ids, a `Sequential` for more. It is called once, with time joined to the
-            batch, and saved with the layer.
-        kernel_initializer, recurrent_initializer, ..., dropout, recurrent_dropout, seed: as `MinimalRNNCell`.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask, **kwargs: as
-            `keras.layers.RNN`.
-
     Call arguments:
         sequences: (batch, time, ...), each step whatever the encoder reads.
-        initial_state: (batch, n); default zeros.
-        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
 
-    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last state.
-    Weights: kernel $U_z$ (n, n); recurrent_kernel $U_h$ (n, n); bias $b_u$ (n,); the encoder's own.
-    Precision: products have the compute dtype, states keep the variable dtype, outputs have the compute dtype.
     Cost: O(T n^2) time, O(T n) memory a sequence; 2 n^2 + n weights and the encoder's.
-    Raises: ValueError, if a size is not a positive integer, if a dropout rate is outside [0, 1), if the encoder does
-        not put out n features a step, if the mask is not (batch, time).
     Example:
 
     >>> layer = MinimalRNN(64, return_sequences=True)
     >>> tuple(layer(np.ones((8, 20, 5))).shape)
     (8, 20, 64)
-
-    Reference: Chen, 2017, arXiv:1711.06788, section 2.
     """
 
     cell_class = MinimalRNNCell
     cell_name = "minimal_rnn_cell"
-    encoder = of_cell("encoder")

@@ -10,14 +10,24 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-from keras import constraints, initializers, ops, regularizers
+from keras import ops
 
 from keras_interp_rnn import equations
 from keras_interp_rnn._cells import unusual
+from keras_interp_rnn.layers._arguments import (
+    KINDS,
+    config_of_weight_arguments,
+    parameters,
+    set_weight_arguments,
+    signature,
+    weight_arguments,
+)
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import positive_int
 
 Tensor = Any
+
+PEEPHOLE = weight_arguments({"peephole": "glorot_uniform"})
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -41,33 +51,23 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
     Returns: h (batch, n), [h, c].
     Weights: kernel (features, 4n), recurrent_kernel (n, 4n), bias (4n,), in Keras's order i, f, c, o; peephole (3, n),
         in the order i, f, o.
-    Raises: ValueError, if units is not a positive integer.
+    Raises:
+        ValueError: if a size is not a positive integer.
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 23 to 25.
     """
 
-    def __init__(
-        self,
-        units: int,
-        peephole_initializer: Any = "glorot_uniform",
-        peephole_regularizer: Any = None,
-        peephole_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    __signature__ = signature({**parameters(keras.layers.LSTMCell), **PEEPHOLE}, positional=1)
+
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        given = {name: kwargs.pop(name, parameter.default) for name, parameter in PEEPHOLE.items()}
         # autocast would round the memory at every step.
         super().__init__(positive_int("units", units), **{**kwargs, "autocast": False})
         self.dropout_mask_count = None  # one dropout mask for all gates, whatever the implementation
-        self.peephole_initializer = initializers.get(peephole_initializer)
-        self.peephole_regularizer = regularizers.get(peephole_regularizer)
-        self.peephole_constraint = constraints.get(peephole_constraint)
+        set_weight_arguments(self, given)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        self.peephole = self.add_weight(
-            name="peephole",
-            shape=(3, self.units),
-            initializer=self.peephole_initializer,
-            regularizer=self.peephole_regularizer,
-            constraint=self.peephole_constraint,
-        )
+        arguments = {kind: getattr(self, f"peephole_{kind}") for kind in KINDS}
+        self.peephole = self.add_weight(name="peephole", shape=(3, self.units), **arguments)
         super().build(input_shape)
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, list[Tensor]]:
@@ -95,33 +95,12 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         )
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "peephole_initializer": initializers.serialize(self.peephole_initializer),
-            "peephole_regularizer": regularizers.serialize(self.peephole_regularizer),
-            "peephole_constraint": constraints.serialize(self.peephole_constraint),
-        }
+        return {**super().get_config(), **config_of_weight_arguments(self, PEEPHOLE)}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class PeepholeLSTM(MakesItsCell, SequenceRNN):
-    r"""LSTM with peephole connections, which Keras has not.
-
-    Args:
-        units: int > 0, size of state and memory.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
-        **kwargs: as `PeepholeLSTMCell`; and name, dtype, trainable of the layer.
-
-    Call arguments:
-        sequences: (batch, time, features).
-        initial_state: [h, c], both (batch, n); default zeros.
-        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
-
-    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by h and c.
-    Weights: kernel, recurrent_kernel, bias, peephole, as in `PeepholeLSTMCell`.
-    Raises: ValueError, as `PeepholeLSTMCell`; if the mask has another shape.
-    Reference: Wang, Lawrence and Niepert, 2022, eqs. 23 to 25.
+    """LSTM with peephole connections, which Keras does not provide.
 
     Example:
 

@@ -6,20 +6,22 @@ Predictions", IEEE TPAMI, 2022, sections 4 and 4.4.
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
-from keras import constraints, initializers, ops, random, regularizers
+from keras import initializers, ops, random
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._cells import equations_of, run_cell
 from keras_interp_rnn._sequence.masks import last_read
 from keras_interp_rnn.equations import transitions
-from keras_interp_rnn.layers._arguments import derived_seed, parameters, signature
-from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN, run_cell
+from keras_interp_rnn.layers._arguments import derived_seed, parameters
+from keras_interp_rnn.layers._cell import Cell
+from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
@@ -35,7 +37,7 @@ NORMAL = {
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class StateRegularizedCell(keras.layers.Layer):
+class StateRegularizedCell(Cell):
     r"""A cell whose hidden state moves among $k$ learned centroids $s_1, \dots, s_k$.
 
     The cell makes $u_t = f(h_{t-1}, c_{t-1}, x_t)$ of the state before; from it the transition probabilities
@@ -52,7 +54,12 @@ class StateRegularizedCell(keras.layers.Layer):
 
     A memory (an LSTM's c) stays as it is.
 
-    A mixture hands a change of $u_t$ on by $\partial h_t / \partial u_t = \mathrm{Cov}_\alpha(s) / \tau$: before
+    The configuration keeps temperature, strength and noise as they were given, the weights what they have become.
+
+    In a bare `keras.layers.RNN` noise is drawn at every step, but on JAX once for all steps, and a cell with dropout
+    is refused: `StateRegularizedRNN` does both right on every backend.
+
+    A mixture passes a change of $u_t$ on by $\partial h_t / \partial u_t = \mathrm{Cov}_\alpha(s) / \tau$: before
     training, with centroids uniform in [-0.5, 0.5] and scores near 0, by about $1 / (12 \tau)$. At the paper's
     $\tau = 1$ every step then leaves a twelfth of the gradient that passes through the centroids. What an LSTM's
     memory holds goes round them.
@@ -69,11 +76,9 @@ class StateRegularizedCell(keras.layers.Layer):
         straight_through: of "gumbel": the most probable centroid alone, with the gradient of the mixture.
         sample_at_inference: of "gumbel": draws noise outside training too, for estimates of uncertainty.
         noise: of "gumbel": >= 0, by which $g$ is multiplied.
-        centroids_initializer: default uniform in [-0.5, 0.5].
-        centroids_regularizer, centroids_constraint: as in Keras.
         learn_centroids: False keeps them as they were drawn.
         seed: of the noise.
-        **kwargs: as `keras.layers.Layer`.
+        centroids_initializer: default uniform in [-0.5, 0.5].
 
     Call arguments:
         inputs: (batch, ...), one step, whatever the cell reads.
@@ -84,14 +89,14 @@ class StateRegularizedCell(keras.layers.Layer):
         log_temperature, saved with the model and set by `callbacks.TemperatureSchedule`; the cell's own.
     Precision: scores, probabilities and states keep the variable dtype. Cells of this package read them so; Keras's own
         cells round the state that they read to their compute dtype.
-    Raises: ValueError, if the cell has no vector state, if k < 1, tau <= 0, strength outside [0, 1], noise < 0, or for
-        an unknown transition.
-
-    In a bare `keras.layers.RNN` noise is drawn at every step, but on JAX once for all steps, and a cell with dropout
-    is refused: `StateRegularizedRNN` does both right on every backend.
-
-    Reference: Wang, Lawrence and Niepert, 2022, eqs. 13 to 20; the strength is this package's own.
+    Raises:
+        ValueError: if the cell has no vector state, if k < 1, tau <= 0, strength outside [0, 1], noise < 0, or for an
+            unknown transition.
+    Reference: Wang, Lawrence and Niepert, 2022, section 4, eqs. 13 to 20; the strength is this package's own.
     """
+
+    weight_initializers = {"centroids": None}
+    centroids_initializer: Any
 
     def __init__(
         self,
@@ -100,21 +105,18 @@ class StateRegularizedCell(keras.layers.Layer):
         temperature: float = 1.0,
         transition: Any = "mixture",
         strength: float = 1.0,
+        *,
         learn_temperature: bool = False,
         straight_through: bool = False,
         sample_at_inference: bool = False,
         noise: float = 1.0,
-        centroids_initializer: Any = None,
-        centroids_regularizer: Any = None,
-        centroids_constraint: Any = None,
         learn_centroids: bool = True,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        # autocast=False: states of the variable dtype arrive as they are; the cell casts what it reads.
-        super().__init__(autocast=False, **kwargs)
-        self.cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
-        self.units = _units(self.cell)
+        cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
+        super().__init__(_units(cell), **kwargs)
+        self.cell = cell
         self.num_centroids = positive_int("num_centroids", num_centroids)
         self.transition = _transition(transition, straight_through, sample_at_inference)
         self.learn_temperature = bool(learn_temperature)
@@ -124,9 +126,7 @@ class StateRegularizedCell(keras.layers.Layer):
             "strength": _checked("strength", strength),
             "noise": _checked("noise", noise),
         }
-        self.centroids_initializer = initializers.get(centroids_initializer or initializers.RandomUniform(-0.5, 0.5))
-        self.centroids_regularizer = regularizers.get(centroids_regularizer)
-        self.centroids_constraint = constraints.get(centroids_constraint)
+        self.centroids_initializer = self.centroids_initializer or initializers.RandomUniform(-0.5, 0.5)
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
         if self.learn_temperature:
@@ -139,7 +139,6 @@ class StateRegularizedCell(keras.layers.Layer):
         self.set_strength(strength)
         self.set_noise(noise)
         self.state_size = self.cell.state_size
-        self.output_size = self.units
 
     def _scalar(self, name: str, trainable: bool = False) -> keras.Variable:
         return self.add_weight(name=name, shape=(), initializer="zeros", trainable=trainable, autocast=False)
@@ -147,29 +146,18 @@ class StateRegularizedCell(keras.layers.Layer):
     def build(self, input_shape: Any) -> None:
         if isinstance(self.cell, keras.layers.Layer) and not self.cell.built:
             self.cell.build(input_shape)
-        self.centroids = self.add_weight(
-            name="centroids",
-            shape=(self.num_centroids, self.units),
-            initializer=self.centroids_initializer,
-            regularizer=self.centroids_regularizer,
-            constraint=self.centroids_constraint,
-            trainable=self.learn_centroids,
-            autocast=False,
-        )
+        shape = (self.num_centroids, self.units)
+        self.centroids = self.weight("centroids", "centroids", shape, trainable=self.learn_centroids, autocast=False)
         self.built = True
 
-    def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         if training and any(getattr(self.cell, name, 0) for name in ("dropout", "recurrent_dropout")):
             raise ValueError(
                 "Nobody draws dropout masks for a cell inside a StateRegularizedCell in a bare keras.layers.RNN. "
                 f"Received: {self.cell.name} with dropout. Use layers.StateRegularizedRNN(cell)."
             )
-        given = list(states) if isinstance(states, (list, tuple)) else [states]
-        noise = self.draw((ops.shape(given[0])[0],), training)
-        new = self.step(inputs, given, self.component(), noise, training=training)
-        state = new[0]
-        new = [ops.cast(x, old.dtype) for x, old in zip(new, given, strict=True)]
-        return ops.cast(state, self.compute_dtype), new if isinstance(states, (list, tuple)) else new[0]
+        noise = self.draw((ops.shape(states[0])[0],), training)
+        return self.step(inputs, states, self.component(), noise, training=training)
 
     def step(
         self,
@@ -253,15 +241,9 @@ class StateRegularizedCell(keras.layers.Layer):
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """The cell's own; zeros, if it has none."""
-        if hasattr(self.cell, "get_initial_state"):
-            states = self.cell.get_initial_state(batch_size=batch_size)
-            return list(states) if isinstance(states, (list, tuple)) else [states]
-        sizes = self.state_size if isinstance(self.state_size, (list, tuple)) else [self.state_size]
-        return [ops.zeros((batch_size, size), dtype=self.variable_dtype) for size in sizes]
-
-    def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
-        sizes = self.state_size if isinstance(self.state_size, (list, tuple)) else [self.state_size]
-        return (input_shape[0], self.units), [(input_shape[0], size) for size in sizes]
+        if not hasattr(self.cell, "get_initial_state"):
+            return super().get_initial_state(batch_size)
+        return keras.tree.flatten(self.cell.get_initial_state(batch_size=batch_size))
 
     def get_config(self) -> dict[str, Any]:
         transition = self.transition.get_config()
@@ -269,21 +251,10 @@ class StateRegularizedCell(keras.layers.Layer):
         return {
             **super().get_config(),
             "cell": keras.saving.serialize_keras_object(self.cell),
-            "num_centroids": self.num_centroids,
             "transition": transition["name"] if named else transition,
             **self.initial,
-            "learn_temperature": self.learn_temperature,
             **{name: named and transition.get(name, False) for name in ("straight_through", "sample_at_inference")},
-            "centroids_initializer": initializers.serialize(self.centroids_initializer),
-            "centroids_regularizer": regularizers.serialize(self.centroids_regularizer),
-            "centroids_constraint": constraints.serialize(self.centroids_constraint),
-            "learn_centroids": self.learn_centroids,
-            "seed": self.seed,
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> StateRegularizedCell:
-        return cls(**config)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -291,25 +262,18 @@ class StateRegularizedRNN(SequenceRNN):
     """Runs a `StateRegularizedCell` along sequences.
 
     Args:
-        cell: a `StateRegularizedCell`.
+        cell: a `StateRegularizedCell`; any other raises ValueError.
         regularize_last_step: False leaves the stochastic component out at the last step that each sequence reads, in
             reading order: that of the paper's end token, so that what comes after the layer sees all of state and
             memory (section 4.4). The last state is then not one of the centroids'; with `stateful=True` every batch
             ends in such a step.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask, **kwargs: as
-            `keras.layers.RNN`.
 
     Call arguments:
         sequences: (batch, time, ...), each step whatever the cell reads.
         initial_state: the cell's states, each (batch, n).
-        mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
 
-    Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last states.
     Weights: as `StateRegularizedCell`.
-    Raises: ValueError, if the cell is another one; if the mask has another shape.
     Reference: Wang, Lawrence and Niepert, 2022, section 4.
-
     Example:
 
     >>> layer = StateRegularizedRNN(StateRegularizedCell(keras.layers.GRUCell(8), num_centroids=4))
@@ -349,17 +313,32 @@ class StateRegularizedRNN(SequenceRNN):
 
 
 class _OverOneCell(MakesItsCell, StateRegularizedRNN):
-    """`StateRegularizedRNN` over a cell that the layer makes itself, of `inner`."""
+    """`StateRegularizedRNN` over a cell that the layer makes itself, of `inner`.
+
+    Args:
+        units: int > 0, state size n.
+        seed: of the noise, and of the dropout of the inner cell.
+
+    Call arguments:
+        sequences: (batch, time, features).
+
+    Weights: centroids (k, n), the scalars of `StateRegularizedCell`, those of the inner cell.
+    """
 
     cell_class = StateRegularizedCell
     cell_name = "state_regularized_cell"
-    inner: type
+    inner: type = keras.layers.SimpleRNNCell
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
+    @classmethod
+    def cell_classes(cls) -> list[type]:
+        return [cls.cell_class, cls.inner]
+
+    @classmethod
+    def cell_parameters(cls) -> dict[str, inspect.Parameter]:
         own = {"units": parameters(cls.inner)["units"], **parameters(StateRegularizedCell)}
         del own["cell"]
-        cls.__signature__ = signature({**own, **parameters(cls.inner), **cls._of_layer}, positional=5)
+        of_inner = {name: p.replace(kind=p.KEYWORD_ONLY) for name, p in parameters(cls.inner).items()}
+        return {**own, **{name: p for name, p in of_inner.items() if name not in own}}
 
     def make_cell(self, units: int, num_centroids: int, *args: Any, seed: int | None = None, **kwargs: Any) -> Any:
         of_component = {name: kwargs.pop(name) for name in parameters(StateRegularizedCell) if name in kwargs}
@@ -385,20 +364,6 @@ class _OverOneCell(MakesItsCell, StateRegularizedRNN):
 class SRSimpleRNN(_OverOneCell):
     """SimpleRNN whose hidden state moves among k learned centroids: `StateRegularizedCell` over `SimpleRNNCell`.
 
-    Args:
-        units: int > 0, state size n.
-        num_centroids: int > 0, k.
-        temperature, transition, strength: as `StateRegularizedCell`.
-        regularize_last_step: as `StateRegularizedRNN`.
-        return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
-        **kwargs: any other argument of `StateRegularizedCell` or of the inner cell; `seed` serves both; name, dtype
-            and trainable are the layer's.
-
-    Call arguments, returns: as `StateRegularizedRNN`.
-    Weights: centroids (k, n), the scalars of `StateRegularizedCell`, those of the inner cell.
-    Raises: ValueError, as `StateRegularizedCell`.
-    Reference: Wang, Lawrence and Niepert, 2022, section 4.
-
     Example:
 
     >>> layer = SRSimpleRNN(8, num_centroids=4, transition="soft_argmax")
@@ -411,14 +376,14 @@ class SRSimpleRNN(_OverOneCell):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SRGRU(_OverOneCell):
-    """GRU whose hidden state moves among k learned centroids; all else as `SRSimpleRNN`, over `GRUCell`."""
+    """GRU whose hidden state moves among k learned centroids: `StateRegularizedCell` over `GRUCell`."""
 
     inner = keras.layers.GRUCell
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SRLSTM(_OverOneCell):
-    """LSTM whose hidden state moves among k learned centroids; all else as `SRSimpleRNN`, over `LSTMCell`."""
+    """LSTM whose hidden state moves among k learned centroids: `StateRegularizedCell` over `LSTMCell`."""
 
     inner = keras.layers.LSTMCell
 
@@ -427,7 +392,7 @@ class SRLSTM(_OverOneCell):
 class SRPeepholeLSTM(_OverOneCell):
     """LSTM with peepholes (SR-LSTM-P in the paper) whose hidden state moves among k learned centroids.
 
-    All else as `SRSimpleRNN`, over `PeepholeLSTMCell`.
+    `StateRegularizedCell` over `PeepholeLSTMCell`.
     """
 
     inner = PeepholeLSTMCell
