@@ -1,4 +1,4 @@
-r"""Optimizers for weights of which a batch touches a few rows: one matrix for each of many symbols, or embeddings."""
+"""Optimizers for weights of which each batch reads few rows: one matrix for each of many symbols, or embeddings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["LazyAdam"]
 class LazyAdam(keras.optimizers.Optimizer):
     r"""Adam that leaves rows without a gradient, and their moments, as they are.
 
-    A row is what a weight of two or more axes has at one place of its first axis: the matrix of a symbol, the embedding
-    of a word. Where its whole gradient is zero, for the symbol is not in the batch, nothing of it changes:
+    A row is a slice of a weight of two or more axes along its first: the matrix of a symbol, the embedding of a word.
+    Where its whole gradient is zero, as the symbol is not in the batch, the row and its moments stay as they are:
 
     $m \leftarrow m + (1 - \beta_1)(g - m)$, $v \leftarrow v + (1 - \beta_2)(g^2 - v)$,
     $w \leftarrow w - \eta \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t} \frac{m}{\sqrt{v} + \epsilon}$, for rows with a
     gradient; for all of a weight of one axis, as in `keras.optimizers.Adam`, whose update this is where every row has
-    one. So a rare symbol does not go on moving along the gradient it had long ago, and on TensorFlow the update costs
+    one. So a rare symbol does not keep moving along an old gradient, and on TensorFlow the update costs
     as much as the rows that a batch touches; on JAX and torch it costs as much as Adam's.
 
     Gradients that come as `IndexedSlices` are summed row by row first; Keras's own optimizers (3.15) square and clip
@@ -64,7 +64,7 @@ class LazyAdam(keras.optimizers.Optimizer):
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """As `keras.optimizers.Optimizer.apply`; repeated rows are summed before they are clipped."""
-        return super().apply([_backend.summed(gradient) for gradient in grads], trainable_variables)
+        return super().apply([_backend.sum_duplicate_rows(gradient) for gradient in grads], trainable_variables)
 
     def update_step(self, gradient: Any, variable: keras.Variable, learning_rate: Any) -> None:
         """Updates a weight and its moments."""

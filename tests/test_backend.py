@@ -43,10 +43,10 @@ def test_an_unknown_backend_is_refused(monkeypatch):
 
 def test_values_are_known_of_arrays_and_eager_tensors_alone():
     x = np.arange(3)
-    assert _backend.known_values(x) is x
-    assert _backend.known_values(keras.Input((3,))) is None
+    assert _backend.static_values(x) is x
+    assert _backend.static_values(keras.Input((3,))) is None
     if not _backend.accelerator():
-        np.testing.assert_array_equal(_backend.known_values(ops.convert_to_tensor(x)), x)
+        np.testing.assert_array_equal(_backend.static_values(ops.convert_to_tensor(x)), x)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")  # torch 2.13; models are still traced by it
@@ -54,7 +54,7 @@ def test_values_are_not_known_where_a_function_is_traced():
     seen = []
 
     def traced(x):
-        seen.append(_backend.known_values(x))
+        seen.append(_backend.static_values(x))
         return x
 
     if BACKEND == "tensorflow":
@@ -96,21 +96,21 @@ def test_the_gradient_of_what_does_not_depend_on_x_is_zero():
 def test_rows_without_a_gradient_stay():
     gradient = ops.convert_to_tensor(np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 3.0]], "float32"))
     variables = [keras.Variable(np.ones((3, 2), "float32")), keras.Variable(np.full((3, 2), 5.0, "float32"))]
-    _backend.update_rows(_backend.summed(gradient), variables, lambda g, a, b: (a + g, b * 2))
+    _backend.update_rows(_backend.sum_duplicate_rows(gradient), variables, lambda g, a, b: (a + g, b * 2))
     np.testing.assert_array_equal(ops.convert_to_numpy(variables[0]), [[2, 3], [1, 1], [1, 4]])
     np.testing.assert_array_equal(ops.convert_to_numpy(variables[1]), [[10, 10], [5, 5], [10, 10]])
 
 
 def test_other_backends_than_tensorflow_have_an_obstacle_that_names_them():
-    found = _backend.tensorflow_obstacle()
+    found = _backend.why_no_dynamic_shapes()
     assert (found is None or "GPU" in found) if BACKEND == "tensorflow" else BACKEND in found
 
 
 def test_ids_in_range_pass():
     ids = ops.convert_to_tensor(np.array([0, 2, 1], "int32"))
-    np.testing.assert_array_equal(ops.convert_to_numpy(_backend.guard_range(ids, 3)), [0, 2, 1])
+    np.testing.assert_array_equal(ops.convert_to_numpy(_backend.assert_ids_in_range(ids, 3)), [0, 2, 1])
     symbolic = keras.Input((3,), dtype="int32")
-    assert _backend.guard_range(symbolic, 3) is symbolic
+    assert _backend.assert_ids_in_range(symbolic, 3) is symbolic
 
 
 def test_known_sizes_stay_as_they_are():

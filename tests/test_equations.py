@@ -216,8 +216,8 @@ class TestLinearizedSteps:
 class TestWhoseEquationsAreKnown:
     def test_a_subclass_that_computes_otherwise_has_none(self) -> None:
         class Louder(layers.CFNCell):
-            def advance(self, inputs, state, dropout_mask):
-                return 2 * super().advance(inputs, state, dropout_mask)
+            def step(self, inputs, state, dropout_mask):
+                return 2 * super().step(inputs, state, dropout_mask)
 
         class OwnCall(keras.layers.GRUCell):
             def call(self, inputs, states, training=False):
@@ -247,8 +247,8 @@ class TestWhoseEquationsAreKnown:
 
     def test_a_users_cell_may_bring_its_own(self) -> None:
         class Shifted(Cell := layers.CFNCell):
-            def advance(self, inputs, state, dropout_mask):
-                return 1 + super().advance(inputs, state, dropout_mask)
+            def step(self, inputs, state, dropout_mask):
+                return 1 + super().step(inputs, state, dropout_mask)
 
             def equations(self, read):
                 return ("its own", *Cell.equations(self, read).__dict__)

@@ -343,10 +343,10 @@ class TestTheorems:
         component = StochasticComponent(transitions.Mixture(), centroids, tau, 1.0)
 
         def mixed(state: np.ndarray) -> np.ndarray:
-            return component.next_state(NUMPY, state, *component.transit(NUMPY, state))
+            return component.next_state(NUMPY, state, *component.transition_weights(NUMPY, state))
 
         slopes = [(mixed(state + step) - mixed(state - step)) / (2 * small) for step in small * np.eye(UNITS)]
-        alpha, _ = component.transit(NUMPY, state)
+        alpha, _ = component.transition_weights(NUMPY, state)
         covariance = np.cov(centroids, rowvar=False, aweights=alpha, ddof=0)
         np.testing.assert_allclose(np.stack(slopes), covariance / tau, rtol=1e-6, atol=1e-8)
 

@@ -180,7 +180,7 @@ class TestChoiceOfPath:
 
     @pytest.mark.skipif(not TENSORFLOW, reason="an obstacle to the grouped path, which is TensorFlow's")
     def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_backend, "tensorflow_obstacle", lambda: "a GPU is visible")
+        monkeypatch.setattr(_backend, "why_no_dynamic_shapes", lambda: "a GPU is visible")
         assert self.choose(units=216) == ("static", "a GPU is visible")
 
     def test_fused_false_steps_whatever_else_holds(self) -> None:

@@ -1,8 +1,8 @@
 """The seam between this package and the backend of Keras: what no operation of `keras.ops` does.
 
-`base.Backend` says what a backend has to offer. `tensorflow`, `jax` and `torch` hold one class each, and the one that
-Keras runs on is imported at the first question. No other file of the package compares names of backends.
-`keras_quirks` holds what Keras does otherwise than its documentation says.
+`base.Backend` says what a backend has to offer. `tensorflow`, `jax` and `torch` hold one class each; the one for the
+current backend is imported on first use. No other file of the package compares names of backends.
+`keras_quirks` holds what Keras does differently from its documentation.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def current() -> Backend:
 
 
 def accelerator() -> str:
-    """The first that the backend computes on; "" where that is a CPU."""
+    """The first accelerator that the backend computes on; "" if it computes on a CPU."""
     return current().accelerator()
 
 
-def known_values(x: Any) -> np.ndarray | None:
+def static_values(x: Any) -> np.ndarray | None:
     """The values of `x` where they are known now; None for symbolic, traced and accelerator-resident tensors.
 
     A copy from an accelerator would stall its queue, so values there count as unknown.
     """
     if isinstance(x, np.ndarray):
         return x
-    return None if isinstance(x, keras.KerasTensor) else current().known_values(x)
+    return None if isinstance(x, keras.KerasTensor) else current().static_values(x)
 
 
 def layout(x: Any) -> str:
@@ -72,7 +72,7 @@ def of_one_batch(sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any
 
 
 def gradient(function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
-    """Of the scalar `function(tensor)` at x, by the backend's reverse mode; zeros if it does not depend on it."""
+    """The gradient of the scalar `function(tensor)` at x, by the backend's reverse mode; zeros if independent of x."""
     return current().gradient(function, x)
 
 
@@ -83,11 +83,12 @@ def scan(
     widths: tuple[int, ...],
     reverse: bool = False,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
+    """As `jax.lax.scan`: the last state, and the outputs of all steps, stacked.
 
     Args:
+        step: `step(state, entries)` returns the next state and its outputs.
         start: (batch, n), or a list of such. sequences: each (time, ...).
-        widths: last axes of what is put out, each (batch, width) of the (first) state's dtype.
+        widths: last axes of the outputs, each (batch, width) of the (first) state's dtype.
     """
     return current().scan(step, start, sequences, widths, reverse)
 
@@ -97,26 +98,28 @@ def lists_rows() -> bool:
     return current().lists_rows
 
 
-def tensorflow_obstacle() -> str | None:
+def why_no_dynamic_shapes() -> str | None:
     """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
-    return current().tensorflow_obstacle()
+    return current().why_no_dynamic_shapes()
 
 
-def summed(gradient: Any) -> Any:
+def sum_duplicate_rows(gradient: Any) -> Any:
     """A gradient in which no row occurs twice."""
-    return current().summed(gradient)
+    return current().sum_duplicate_rows(gradient)
 
 
 def update_rows(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
     """Assigns `updated(gradient, *variables)` to the variables, in the rows whose gradient is not zero.
 
     Args:
-        gradient: as `summed` gives it. variables: all of its shape, of two axes or more: Keras's, or the backend's own,
-            as an optimizer on TensorFlow is given them. updated: from rows to rows.
+        gradient: as `sum_duplicate_rows` returns it.
+        variables: all of its shape, of two axes or more: Keras's, or the backend's own, as an optimizer on TensorFlow
+            receives them.
+        updated: from rows to rows.
     """
     current().update_rows(gradient, variables, updated)
 
 
-def guard_range(ids: Any, size: int) -> Any:
-    """`ids`, and where the backend can a check at run time that they lie in [0, size)."""
-    return ids if isinstance(ids, keras.KerasTensor) else current().guard_range(ids, size)
+def assert_ids_in_range(ids: Any, size: int) -> Any:
+    """`ids`, checked at run time, where the backend can, to lie in [0, size)."""
+    return ids if isinstance(ids, keras.KerasTensor) else current().assert_ids_in_range(ids, size)

@@ -11,15 +11,15 @@ import numpy as np
 
 
 class Backend(abc.ABC):
-    """A backend of Keras. Tensors are its own, never symbolic ones of Keras."""
+    """A backend of Keras. Tensors are the backend's own, never symbolic tensors of Keras."""
 
     @abc.abstractmethod
     def accelerator(self) -> str:
-        """The first device that it computes on; "" where that is a CPU."""
+        """The first accelerator that it computes on; "" if it computes on a CPU."""
 
     @abc.abstractmethod
-    def known_values(self, x: Any) -> np.ndarray | None:
-        """The values of a tensor in the memory of the CPU; None of a traced one, or one elsewhere."""
+    def static_values(self, x: Any) -> np.ndarray | None:
+        """The values of a tensor in CPU memory; None if the tensor is traced or lies elsewhere."""
 
     @abc.abstractmethod
     def layout(self, x: Any) -> str:
@@ -27,7 +27,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
-        """Of the scalar `function(tensor)` at x; zeros if it does not depend on it."""
+        """The gradient of the scalar `function(tensor)` at x; zeros if it does not depend on x."""
 
     @property
     @abc.abstractmethod
@@ -41,7 +41,7 @@ class Backend(abc.ABC):
         """As `jax.lax.scan`, over several sequences, with outputs of other widths than the state's."""
 
     @abc.abstractmethod
-    def tensorflow_obstacle(self) -> str | None:
+    def why_no_dynamic_shapes(self) -> str | None:
         """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
 
     @abc.abstractmethod
@@ -49,7 +49,7 @@ class Backend(abc.ABC):
         """Sequences (batch, time, ...), mask (batch, time) or None, states (batch, n), of one static batch size."""
 
     @abc.abstractmethod
-    def summed(self, gradient: Any) -> Any:
+    def sum_duplicate_rows(self, gradient: Any) -> Any:
         """A gradient in which no row occurs twice."""
 
     @abc.abstractmethod
@@ -57,8 +57,8 @@ class Backend(abc.ABC):
         """Assigns `updated(gradient, *variables)` in the rows whose gradient is not zero."""
 
     @abc.abstractmethod
-    def guard_range(self, ids: Any, size: int) -> Any:
-        """`ids`, and where it can a check at run time that they lie in [0, size)."""
+    def assert_ids_in_range(self, ids: Any, size: int) -> Any:
+        """`ids`, checked at run time, where possible, to lie in [0, size)."""
 
 
 class StaticBackend(Backend):
@@ -72,25 +72,27 @@ class StaticBackend(Backend):
     ) -> Any:
         return keras.ops.scan(step, start, sequences, reverse=reverse)
 
-    def tensorflow_obstacle(self) -> str | None:
+    def why_no_dynamic_shapes(self) -> str | None:
         return f"the grouped kernel is TensorFlow's, the backend is {self.name}"
 
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         return sequences, mask, states
 
-    def summed(self, gradient: Any) -> Any:
+    def sum_duplicate_rows(self, gradient: Any) -> Any:
         return gradient
 
     def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
         update_densely(gradient, variables, updated)
 
-    def guard_range(self, ids: Any, size: int) -> Any:
+    def assert_ids_in_range(self, ids: Any, size: int) -> Any:
         return ids
 
 
 def update_densely(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
-    """`Backend.update_rows` on all rows, of which those without a gradient get their old values."""
-    there = keras.ops.any(keras.ops.not_equal(gradient, 0), axis=tuple(range(1, len(gradient.shape))), keepdims=True)
+    """`Backend.update_rows` over all rows; those without a gradient keep their values."""
+    has_gradient = keras.ops.any(
+        keras.ops.not_equal(gradient, 0), axis=tuple(range(1, len(gradient.shape))), keepdims=True
+    )
     now = [keras.ops.convert_to_tensor(variable) for variable in variables]
     for variable, old, new in zip(variables, now, updated(gradient, *now), strict=True):
-        variable.assign(keras.ops.where(there, new, old))
+        variable.assign(keras.ops.where(has_gradient, new, old))

@@ -22,7 +22,7 @@ class Jax(StaticBackend):
         device = jax.devices()[0]
         return "" if device.platform == "cpu" else device.device_kind
 
-    def known_values(self, x: Any) -> np.ndarray | None:
+    def static_values(self, x: Any) -> np.ndarray | None:
         if isinstance(x, jax.core.Tracer) or any(device.platform != "cpu" for device in x.devices()):
             return None
         return np.asarray(x)

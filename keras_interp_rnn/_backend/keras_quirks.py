@@ -1,6 +1,6 @@
-"""What Keras does otherwise than it says, or does not offer: one function each, and no other file knows of it.
+"""What Keras does differently from its documentation, or does not offer: one function each, known to no other file.
 
-Each docstring ends in the versions of Keras of which it is true, and in the test that fails without the function.
+Each docstring ends in the versions of Keras for which it holds, and in the test that fails without the function.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 CUT_GRAPH = (ValueError, KeyError)
-"""What a model raises whose outputs do not follow from its inputs: when it is made, or, in Keras 3.12, when called."""
+"""Raised by a model whose outputs do not depend on its inputs: when it is made, or, in Keras 3.12, when called."""
 
 
 def walk_layers(model: keras.layers.Layer) -> list[keras.layers.Layer]:
@@ -28,9 +28,9 @@ def walk_layers(model: keras.layers.Layer) -> list[keras.layers.Layer]:
 
 
 def pass_masks_on(layer: keras.layers.RNN) -> None:
-    """Has a recurrent layer hand its mask to the next one.
+    """Makes a recurrent layer pass its mask on to the next layer.
 
-    `keras.layers.RNN` stopped that in Keras 3.16, which sets `supports_masking` to False when a layer is made.
+    Since Keras 3.16 `keras.layers.RNN` does not, as it sets `supports_masking` to False when a layer is made.
 
     Holds: Keras 3.16.
     Guarded by: tests/test_keras_quirks.py::test_a_layer_that_passes_masks_on.
@@ -39,7 +39,7 @@ def pass_masks_on(layer: keras.layers.RNN) -> None:
 
 
 def random_states(model: keras.Model) -> list[keras.Variable]:
-    """Where the model's random layers, dropout for one, are in their random numbers.
+    """The states of the random generators in a model, those of dropout for example.
 
     A saved model leaves them out, so that a loaded one draws the first numbers again.
 
@@ -50,9 +50,9 @@ def random_states(model: keras.Model) -> list[keras.Variable]:
 
 
 def with_unequal_first_two(batches: list[Any], lengths: ArrayLike) -> list[Any]:
-    """Batches of which the first two differ in length, if any two do.
+    """The batches, reordered so that the first two differ in length, if any two do.
 
-    `fit` takes a length for fixed that is the same in the first two batches of a dataset, and stops at another one.
+    `fit` assumes a fixed length if the first two batches of a dataset have the same, and fails at another one.
 
     Args:
         batches: in any order. lengths: of each, (batches,).
@@ -60,17 +60,17 @@ def with_unequal_first_two(batches: list[Any], lengths: ArrayLike) -> list[Any]:
     Holds: Keras 3.12 to 3.16, on TensorFlow.
     Guarded by: tests/datasets/test_interactions.py::test_keras_reads_batches_of_all_lengths.
     """
-    lengths, found = np.asarray(lengths), list(batches)
+    lengths, reordered = np.asarray(lengths), list(batches)
     others = np.flatnonzero(lengths != lengths[0])
     if len(others):
-        found[1], found[others[0]] = found[others[0]], found[1]
-    return found
+        reordered[1], reordered[others[0]] = reordered[others[0]], reordered[1]
+    return reordered
 
 
 def symbolic_layout(x: keras.KerasTensor) -> str:
     """`"dense"`, `"sparse"` or `"ragged"`, of a symbolic tensor.
 
-    Neither flag is documented, and Keras 3.12 knows no ragged ones.
+    Neither flag is documented, and Keras 3.12 has no ragged tensors.
 
     Holds: Keras 3.12 and later.
     Guarded by: tests/test_backend.py::test_layouts.
@@ -91,7 +91,7 @@ def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
 
 
 def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:
-    """The layer or operation that put a tensor of a model's graph out, and the node of that call.
+    """The layer or operation whose output a tensor of a model's graph is, and the node of that call.
 
     The graph of a model can be drawn, but has no public walk.
 
@@ -105,7 +105,7 @@ def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:
 def operation_name(operation: Any) -> str:
     """The name of the class of one of Keras's own operations, such as "ExpandDims"; "" for anything else.
 
-    Keras exports its operations as functions, and not their classes.
+    Keras exports its operations as functions, not as classes.
 
     Holds: Keras 3.12 and later.
     Guarded by: tests/analysis/test_recognised_models.py::test_a_model_that_is_read_has_the_logits_it_outputs.

@@ -19,10 +19,10 @@ class TensorFlow(Backend):
     """Keras on TensorFlow."""
 
     def accelerator(self) -> str:
-        found = tf.config.list_physical_devices("GPU")
-        return tf.config.experimental.get_device_details(found[0]).get("device_name", "GPU") if found else ""
+        devices = tf.config.list_physical_devices("GPU")
+        return tf.config.experimental.get_device_details(devices[0]).get("device_name", "GPU") if devices else ""
 
-    def known_values(self, x: Any) -> np.ndarray | None:
+    def static_values(self, x: Any) -> np.ndarray | None:
         return x.numpy() if hasattr(x, "numpy") and "CPU" in x.device else None
 
     def layout(self, x: Any) -> str:
@@ -42,7 +42,7 @@ class TensorFlow(Backend):
     ) -> Any:
         """In place of `keras.ops.scan`.
 
-        On TensorFlow (Keras 3.15) that puts out nothing but tensors of the state's shape, and fails over several
+        On TensorFlow (Keras 3.15) that function outputs only tensors of the state's shape, and fails on several
         sequences of unknown length.
         """
         steps = sequences[0].shape[0] if sequences[0].shape[0] is not None else tf.shape(sequences[0])[0]
@@ -62,7 +62,7 @@ class TensorFlow(Backend):
         _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
         return state, tuple(a.stack() for a in arrays)
 
-    def tensorflow_obstacle(self) -> str | None:
+    def why_no_dynamic_shapes(self) -> str | None:
         """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may.
 
         TensorFlow has no public question "is this being compiled by XLA?". While it traces a function with
@@ -93,19 +93,20 @@ class TensorFlow(Backend):
         sizes = [part.shape[0] for part in parts]
         if None not in sizes:
             return sequences, mask, states
-        if self.tensorflow_obstacle() is None:
-            found = tf.stack([tf.shape(part)[0] for part in parts[: 1 + len(states)]])
-            with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(found == found[0]), [ONE_EACH, found])]):
+        if self.why_no_dynamic_shapes() is None:
+            batches = tf.stack([tf.shape(part)[0] for part in parts[: 1 + len(states)]])
+            equal = tf.reduce_all(batches == batches[0])
+            with tf.control_dependencies([tf.debugging.Assert(equal, [ONE_EACH, batches])]):
                 parts[0] = tf.identity(sequences)
         known = next((size for size in sizes if size is not None), None)
         parts = [tf.ensure_shape(part, [known, *part.shape[1:]]) for part in parts]
         return parts[0], None if mask is None else parts[-1], parts[1 : 1 + len(states)]
 
-    def summed(self, gradient: Any) -> Any:
+    def sum_duplicate_rows(self, gradient: Any) -> Any:
         """`IndexedSlices` with repeated rows become some with their sums; under an obstacle a dense tensor."""
         if not isinstance(gradient, tf.IndexedSlices):
             return gradient
-        if self.tensorflow_obstacle():
+        if self.why_no_dynamic_shapes():
             return tf.convert_to_tensor(gradient)
         rows, places = tf.unique(gradient.indices)
         values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
@@ -113,7 +114,7 @@ class TensorFlow(Backend):
 
     def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
         """Without an obstacle, only those rows are read and written."""
-        if self.tensorflow_obstacle():
+        if self.why_no_dynamic_shapes():
             update_densely(gradient, variables, updated)
             return
         if isinstance(gradient, tf.IndexedSlices):
@@ -127,13 +128,13 @@ class TensorFlow(Backend):
         for variable, values in zip(held, updated(found, *parts), strict=True):
             variable.scatter_update(tf.IndexedSlices(values, rows))
 
-    def guard_range(self, ids: Any, size: int) -> Any:
+    def assert_ids_in_range(self, ids: Any, size: int) -> Any:
         """In a graph on a CPU a check at run time.
 
         Without it Keras reads id -1 as the last symbol, and TensorFlow's own message names an operation, not the layer.
         XLA and accelerators have no such checks.
         """
-        if self.tensorflow_obstacle() is not None:
+        if self.why_no_dynamic_shapes() is not None:
             return ids
         low, high = tf.reduce_min(ids), tf.reduce_max(ids)
         sentence = f"ids must lie in [0, {size}). Received the lowest and the highest id:"

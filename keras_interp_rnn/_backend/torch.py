@@ -20,7 +20,7 @@ class Torch(StaticBackend):
     def accelerator(self) -> str:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
-    def known_values(self, x: Any) -> np.ndarray | None:
+    def static_values(self, x: Any) -> np.ndarray | None:
         tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
         return x.detach().numpy() if x.device.type == "cpu" and not tracing else None
 
@@ -29,5 +29,5 @@ class Torch(StaticBackend):
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         tensor = torch.tensor(x, requires_grad=True)
-        [found] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)
-        return found.numpy()
+        [gradient] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)
+        return gradient.numpy()

@@ -44,7 +44,7 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: 
     stepwise = whole_or_stepwise(fused, obstacle)
     if stepwise is not None:
         return stepwise
-    obstacle = _backend.tensorflow_obstacle()
+    obstacle = _backend.why_no_dynamic_shapes()
     if obstacle:
         return Path("static", obstacle)
     smallest = SMALLEST_GROUPED_UNITS["few" if vocabulary_size <= SLOTS else "many"]

@@ -106,8 +106,8 @@ def _affine_scan(
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         gains, addends, *read = now
-        moved, factors_before = equations.apply_kernel(ops, joint, out_of_factors, state, gains)
-        new = (ops.where(read[0], moved, state) if read else moved) + addends
+        switched, factors_before = equations.apply_kernel(ops, joint, out_of_factors, state, gains)
+        new = (ops.where(read[0], switched, state) if read else switched) + addends
         return new, (new, factors_before)
 
     masks = () if read is None else (read,)

@@ -69,7 +69,7 @@ def gated_states(
                 g = after + upstream
                 diagonal, slopes = equations.slopes(ops, state, gates, latent)
                 into_gates = ops.concatenate([g] * (width // units), axis=-1) * slopes
-                into_latent = g * equations.admission(ops, gates)
+                into_latent = g * equations.input_derivative(ops, gates)
                 if read:
                     into_gates = ops.where(read[0], into_gates, ops.zeros_like(into_gates))
                     into_latent = ops.where(read[0], into_latent, ops.zeros_like(into_latent))

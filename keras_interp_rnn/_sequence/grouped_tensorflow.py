@@ -16,7 +16,7 @@ The gradient follows from one identity: with g_t the gradient reaching h_t and u
 which is the same recurrence, transposed and run backwards. The gradient of W_k is the sum, over all places where k
 was read, of h_{t-1}^T g_t: one large product per symbol, over all steps at once.
 
-With more than `SLOTS` symbols only the commonest of the current window get a product of their own. The rows of the
+With more than `SLOTS` symbols only the most frequent of the current window get a product of their own. The rows of the
 others fetch their matrices one by one (forward, backward), and their gradients are formed for the symbols that occur:
 symbols absent from a window cost nothing but the zeros of the dense gradient.
 
@@ -36,7 +36,7 @@ Tensor = Any
 
 
 class Order(NamedTuple):
-    """Who stands where: rows of the batch at each of T steps, sorted by slot. All int32."""
+    """The order of the rows of the batch at each of T steps, sorted by slot. All int32."""
 
     symbols: Tensor  # (T, B) symbol of each sorted row
     lanes: Tensor  # (T, B) which sequence stands in each sorted row
@@ -108,11 +108,11 @@ def scan(
     def body(t: Tensor, state: Tensor, states: tf.TensorArray) -> tuple[Tensor, Tensor, tf.TensorArray]:
         state = tf.gather(state, moves[t])
         groups = tf.split(state, order.sizes[t], num=slots)
-        moved = [tf.matmul(g, w, transpose_b=transposed) for g, w in zip(groups, matrices, strict=False)]
+        products = [tf.matmul(g, w, transpose_b=transposed) for g, w in zip(groups, matrices, strict=False)]
         if rest:
             own = tf.gather(kernel, order.symbols[t, tf.shape(state)[0] - order.sizes[t, SLOTS] :])
-            moved.append(tf.matmul(groups[SLOTS][:, None, :], own, transpose_b=transposed)[:, 0, :])
-        new = tf.concat(moved, 0)
+            products.append(tf.matmul(groups[SLOTS][:, None, :], own, transpose_b=transposed)[:, 0, :])
+        new = tf.concat(products, 0)
         if order.mask is not None:
             new = tf.where(order.mask[t][:, None], new, state)
         # The parts of a split have no known length, and such a length plus one known to be 1 stays unknown.

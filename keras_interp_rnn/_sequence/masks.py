@@ -25,11 +25,11 @@ def last_read(mask: Tensor | None, steps: Any) -> Tensor:
 
 
 def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -> Tensor:
-    """What an RNN layer puts out for states (batch, time, n) whose masked steps repeat the state before."""
+    """The outputs of an RNN layer, from states (batch, time, n) whose masked steps repeat the previous state."""
     if mask is None:
         return states
-    begun = mask if zero_output else ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
-    return ops.where(begun[:, :, None], states, ops.zeros_like(states))
+    has_output = mask if zero_output else ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
+    return ops.where(has_output[:, :, None], states, ops.zeros_like(states))
 
 
 def zero_where_masked(x: Tensor, read: Tensor | None) -> Tensor:

@@ -44,12 +44,12 @@ def scan(
     reverse: bool = False,
     unroll: bool = False,
 ) -> tuple[Any, tuple[Tensor, ...]]:
-    """As `jax.lax.scan`: the last state, and what `step(state, entries)` puts out besides the next one, stacked.
+    """As `jax.lax.scan`: the last state, and the outputs of all steps, stacked.
 
     Args:
-        start: (batch, n), or a list of such.
-        sequences: each (time, ...). widths: last axes of what is put out, each (batch, width) of the (first) state's
-            dtype.
+        step: `step(state, entries)` returns the next state and its outputs.
+        start: (batch, n), or a list of such. sequences: each (time, ...).
+        widths: last axes of the outputs, each (batch, width) of the (first) state's dtype.
         unroll: whether the graph repeats the step; the number of steps is known then.
     """
     if not unroll:

@@ -268,7 +268,7 @@ def _cell(parts: Deployed, arithmetic: Arithmetic) -> Cell:
         recurrent = equations.recurrent_kernel
         product = Interval(xp, region.under(recurrent), state.magnitude @ np.abs(recurrent))
         drive = equations.drive(xp, x)
-        new = equations.advance(xp, (Interval(xp, state, None),), product, drive).states[0]
+        new = equations.step_given_product(xp, (Interval(xp, state, None),), product, drive).states[0]
         return cast(Interval, new).computed()
 
     return bounds

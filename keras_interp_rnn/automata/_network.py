@@ -156,7 +156,7 @@ class Acceptor:
         inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
         h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
         u, *_ = run_cell(cell.cell, inputs, [h])
-        alpha, _ = cell.component().transit(ops, u)
+        alpha, _ = cell.stochastic_component().transition_weights(ops, u)
         u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
         return u, alpha
 

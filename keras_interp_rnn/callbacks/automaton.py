@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
@@ -49,13 +50,13 @@ class Automaton(Probe):
 
     - `interp_rnn/automaton`, the automaton of the centroids, for the plugin;
     - `interp_rnn/automaton_states`, of the minimal automaton, and `interp_rnn/automaton_centroids`, those reached;
-    - `interp_rnn/automaton_agreement`, the share of words that network and automaton judge alike: of short words and,
+    - `interp_rnn/automaton_agreement`, the fraction of words on which network and automaton agree: of short words and,
       with a reference, of words of both its labels;
     - `interp_rnn/automaton_confidence`, the least confidence of a transition; `interp_rnn/automaton_entropy`, the mean
       entropy of the transitions in nats, 0 for a hard automaton;
     - with a reference, `interp_rnn/automaton_equivalent`, 1 if the automaton accepts the same language and 0 if not,
-      and `interp_rnn/automaton_distance`, the share of the reference's words that it judges otherwise: the mean of the
-      shares over words that the reference accepts and over words that it rejects, so 1/2 for one that rejects all.
+      and `interp_rnn/automaton_distance`, the fraction of the reference's words that it judges otherwise: the mean of
+      the fractions over words that the reference accepts and over those it rejects, so 1/2 for one that rejects all.
 
     Which `method` reads a network depends on what its cell remembers:
 
@@ -67,22 +68,22 @@ class Automaton(Probe):
     A model of `automata.train_recognizer` carries its alphabet; for any other give `alphabet`, and `start` and `end` if
     its words have such tokens.
 
-    Steps are the optimizer's, so they go on where they were when a saved model is trained further. While the network's
+    Steps are the optimizer's, so they continue when a saved model is trained further. While the network's
     strength is below 1 its centroids are not its states, and nothing is written.
 
     Args:
         log_dir: its events go to the folder `automaton` in it, a run of its own.
         reference: the expected automaton, over the same symbols.
         data, method, alphabet, start, end: as `automata.extract`.
-        words: int > 0. Agreement is taken over at most so many short words, distance over at most so many of the
-            reference, half of them accepted and half rejected, the shortest first.
+        num_words: int > 0. Agreement is computed over at most this many short words, distance over at most this many
+            words of the reference, half of them accepted and half rejected, the shortest first.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
         ValueError: if a number is not positive, the reference no DFA, or the alphabet none; when training begins, as
             `automata.extract`.
 
-    Weights that are not finite any more are warned of once, and nothing is written; training goes on.
+    If weights become non-finite, warns once and skips logging; training continues.
 
     Example:
 
@@ -93,32 +94,37 @@ class Automaton(Probe):
 
     folder = "automaton"
 
+    @former_arguments(
+        ("self", "log_dir", "reference", "data", "method", "alphabet", "start", "end", "num_words", "update_freq"),
+        words="num_words",
+    )
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
         reference: automata.DFA | None = None,
+        *,
         data: Iterable[Iterable[Hashable]] | None = None,
         method: str = "exact",
         alphabet: automata.WordEncoding | Mapping[Hashable, int] | None = None,
         start: int | None = None,
         end: int | None = None,
-        words: int = 500,
+        num_words: int = 500,
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, update_freq)
         if reference is not None and not isinstance(reference, automata.DFA):
             raise ValueError(f"The reference is an automata.DFA. Received: reference={reference!r}.")
-        if not isinstance(words, int) or words < 1:
-            raise ValueError(f"An automaton is judged on words > 0. Received: words={words!r}.")
+        if not isinstance(num_words, int) or num_words < 1:
+            raise ValueError(f"num_words must be an integer > 0. Received: num_words={num_words!r}.")
         self.reference = reference
         try:
             self.data = None if data is None else [tuple(word) for word in data]
         except TypeError:
             raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
-        self.method, self.words = method, words
+        self.method, self.num_words = method, num_words
         self.encoding = encoding_of(alphabet, start, end)
         labels = () if reference is None else (reference, reference.complement())
-        self._of_reference = [accepted_words(label, max(1, words // 2)) for label in labels]
+        self._of_reference = [accepted_words(label, max(1, num_words // 2)) for label in labels]
 
     def measure(self) -> Found | None:
         cells = [part for part in keras_quirks.walk_layers(self.model) if hasattr(part, "set_strength")]
@@ -126,7 +132,7 @@ class Automaton(Probe):
             return None
         check_finite(self.model)
         found = automata.extract(self.model, self.data, method=self.method, alphabet=self.encoding)
-        words = short_words(found.dfa.alphabet, self.words)
+        words = short_words(found.dfa.alphabet, self.num_words)
         judged = list(dict.fromkeys(itertools.chain(words, *self._of_reference)))
         agreement = found.agreement(judged).share
         return Found(found, found.dfa.minimize(), agreement, self._compared(found.dfa), _visits(found.dfa, words))
@@ -181,7 +187,7 @@ class Automaton(Probe):
 
 
 def _visits(dfa: automata.DFA, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
-    """Share of all steps of the words that arrive at each state; 0 everywhere without steps."""
+    """Fraction of all steps of the words that arrive at each state; 0 everywhere without steps."""
     counts = np.zeros(len(dfa))
     column = {symbol: i for i, symbol in enumerate(dfa.alphabet)}
     for word in words:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
@@ -48,10 +49,12 @@ class Contributions(Probe):
 
     folder = "contributions"
 
+    @former_arguments(("self", "log_dir", "texts", "alphabet", "readout", "update_freq"))
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
         texts: Sequence[ArrayLike],
+        *,
         alphabet: Sequence[str] | None = None,
         readout: Any = None,
         update_freq: str | int = "epoch",

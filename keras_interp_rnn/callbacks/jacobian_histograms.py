@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
@@ -58,10 +59,12 @@ class JacobianHistograms(InputProbe):
 
     folder = "jacobians"
 
+    @former_arguments(("self", "log_dir", "inputs", "lags", "layer", "update_freq"))
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
         inputs: Any,
+        *,
         lags: Sequence[int] = (0, 5, 10, 25),
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",

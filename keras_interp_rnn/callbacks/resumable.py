@@ -1,4 +1,4 @@
-"""Training that survives a kill: after every epoch all that is needed to go on is on disk."""
+"""Training that survives a kill: after every epoch, everything needed to resume is on disk."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn._backend.keras_quirks import random_states
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._files import atomic_write
 from keras_interp_rnn.callbacks import carried_state
 
@@ -33,7 +34,7 @@ class Resumable(keras.callbacks.Callback):
 
     Args:
         directory: of this run. `model.keras` in it is the best model so far, and always loads.
-        monitor: the entry of the logs that tells which model is best; among equals the least `val_loss` does.
+        monitor: the entry of the logs that tells which model is best; ties go to the lowest `val_loss`.
         mode: "min" if the best is smallest there, or "max".
 
     Attributes:
@@ -53,8 +54,9 @@ class Resumable(keras.callbacks.Callback):
         model.fit(windows, callbacks=[resumable], **how)
     """
 
+    @former_arguments(("self", "directory", "monitor", "mode"))
     def __init__(
-        self, directory: str | os.PathLike[str], monitor: str = "val_loss", mode: Literal["min", "max"] = "min"
+        self, directory: str | os.PathLike[str], monitor: str = "val_loss", *, mode: Literal["min", "max"] = "min"
     ) -> None:
         super().__init__()
         if mode not in ("min", "max"):
@@ -139,12 +141,12 @@ class Resumable(keras.callbacks.Callback):
                 float(entry["seconds"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"A run goes on from its progress file. Received: {self._progress}, damaged ({error!r}). Take the "
-                "directory away, or give another."
+                f"A run resumes from its progress file. Received: {self._progress}, damaged ({error!r}). Remove the "
+                "directory, or give another."
             ) from None
         if history and self.monitor not in history[-1]:
             raise ValueError(
-                f"A run goes on with a monitor that its epochs have. Received: monitor={self.monitor!r}, and "
+                f"A run resumes with a monitor that its epochs logged. Received: monitor={self.monitor!r}, and "
                 f"{self.directory}, whose epochs have {sorted(history[-1])}. Give one of these, or another directory."
             )
         return history
@@ -210,6 +212,6 @@ def _check_whole(path: Path) -> None:
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         trouble = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
     raise ValueError(
-        f"A run goes on from the files of its last epoch. Received: {path}, {trouble}. Take the directory away or give "
+        f"A run resumes from the files of its last epoch. Received: {path}, {trouble}. Remove the directory or give "
         "another; its model.keras is the best model so far."
     )

@@ -11,16 +11,17 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis.network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 
 SPIKE = 1.5
-"""A batch that costs so many times what uniform guessing costs is warned of."""
+"""Warns of a batch whose loss is this many times that of a uniform guess."""
 
 FAR = 100.0
-"""A state is far out if its norm is so many times the median of a text's."""
+"""Warns of a state whose norm is this many times the median over the text."""
 
 
 class Bounds(NamedTuple):
@@ -40,7 +41,7 @@ class Stability(Probe):
     - `interp_rnn/spectral_radius`, the largest $\rho(W_x)$ of any symbol;
     - `interp_rnn/state_norm`, the largest $\|h_t\|$ while the ISAN reads `text` from its initial state.
 
-    It warns of the first batch whose loss exceeds 1.5 times what a uniform guess would cost, and of the first state of
+    It warns of the first batch whose loss exceeds 1.5 times that of a uniform guess, and of the first state of
     `text` whose norm exceeds 100 times their median.
 
     Args:
@@ -59,15 +60,17 @@ class Stability(Probe):
 
     Example:
 
-        model.fit(windows, callbacks=[Stability("logs", text[:5_000], alphabet)])
+        model.fit(windows, callbacks=[Stability("logs", text[:5_000], alphabet=alphabet)])
     """
 
     folder = "stability"
 
+    @former_arguments(("self", "log_dir", "text", "alphabet", "update_freq"))
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
         text: ArrayLike,
+        *,
         alphabet: Sequence[str] | None = None,
         update_freq: str | int = "epoch",
     ) -> None:

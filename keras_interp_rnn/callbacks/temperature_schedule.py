@@ -1,4 +1,4 @@
-"""What a state-regularized network is softened or hardened by while it trains."""
+"""Schedules of a state-regularized network: temperature, strength and noise, while it trains."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import keras
 import numpy as np
 
 from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn._deprecation import former_arguments
 
 Schedule = Callable[[int], float]
 
 
 class TemperatureSchedule(keras.callbacks.Callback):
-    r"""Sets temperature, strength and noise of state-regularized cells as training goes on.
+    r"""Sets temperature, strength and noise of state-regularized cells during training.
 
     The values are weights of the cells: a saved model keeps those it was trained with, and a compiled training step
-    reads them anew at every step.
+    reads their current values.
 
     Args:
-        schedule: epoch, or training step, -> temperature $\tau$ > 0; a function or a
-            `keras.optimizers.schedules.LearningRateSchedule`. None leaves it as it is.
-        strength: likewise -> $\lambda$ in [0, 1].
-        noise: likewise -> scale >= 0 of the Gumbel noise.
-        layer: name of the layer whose cells are meant; None: all of the model.
-        update_freq: "epoch" or "batch", which also says what the schedules are given: the epoch, counted by `fit` from
+        temperature: a function from the epoch, or the training step, to the temperature $\tau$ > 0, such as a
+            `keras.optimizers.schedules.LearningRateSchedule`. None leaves the temperature as it is.
+        strength: likewise, to $\lambda$ in [0, 1].
+        noise: likewise, to the scale >= 0 of the Gumbel noise.
+        layer: name of the layer whose cells are set; None for all cells of the model.
+        update_freq: "epoch" or "batch", which also decides what the schedules receive: the epoch, counted by `fit` from
             its `initial_epoch`, or the optimizer's step, which a saved model carries on.
 
-    The values reached are in the logs of every epoch as `temperature`, `strength`, `noise`.
+    The current values are in the logs of every epoch as `temperature`, `strength`, `noise`.
 
     Raises:
         ValueError: if there is nothing to schedule; when training begins, if the model has no such cells; when a
@@ -39,16 +40,18 @@ class TemperatureSchedule(keras.callbacks.Callback):
         model.fit(x, y, epochs=20, callbacks=[TemperatureSchedule(lambda epoch: max(0.1, 0.8**epoch))])
     """
 
+    @former_arguments(("self", "temperature", "strength", "noise", "layer", "update_freq"), schedule="temperature")
     def __init__(
         self,
-        schedule: Schedule | None = None,
+        temperature: Schedule | None = None,
         strength: Schedule | None = None,
+        *,
         noise: Schedule | None = None,
         layer: str | None = None,
         update_freq: str = "epoch",
     ) -> None:
         super().__init__()
-        given = {"temperature": schedule, "strength": strength, "noise": noise}
+        given = {"temperature": temperature, "strength": strength, "noise": noise}
         self.schedules = {name: function for name, function in given.items() if function is not None}
         for name, function in self.schedules.items():
             if not callable(function):

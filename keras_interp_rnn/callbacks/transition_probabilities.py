@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.network import apply_head, centroids_of, decision_threshold
@@ -66,7 +67,7 @@ class TransitionProbabilities(InputProbe):
       network from centroid to centroid, by what texts, and the tokens that each centroid stands for;
     - `interp_rnn/outputs`, for the plugin: what the model's head makes of each centroid, where it reads states alone.
 
-    Steps are the optimizer's, so they go on where they were when a saved model is trained further.
+    Steps are the optimizer's, so they continue when a saved model is trained further.
 
     Args:
         log_dir: its events go to the folder `transitions` in it, a run of its own beside those of
@@ -77,13 +78,13 @@ class TransitionProbabilities(InputProbe):
         layer: name of the state-regularized layer, where the model has several recurrent ones. Or the layer itself,
             for a subclassed model; inputs are then what the layer reads.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
-        images: sequences that get an image.
+        num_images: how many sequences get an image.
 
     Raises:
         ValueError: if there are no sequences, or a frequency is no positive number; when training begins, if there is
             no such layer or a sequence reads no step.
 
-    Weights that are not finite any more are warned of once, and nothing is written; training goes on.
+    If weights become non-finite, warns once and skips logging; training continues.
 
     Example:
 
@@ -92,20 +93,24 @@ class TransitionProbabilities(InputProbe):
 
     folder = "transitions"
 
+    @former_arguments(
+        ("self", "log_dir", "inputs", "validation", "tokens", "layer", "update_freq", "num_images"), images="num_images"
+    )
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
         inputs: Any,
+        *,
         validation: Any = None,
         tokens: Sequence[str] | Mapping[int, str] | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
-        images: int = 4,
+        num_images: int = 4,
     ) -> None:
         super().__init__(log_dir, inputs, layer, update_freq)
         self.validation = None if validation is None else keras.tree.map_structure(np.array, validation)
         self.tokens = tokens
-        self.images = images
+        self.num_images = num_images
 
     def measure(self) -> Found:
         fixed = self._traced(self.inputs)
@@ -127,7 +132,7 @@ class TransitionProbabilities(InputProbe):
 
     def write(self, found: Found, step: int) -> None:
         names = self._names()
-        for i, alpha in enumerate(found.alpha[: self.images]):
+        for i, alpha in enumerate(found.alpha[: self.num_images]):
             there = ~np.isnan(alpha[:, 0])
             text = " ".join(name for name, is_there in zip(names[i], there, strict=True) if is_there) if names else ""
             description = f"Rows: centroids, 0 on top. Columns: the tokens read. {text}"

@@ -87,7 +87,7 @@ class DenseEquations(CellEquations):
     bias: Array | None
 
     @abstractmethod
-    def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
         """The step, given the product h_{t-1} U."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class DenseEquations(CellEquations):
         return (drive if self.bias is None else drive + self.bias,)
 
     def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
-        return self.advance(xp, states, xp.matmul(states[0], self.recurrent_kernel), drive)
+        return self.step_given_product(xp, states, xp.matmul(states[0], self.recurrent_kernel), drive)
 
     def into_input(self, xp: Any, pulled: tuple[Array, ...]) -> Array:
         """P times the derivatives by the drive's parts, taken on to the input."""

@@ -3,7 +3,7 @@ r"""What MinimalRNN and CFN share: the state is mixed inside the gates alone.
 With G gates, $[u_t, \dots] = \sigma(h_{t-1} U + d_t)$, the next state is a function of h_{t-1}, the gates and a latent,
 entry by entry. So its Jacobian is a diagonal and one scaled matrix per gate (Chen, 2017, eq. 4),
 
-    dh_t/dh_{t-1} = D_{diagonal} + sum_g D_{slopes_g} U_g^T,        dh_t/dlatent_t = D_{admission}.
+    dh_t/dh_{t-1} = D_{diagonal} + sum_g D_{slopes_g} U_g^T,        dh_t/dlatent_t = D_{input_derivative}.
 
 The layers' gradients run on the same vectors (`_sequence.gated`).
 """
@@ -32,11 +32,11 @@ class GatedEquations(DenseEquations):
     @staticmethod
     @abstractmethod
     def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
-        """Eq. 4's diagonal (..., n) and slopes (..., G n), before what the gates admit of the latent."""
+        """Eq. 4's diagonal (..., n) and slopes (..., G n), before what the gates input_gate of the latent."""
 
     @staticmethod
     @abstractmethod
-    def admission(xp: Any, gates: Array) -> Array:
+    def input_derivative(xp: Any, gates: Array) -> Array:
         """dh_t/dlatent_t with the gates held, a diagonal (..., n)."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ class GatedEquations(DenseEquations):
         """sigmoid(h U + d): both (..., G n)."""
         return xp.sigmoid(product + drive)
 
-    def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
         latent, of_gates = drive
         gates = self.gates(xp, product, of_gates)
         return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
@@ -57,11 +57,11 @@ class GatedEquations(DenseEquations):
         [state], (latent, of_gates) = states, drive
         gates = self.gates(xp, xp.matmul(state, self.recurrent_kernel), of_gates)
         diagonal, slopes = self.slopes(xp, state, gates, latent)
-        admission = self.admission(xp, gates)
+        input_derivative = self.input_derivative(xp, gates)
         count = slopes.shape[-1] // state.shape[-1]
 
         def pull(product: Array) -> PulledBack:
             of_gates = scaled(xp.concatenate([product] * count, axis=-1), slopes)
-            return PulledBack(scaled(product, diagonal), of_gates, (scaled(product, admission), of_gates))
+            return PulledBack(scaled(product, diagonal), of_gates, (scaled(product, input_derivative), of_gates))
 
         return pull

@@ -33,8 +33,8 @@ class CFN(GatedEquations):
 
     @staticmethod
     def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
-        update, admit = xp.split(gates, 2, axis=-1)
-        return update * xp.tanh(state) + admit * latent
+        update, input_gate = xp.split(gates, 2, axis=-1)
+        return update * xp.tanh(state) + input_gate * latent
 
     @staticmethod
     def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
@@ -43,12 +43,12 @@ class CFN(GatedEquations):
         return update * (1 - squashed * squashed), xp.concatenate([squashed, latent], axis=-1) * gates * (1 - gates)
 
     @staticmethod
-    def admission(xp: Any, gates: Array) -> Array:
+    def input_derivative(xp: Any, gates: Array) -> Array:
         return xp.split(gates, 2, axis=-1)[1]
 
     def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:
-        update, admit = xp.split(gates, 2, axis=-1)
-        return {"u": update, "i": admit, "candidate": latent}
+        update, input_gate = xp.split(gates, 2, axis=-1)
+        return {"u": update, "i": input_gate, "candidate": latent}
 
     def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
         pull = super().pull_back(xp, states, drive)

@@ -47,7 +47,7 @@ class GRU(DenseEquations):
     def has_derivative(self) -> bool:
         return self.activation is None and self.recurrent_activation is None
 
-    def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
         [state] = states
         update, reset, candidate, _ = self._parts(xp, state, product, drive[0])
         return Step((between(update, state, candidate),), {"u": update, "r": reset, "candidate": candidate})

@@ -61,8 +61,8 @@ def step(xp: Any, kernel: Array, bias: Array, state: Array, symbols: Array) -> A
 
 def expected_step(xp: Any, kernel: Array, bias: Array, state: Array, distribution: Array) -> Array:
     """Eq. 1 averaged over the next symbol, sum_k p_k (h W_k + b_k): distribution p (batch, K) -> (batch, n)."""
-    moved = xp.einsum("bn,knm->bkm", state, kernel) + bias
-    return xp.einsum("bk,bkm->bm", distribution, moved)
+    images = xp.einsum("bn,knm->bkm", state, kernel) + bias
+    return xp.einsum("bk,bkm->bm", distribution, images)
 
 
 def states(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array) -> Iterator[Array]:

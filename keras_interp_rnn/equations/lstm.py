@@ -33,7 +33,7 @@ class LSTM(DenseEquations):
         """By which the memory enters the input (0), forget (1) and output (2) gate, (n,); None: it does not."""
         return None
 
-    def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
         _, memory = states
         tanh, sigmoid = self.activation or xp.tanh, self.recurrent_activation or xp.sigmoid
         of_input, of_forget, of_candidate, of_output = xp.split(drive[0] + product, 4, axis=-1)

@@ -36,7 +36,7 @@ class MinimalRNN(GatedEquations):
         return gates, (state - latent) * gates * (1 - gates)
 
     @staticmethod
-    def admission(xp: Any, gates: Array) -> Array:
+    def input_derivative(xp: Any, gates: Array) -> Array:
         return 1 - gates
 
     def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:

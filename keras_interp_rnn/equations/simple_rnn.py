@@ -21,7 +21,7 @@ class SimpleRNN(DenseEquations):
     def has_derivative(self) -> bool:
         return self.activation is None
 
-    def advance(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
         return Step(((self.activation or xp.tanh)(drive[0] + product),), {})
 
     def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:

@@ -52,7 +52,7 @@ class StochasticComponent:
         """Dot products u s_i: (..., n) -> (..., k)."""
         return xp.matmul(u, xp.transpose(self.centroids))
 
-    def transit(self, xp: Any, u: Array, noise: Array | None = None) -> tuple[Array, Array]:
+    def transition_weights(self, xp: Any, u: Array, noise: Array | None = None) -> tuple[Array, Array]:
         """Alpha and z, both (..., k)."""
         return self.transition(xp, self.scores(xp, u), self.temperature, noise, self.noise)
 
@@ -72,7 +72,7 @@ class StochasticComponent:
 
     def pull_back(self, xp: Any, u: Array, product: Array) -> Array:
         """P dh_t/du_t, P (batch, r, n): through a hard transition the gradient that training takes, the mixture's."""
-        alpha, _ = self.transit(xp, u)
+        alpha, _ = self.transition_weights(xp, u)
         of_alpha = times(xp, product, xp.transpose(self.centroids))
         held = of_alpha * alpha[:, None, :]
         of_scores = held - alpha[:, None, :] * xp.sum(held, axis=-1, keepdims=True)
@@ -101,7 +101,7 @@ class StateRegularized(CellEquations):
     def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
         """Without noise."""
         (u, *others), inner = self.cell.step(xp, states, drive)
-        alpha, weights = self.component.transit(xp, u)
+        alpha, weights = self.component.transition_weights(xp, u)
         quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
         quantities.update(u=u, alpha=alpha, centroid=xp.argmax(weights, axis=-1))
         return Step((self.component.next_state(xp, u, alpha, weights), *others), quantities)

@@ -56,15 +56,15 @@ class GatedCell(Cell):
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         inputs = self.apply_input_dropout(inputs, training)
-        return [self.advance(inputs, states[0], self.recurrent_dropout_mask(ops.shape(states[0])[0], training))]
+        return [self.step(inputs, states[0], self.recurrent_dropout_mask(ops.shape(states[0])[0], training))]
 
-    def advance(self, inputs: Tensor, state: Tensor, dropout_mask: Tensor | None) -> Tensor:
+    def step(self, inputs: Tensor, state: Tensor, dropout_mask: Tensor | None) -> Tensor:
         """One step, the masks of dropout given; the product h U has the compute dtype."""
         known = self.rounded_equations()
         drive = tuple(ops.cast(x, state.dtype) for x in self.drive(inputs))
         held = state if dropout_mask is None else state * ops.cast(dropout_mask, state.dtype)
         product = ops.cast(ops.matmul(ops.cast(held, self.compute_dtype), known.recurrent_kernel), state.dtype)
-        return known.advance(ops, (state,), product, drive).states[0]
+        return known.step_given_product(ops, (state,), product, drive).states[0]
 
     def apply_input_dropout(self, inputs: Tensor, training: bool, over_time: bool = False) -> Tensor:
         """Inputs after dropout; for sequences (batch, time, ...) one draw for all steps."""
@@ -124,7 +124,7 @@ class GatedRNN(MakesItsCell, SequenceRNN):
         return {} if dropout_mask is None else {"dropout_mask": ops.repeat(dropout_mask[None], steps, axis=0)}
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
-        return lambda inputs, states, extras: [self.cell.advance(inputs, states[0], extras.get("dropout_mask"))]
+        return lambda inputs, states, extras: [self.cell.step(inputs, states[0], extras.get("dropout_mask"))]
 
     def _stepwise(
         self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool

@@ -210,12 +210,12 @@ class SequenceRNN(keras.layers.RNN):
         masks = () if mask is None else (mask[:, :, None],)
         extras = self.per_step(steps, batch, mask, training)
         draw_dropout(self.cell, sequences[0], states[0], training)
-        advance = self.stepper(training)
+        step_cell = self.stepper(training)
 
         def step(states: list[Tensor], now: tuple[Tensor, ...]) -> tuple[list[Tensor], tuple[Tensor]]:
             inputs, *rest = now
             read, given = rest[: len(masks)], dict(zip(extras, rest[len(masks) :], strict=True))
-            new = advance(inputs, states, given)
+            new = step_cell(inputs, states, given)
             new = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
             if read:
                 new = [ops.where(read[0], x, old) for x, old in zip(new, states, strict=True)]

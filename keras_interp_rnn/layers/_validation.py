@@ -1,4 +1,4 @@
-"""What arguments and inputs must be, said once: each function returns what it was given, or raises ValueError."""
+"""Checks of arguments and inputs: each function returns its argument, or raises ValueError."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def positive_int(name: str, value: Any) -> int:
 def rate(name: str, value: Any) -> float:
     """`value`, a dropout rate."""
     if not isinstance(value, numbers.Real) or not 0 <= float(value) < 1:
-        raise ValueError(f"{name} is a share of units, at least 0 and below 1. Received: {name}={value!r}.")
+        raise ValueError(f"{name} must be a fraction, at least 0 and below 1. Received: {name}={value!r}.")
     return float(value)
 
 
@@ -81,12 +81,12 @@ def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int, lay
         )
     if not is_ids:
         return ops.cast(x, keras.config.floatx()) if integer else x
-    values = _backend.known_values(x)
+    values = _backend.static_values(x)
     if values is not None and values.size and (values.min() < 0 or values.max() >= vocabulary_size):
         raise ValueError(
             f"ids must lie in [0, vocabulary_size) = [0, {vocabulary_size}). Received: ids from {values.min()} to "
             f"{values.max()}. Map the text to ids below {vocabulary_size}, or build the layer with a larger "
             "vocabulary_size."
         )
-    x = _backend.guard_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
+    x = _backend.assert_ids_in_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
     return ops.expand_dims(x, -1) if len(shape) == time_axes + 1 else x

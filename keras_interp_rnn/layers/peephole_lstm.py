@@ -22,6 +22,7 @@ from keras_interp_rnn.layers._arguments import (
     signature,
     weight_arguments,
 )
+from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import positive_int
 
@@ -42,7 +43,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
     Args:
         units: int > 0, size $n$ of state and memory.
         peephole_initializer, peephole_regularizer, peephole_constraint: for $p$, one (3, n) tensor.
-        **kwargs: as `keras.layers.LSTMCell`.
+        **kwargs: as `keras.layers.LSTMCell`: name, dtype, trainable.
 
     Call arguments:
         inputs: (batch, features), one step.
@@ -79,7 +80,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         product = ops.matmul(held, self.recurrent_kernel)
         memory, product, drive = (ops.cast(x, self.variable_dtype) for x in (memory, product, drive))
         precise = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
-        new = precise.advance(ops, (state, memory), product, (drive,)).states
+        new = precise.step_given_product(ops, (state, memory), product, (drive,)).states
         # The states leave in the dtype they came in: Keras's loops allow no other.
         after = [ops.cast(x, given.dtype) for x, given in zip(new, states, strict=True)]
         return after[0], after
@@ -96,6 +97,9 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **config_of_weight_arguments(self, PEEPHOLE)}
+
+
+document(PeepholeLSTMCell)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

@@ -157,7 +157,7 @@ class StateRegularizedCell(Cell):
                 f"Received: {self.cell.name} with dropout. Use layers.StateRegularizedRNN(cell)."
             )
         noise = self.draw((ops.shape(states[0])[0],), training)
-        return self.step(inputs, states, self.component(), noise, training=training)
+        return self.step(inputs, states, self.stochastic_component(), noise, training=training)
 
     def step(
         self,
@@ -171,15 +171,15 @@ class StateRegularizedCell(Cell):
         """The new states after one step, h (batch, n) first.
 
         Args:
-            component: as `self.component()`. noise: as `self.draw`, or None.
+            component: as `self.stochastic_component()`. noise: as `self.draw`, or None.
             regularize: bool (batch or 1, 1), False where the step goes without the stochastic component.
         """
         _, new = run_cell(self.cell, inputs, states, training)
         u = ops.cast(new[0], self.variable_dtype)
-        alpha, weights = component.transit(ops, u, noise)
+        alpha, weights = component.transition_weights(ops, u, noise)
         return [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
 
-    def component(self, read: Callable[[Any], Any] = ops.copy) -> equations.StochasticComponent:
+    def stochastic_component(self, read: Callable[[Any], Any] = ops.copy) -> equations.StochasticComponent:
         """The stochastic component with its weights as they are now: one reading for a whole sequence."""
         weights = (self.centroids, self.current_temperature(), self.strength, self.noise)
         return equations.StochasticComponent(self.transition, *(read(x) for x in weights))
@@ -187,7 +187,7 @@ class StateRegularizedCell(Cell):
     def equations(self, read: Callable[[Any], Any]) -> equations.StateRegularized | None:
         """The equations, where those of the cell within are known."""
         inner = equations_of(self.cell, read)
-        return None if inner is None else equations.StateRegularized(inner, self.component(read))
+        return None if inner is None else equations.StateRegularized(inner, self.stochastic_component(read))
 
     def encode(self, inputs: Tensor) -> Tensor:
         """What the equations read of the inputs: what those of the cell within do."""
@@ -303,7 +303,7 @@ class StateRegularizedRNN(SequenceRNN):
         return extras
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
-        component = self.cell.component()  # read once, outside the loop
+        component = self.cell.stochastic_component()  # read once, outside the loop
         return lambda inputs, states, extras: self.cell.step(
             inputs, states, component, extras.get("noise"), extras.get("regularize"), training
         )

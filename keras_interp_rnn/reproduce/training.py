@@ -93,7 +93,7 @@ def fit(
     Returns:
         Where the best model lies, and the history; `training_seconds` of an epoch are without validation.
     """
-    resumable = callbacks.Resumable(folder, *(("val_accuracy", "max") if by_accuracy else ()))
+    resumable = callbacks.Resumable(folder, "val_accuracy", mode="max") if by_accuracy else callbacks.Resumable(folder)
     model = resumable.load() or build()
     done, all_steps = resumable.epoch * steps, epochs * steps
     if done < all_steps:

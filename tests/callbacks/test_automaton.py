@@ -61,7 +61,7 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
 
 
 def test_the_distance_counts_both_labels_of_the_reference_alike(tmp_path):
-    train(compiled(network_of(tomita(5))), Automaton(tmp_path, tomita(4), words=40))
+    train(compiled(network_of(tomita(5))), Automaton(tmp_path, tomita(4), num_words=40))
     labels = [accepted_words(label, 20) for label in (tomita(4), tomita(4).complement())]
     assert [len(words) for words in labels] == [20, 20]
     apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for words in labels for word in words])
@@ -77,7 +77,7 @@ def test_a_network_that_rejects_all_is_far_from_a_language_of_long_words(tmp_pat
     # All short words are rejected by the reference too.
     reference = automata.DFA.from_regex("(0|1)*111111(0|1)*")
     network = automata.DFA([[0, 0]], [])
-    train(compiled(network_of(network)), Automaton(tmp_path, reference, words=40))
+    train(compiled(network_of(network)), Automaton(tmp_path, reference, num_words=40))
     said = {
         name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in ("distance", "equivalent", "agreement")
     }
@@ -96,9 +96,9 @@ def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
     ("arguments", "sentence"),
     [
         ({"reference": "x"}, r"The reference is an automata\.DFA\. Received: reference='x'"),
-        ({"words": 0}, "judged on words > 0. Received: words=0"),
+        ({"num_words": 0}, "num_words must be an integer > 0. Received: num_words=0"),
         ({"data": 3}, "data are words, sequences of symbols. Received: data=3"),
-        ({"words": "a"}, "judged on words > 0. Received: words='a'"),
+        ({"num_words": "a"}, "num_words must be an integer > 0. Received: num_words='a'"),
     ],
 )
 def test_what_cannot_be_judged_by(tmp_path, arguments, sentence):

@@ -125,7 +125,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[int,
     """Where a run of two epochs was written, and what the witness saw."""
     folder, model = tmp_path_factory.mktemp("run"), new_model()
     witness = SingularValues(model.layers[2])
-    train(model, JacobianHistograms(folder, PROBE, LAGS), witness)
+    train(model, JacobianHistograms(folder, PROBE, lags=LAGS), witness)
     return folder, witness.seen
 
 
@@ -174,7 +174,7 @@ class TestWhatIsWritten:
 
     def test_what_vanished_is_cut_off_in_the_logarithm(self, tmp_path: Path) -> None:
         forgetful = keras.layers.SimpleRNN(4, recurrent_initializer="zeros", trainable=False)
-        train(new_model([forgetful]), JacobianHistograms(tmp_path, PROBE, LAGS), epochs=1)
+        train(new_model([forgetful]), JacobianHistograms(tmp_path, PROBE, lags=LAGS), epochs=1)
         for (_, buckets), (_, log_buckets) in zip(
             points(tmp_path, "jacobian/lag_3"), points(tmp_path, "jacobian_log10/lag_3"), strict=True
         ):
@@ -184,7 +184,7 @@ class TestWhatIsWritten:
 
     def test_lags_in_any_order(self, tmp_path: Path) -> None:
         model = new_model()
-        train(model, JacobianHistograms(tmp_path, PROBE, [3, 0]), epochs=1)
+        train(model, JacobianHistograms(tmp_path, PROBE, lags=[3, 0]), epochs=1)
         ascending = analysis.jacobian_singular_values(model, PROBE, lags=LAGS)
         for lag, values in zip(LAGS, ascending, strict=True):
             last = points(tmp_path, f"jacobian/lag_{lag}")[-1][1]
@@ -196,14 +196,14 @@ class TestSteps:
         ("every", "expected"), [(1, [0, 1, 2, 3, 4, 5, 6]), (2, [0, 2, 4, 6]), (4, [0, 4]), (6, [0, 6]), (7, [0])]
     )
     def test_every_so_many_training_steps(self, tmp_path: Path, every: int, expected: list[int]) -> None:
-        train(new_model(), JacobianHistograms(tmp_path, PROBE, (0,), update_freq=every))
+        train(new_model(), JacobianHistograms(tmp_path, PROBE, lags=(0,), update_freq=every))
         assert steps(tmp_path) == expected
 
     @pytest.mark.parametrize(("every", "expected"), [(3, [0, 4, 6, 10, 12]), (5, [0, 6, 10]), (8, [0, 10])])
     def test_several_training_steps_in_one_call(self, tmp_path: Path, every: int, expected: list[int]) -> None:
         # Calls end after steps 4, 6, 10 and 12, and log where a multiple of `every` was reached or passed.
         model = new_model(run_eagerly=False, steps_per_execution=4)
-        train(model, JacobianHistograms(tmp_path, PROBE, (0,), update_freq=every), batch=BATCH // 2)
+        train(model, JacobianHistograms(tmp_path, PROBE, lags=(0,), update_freq=every), batch=BATCH // 2)
         assert steps(tmp_path) == expected
 
     def test_the_values_are_those_of_the_step(self, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ class TestSteps:
 
         # Compiled: with JAX the weights are then elsewhere than in the model while an epoch lasts.
         model, witness = new_model(run_eagerly=False), Witness()
-        train(model, JacobianHistograms(tmp_path, PROBE, (0,), update_freq=1), witness, epochs=1)
+        train(model, JacobianHistograms(tmp_path, PROBE, lags=(0,), update_freq=1), witness, epochs=1)
         found = [lines(buckets) for _, buckets in points(tmp_path, "jacobian/lag_0")]
         expected = [np.percentile(values, LINES) for values in witness.values]
         np.testing.assert_allclose(found, expected, rtol=1e-4)
@@ -227,17 +227,17 @@ class TestSteps:
     @pytest.mark.parametrize("update_freq", ["epoch", 2])
     def test_a_saved_model_goes_on_where_it_stopped(self, tmp_path: Path, update_freq: str | int) -> None:
         model = new_model()
-        train(model, JacobianHistograms(tmp_path, PROBE, LAGS, update_freq=update_freq))
+        train(model, JacobianHistograms(tmp_path, PROBE, lags=LAGS, update_freq=update_freq))
         model.save(tmp_path / "model.keras")
         again = keras.models.load_model(tmp_path / "model.keras")
-        train(again, JacobianHistograms(tmp_path, PROBE, LAGS, update_freq=update_freq), epochs=1)
+        train(again, JacobianHistograms(tmp_path, PROBE, lags=LAGS, update_freq=update_freq), epochs=1)
         before, after = ([0, 3, 6], [6, 9]) if update_freq == "epoch" else ([0, 2, 4, 6], [6, 8])
         assert steps(tmp_path) == before + after
         [(_, last), (_, first)] = [point for point in points(tmp_path, "jacobian/lag_3") if point[0] == 6]
         np.testing.assert_allclose(first, last, rtol=1e-6)
 
     def test_one_callback_may_serve_several_fits(self, tmp_path: Path) -> None:
-        model, callback = new_model(), JacobianHistograms(tmp_path, PROBE, LAGS)
+        model, callback = new_model(), JacobianHistograms(tmp_path, PROBE, lags=LAGS)
         for _ in range(2):
             train(model, callback, epochs=1)
         assert steps(tmp_path) == [0, 3, 3, 6]
@@ -251,7 +251,7 @@ class TestWhatIsRead:
         reads = embedding(PROBE) if name == "below" else below(embedding(PROBE), mask=PROBE != 0)
         layer = below if name == "below" else above
         expected = np.percentile(analysis.jacobian_singular_values(layer, reads, lags=(3,), mask=PROBE != 0), LINES)
-        train(model, JacobianHistograms(tmp_path, PROBE, LAGS, layer=name), epochs=1)
+        train(model, JacobianHistograms(tmp_path, PROBE, lags=LAGS, layer=name), epochs=1)
         np.testing.assert_allclose(lines(points(tmp_path, "jacobian/lag_3")[0][1]), expected, rtol=1e-4)
 
     def test_a_layer_of_a_subclassed_model_and_what_it_reads(self, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ class TestWhatIsRead:
 
         model, inputs = Own(), np.random.default_rng(0).normal(size=(8, LENGTH, 3)).astype("float32")
         model.compile("adam", "mse", run_eagerly=True)
-        callback = JacobianHistograms(tmp_path, inputs, LAGS, layer=model.recurrent)
+        callback = JacobianHistograms(tmp_path, inputs, lags=LAGS, layer=model.recurrent)
         model.fit(inputs, Y[:8], BATCH, callbacks=[callback], verbose=0)
         assert steps(tmp_path) == [0, 2]
         expected = np.percentile(analysis.jacobian_singular_values(model.recurrent, inputs, lags=LAGS)[1], LINES)
@@ -276,7 +276,7 @@ class TestWhatIsRead:
         state = layers.MinimalRNN(4)(keras.layers.Embedding(SYMBOLS, 3)(ids))
         model = keras.Model([ids, other], keras.layers.Dense(2)(keras.layers.Concatenate()([state, other])))
         model.compile("adam", "mse", run_eagerly=True)
-        callback = JacobianHistograms(tmp_path, [PROBE, Y[:5]], LAGS)
+        callback = JacobianHistograms(tmp_path, [PROBE, Y[:5]], lags=LAGS)
         model.fit([X, Y], Y, BATCH, callbacks=[callback], verbose=0)
         assert steps(tmp_path) == [0, STEPS]
 
@@ -284,7 +284,7 @@ class TestWhatIsRead:
 class TestBesideOthers:
     def test_looking_leaves_no_trace_in_training(self, tmp_path: Path) -> None:
         watched, alone = new_model(), new_model()
-        train(watched, JacobianHistograms(tmp_path, PROBE, LAGS, update_freq=2))
+        train(watched, JacobianHistograms(tmp_path, PROBE, lags=LAGS, update_freq=2))
         train(alone)
         for found, expected in zip(watched.get_weights(), alone.get_weights(), strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -308,14 +308,14 @@ class TestBesideOthers:
 
         watched, alone = stateful(), stateful()
         wanted = np.repeat(Y[:, None], LENGTH, axis=1)
-        callback = JacobianHistograms(tmp_path, X[:BATCH], LAGS, layer=watched_layer, update_freq=2)
+        callback = JacobianHistograms(tmp_path, X[:BATCH], lags=LAGS, layer=watched_layer, update_freq=2)
         for model, callbacks in ((watched, [callback]), (alone, [])):
             model.fit(X, wanted, BATCH, shuffle=False, callbacks=callbacks, verbose=0)
         for found, expected in zip(watched.get_weights(), alone.get_weights(), strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
     def test_keras_tensorboard_in_the_same_folder(self, tmp_path: Path) -> None:
-        train(new_model(), keras.callbacks.TensorBoard(tmp_path), JacobianHistograms(tmp_path, PROBE, LAGS))
+        train(new_model(), keras.callbacks.TensorBoard(tmp_path), JacobianHistograms(tmp_path, PROBE, lags=LAGS))
         assert {"train", "jacobians"} <= {path.name for path in tmp_path.iterdir()}
         assert all(tag.startswith("interp_rnn/") for tag in written(tmp_path).Tags()["tensors"])
         beside = EventAccumulator(str(tmp_path / "train")).Reload().Tags()["tensors"]
@@ -323,7 +323,7 @@ class TestBesideOthers:
         assert not any(tag.startswith("interp_rnn/") for tag in beside)
 
     def test_a_deep_copy_is_a_callback_of_its_own(self, tmp_path: Path) -> None:
-        callback = JacobianHistograms(tmp_path, PROBE, LAGS)
+        callback = JacobianHistograms(tmp_path, PROBE, lags=LAGS)
         train(new_model(), copy.deepcopy(callback), epochs=1)
         assert steps(tmp_path) == [0, STEPS]
         train(new_model(), copy.deepcopy(callback), callback, epochs=1)
@@ -337,7 +337,7 @@ class TestBesideOthers:
             return new_model([layers.MinimalRNN(parameters.Int("units", 2, 4))])
 
         tuner = keras_tuner.RandomSearch(build, "loss", max_trials=2, directory=tmp_path, project_name="search", seed=1)
-        callback = JacobianHistograms(tmp_path / "logs", PROBE, LAGS)
+        callback = JacobianHistograms(tmp_path / "logs", PROBE, lags=LAGS)
         tuner.search(X, Y, batch_size=BATCH, epochs=1, callbacks=[callback], verbose=0)
         assert set(steps(tmp_path / "logs")) == {0, STEPS}
 
@@ -345,7 +345,7 @@ class TestBesideOthers:
         before = keras.config.dtype_policy()
         keras.config.set_dtype_policy("mixed_float16")
         try:
-            train(new_model(), JacobianHistograms(tmp_path, PROBE, LAGS))
+            train(new_model(), JacobianHistograms(tmp_path, PROBE, lags=LAGS))
         finally:
             keras.config.set_dtype_policy(before)
         assert len(steps(tmp_path)) == 3
@@ -364,7 +364,7 @@ class Break(keras.callbacks.Callback):
 
 class TestErrors:
     def test_weights_that_are_no_longer_finite_are_warned_of_once(self, tmp_path: Path) -> None:
-        callback = JacobianHistograms(tmp_path, PROBE, LAGS, update_freq=2)
+        callback = JacobianHistograms(tmp_path, PROBE, lags=LAGS, update_freq=2)
         model = new_model([layers.MinimalRNN(4, name="minimal")])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -379,7 +379,7 @@ class TestErrors:
             train(model, callback)
 
     def test_a_lag_longer_than_a_sequence_of_the_batch(self, tmp_path: Path) -> None:
-        callback = JacobianHistograms(tmp_path, PROBE, (0, 5))
+        callback = JacobianHistograms(tmp_path, PROBE, lags=(0, 5))
         with pytest.raises(
             ValueError, match=r"A lag of 5 needs 6 steps.*Received: sequence 0 with 5 \(of 7 steps, less"
         ):
@@ -399,19 +399,19 @@ class TestErrors:
         model.compile("sgd", "mse")
         sentence = r"The inputs must be finite\. Received: sequences with NaN or infinity\. Remove those"
         with pytest.raises(ValueError, match=sentence):
-            model.fit(x, x[:, 0, :1], verbose=0, callbacks=[JacobianHistograms(tmp_path, probe, LAGS)])
+            model.fit(x, x[:, 0, :1], verbose=0, callbacks=[JacobianHistograms(tmp_path, probe, lags=LAGS)])
 
     def test_a_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(ValueError, match=r"JacobianHistograms writes into a folder\. Received: log_dir='.*file'"):
-            train(new_model(), JacobianHistograms(tmp_path / "file", PROBE, LAGS))
+            train(new_model(), JacobianHistograms(tmp_path / "file", PROBE, lags=LAGS))
 
     def test_lags_that_are_none(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"lags are ints >= 0\. Received: lags=3\. Give a list"):
-            JacobianHistograms(tmp_path, PROBE, 3)
+            JacobianHistograms(tmp_path, PROBE, lags=3)
 
     def test_no_layer_of_that_name(self, tmp_path: Path) -> None:
-        callback = JacobianHistograms(tmp_path, PROBE, LAGS, layer="nobody")
+        callback = JacobianHistograms(tmp_path, PROBE, lags=LAGS, layer="nobody")
         sentence = r"One recurrent layer.*with \['minimal'\], the name 'nobody'. Pass the layer and its own"
         with pytest.raises(ValueError, match=sentence):
             train(new_model([layers.MinimalRNN(4, name="minimal")]), callback)
@@ -421,11 +421,11 @@ class TestErrors:
         with pytest.raises(
             ValueError, match=r"with \['below', 'above'\], no name. Pass the layer and its own inputs; or its name"
         ):
-            train(new_model(recurrent), JacobianHistograms(tmp_path, PROBE, LAGS))
+            train(new_model(recurrent), JacobianHistograms(tmp_path, PROBE, lags=LAGS))
 
     def test_no_lag(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="lags must name at least one lag"):
-            train(new_model(), JacobianHistograms(tmp_path, PROBE, ()))
+            train(new_model(), JacobianHistograms(tmp_path, PROBE, lags=()))
 
     @pytest.mark.parametrize("update_freq", [0, -3, 2.5, "batch", None, True])
     def test_a_frequency_that_is_none(self, tmp_path: Path, update_freq: Any) -> None:

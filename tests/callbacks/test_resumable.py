@@ -321,7 +321,7 @@ def test_a_run_is_not_gone_on_with_by_another_monitor(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"Received: monitor='accuracy', and .* have \['loss', 'seconds', 'val_loss'\]"
     ):
-        Resumable(tmp_path, "accuracy", "max")
+        Resumable(tmp_path, "accuracy", mode="max")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_run_is_not_gone_on_with_by_another_monitor(tmp_path: Path) -> None:
 )
 def test_a_damaged_progress_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "progress.json").write_text(content)
-    with pytest.raises(ValueError, match=r"Received: .*progress\.json, damaged .*Take the directory away"):
+    with pytest.raises(ValueError, match=r"Received: .*progress\.json, damaged .*Remove the directory"):
         Resumable(tmp_path)
 
 
@@ -435,7 +435,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str, damage: str) -
             {"empty": b"", "half": content[:middle]}.get(damage, content[:middle] + changed + content[middle + 1 :])
         )
     sentence = (
-        rf"files of its last epoch\. Received: .*{name}, (missing|damaged|.* in it is damaged).*Take the directory away"
+        rf"files of its last epoch\. Received: .*{name}, (missing|damaged|.* in it is damaged).*Remove the directory"
     )
     with pytest.raises(ValueError, match=sentence):
         Resumable(tmp_path).load()

@@ -93,7 +93,7 @@ def test_a_state_that_blows_up_is_warned_of_with_its_run(tmp_path, name):
     kernel[1] = 1.4 * np.eye(4)
     model.layers[0].set_weights([kernel, *others])
     text = [0, 2] * 40 + [1] * 30 + [0, 2] * 40
-    [message] = warned(model, Stability(tmp_path, text, name), np.zeros((6, 8), int), epochs=3)
+    [message] = warned(model, Stability(tmp_path, text, alphabet=name), np.zeros((6, 8), int), epochs=3)
     shown = "[1]" if name is None else "⏎"
     assert f"after reading '{20 * shown}', where" in message
     assert f"radius is 1.4, of '{shown}'" in message

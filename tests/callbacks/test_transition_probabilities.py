@@ -82,7 +82,7 @@ def test_tokens_that_print_nothing_are_visible(tmp_path):
 
 def test_the_image_has_a_row_for_each_centroid_and_a_column_for_each_token_read(tmp_path):
     model = network()
-    train(model, TransitionProbabilities(tmp_path, X[:3], images=2), epochs=1)
+    train(model, TransitionProbabilities(tmp_path, X[:3], num_images=2), epochs=1)
     tags = [tag for tag in written(tmp_path).Tags()["tensors"] if "sequence" in tag]
     assert tags == ["interp_rnn/transitions/sequence_0", "interp_rnn/transitions/sequence_1"]
     width, height, encoded = points(tmp_path, "transitions/sequence_0")[-1][1]

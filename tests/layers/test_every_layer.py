@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn.layers._docstrings import sections
 from tests.gated_samples import assert_close
 from tests.layers.contract import Subject
 from tests.layers.subjects import ALL, every_subject, no_variant
 from tests.oracles.minimal_rnn import complex_step
 
 LAYERS = [name for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)]
+CLASSES = [name for name in layers.__all__ if name != "WordDropout"]
 README = (Path(__file__).parents[2] / "README.md").read_text()
 every_layer = pytest.mark.parametrize("name", LAYERS)
 
@@ -30,6 +33,88 @@ def float64(weight: keras.Variable) -> np.ndarray:
 def test_signs_the_contract_and_stands_in_the_readme(name: str) -> None:
     assert any(subject.name.split()[0].rstrip(",") == name for subject in ALL), f"{name} is in tests/layers/subjects.py"
     assert f"`layers.{name}`" in README or f"`{name}`" in README, f"{name} stands in README.md"
+
+
+def documented(kind: type) -> dict[str, str]:
+    """What the docstring says of each argument."""
+    entries = re.split(r"^ {4}(?=\S)", sections(kind.__doc__)[1]["Args"], flags=re.MULTILINE)[1:]
+    named = [entry.split(":", 1) for entry in entries]
+    return {name: text for names, text in named for name in re.split(r",\s+", names)}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_docstring_describes_each_argument_once(name: str) -> None:
+    kind = getattr(layers, name)
+    taken = list(inspect.signature(kind).parameters)
+    described = documented(kind)
+    assert sorted(argument.lstrip("*") for argument in described) == sorted(taken)
+    of_keras = set().union(
+        *(inspect.signature(cell).parameters for cell in (keras.layers.GRUCell, keras.layers.LSTMCell))
+    )
+    left_to_keras = {argument for argument, text in described.items() if text.strip() == "as in Keras."}
+    assert not {a for a in left_to_keras - of_keras if not a.endswith(("_regularizer", "_constraint"))}
+    assert max(map(len, kind.__doc__.splitlines())) <= 120
+
+
+@every_layer
+def test_the_docstring_says_what_goes_in_and_what_comes_out(name: str) -> None:
+    _, said = sections(getattr(layers, name).__doc__)
+    assert set(said) >= {"Call arguments", "Returns", "Weights", "Raises", "Reference"}
+    assert "mask: " in said["Call arguments"]
+    assert said["Returns"].startswith(" (batch, n), or (batch, time, n)")
+
+
+def test_a_docstring_takes_over_what_it_does_not_say_itself() -> None:
+    class Cell(layers.CFNCell):
+        """A cell.
+
+        Args:
+            units: the number of rows.
+
+        Raises:
+            ValueError: if it must.
+        """
+
+    class Layer(layers.CFN):
+        """A layer.
+
+        Args:
+            dropout: the fraction of ones.
+        """
+
+        cell_class = Cell
+
+    assert documented(Layer)["dropout"].strip() == "the fraction of ones."
+    assert documented(Layer)["units"].strip() == "the number of rows."
+    assert documented(Layer)["seed"] == documented(layers.CFN)["seed"]
+    assert "    ValueError: if it must.\n" in Layer.__doc__
+    assert "Example" not in sections(Layer.__doc__)[1]
+    assert Layer.__doc__.startswith("A layer.\n\nArgs:\n    units: ")
+    assert type("Silent", (layers.CFN,), {}).__doc__ is None
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: layers.ISAN(4),
+            "ISAN(units, vocabulary_size, learn_initial_state, ...): missing a required argument: ",
+        ),
+        (lambda: layers.PeepholeLSTM(4, 5), "PeepholeLSTM(units, ...): too many positional arguments."),
+        (lambda: layers.SRGRU(4, units=5, num_centroids=3), "SRGRU(units, num_centroids, temperature, transition, "),
+    ],
+)
+def test_arguments_too_many_or_too_few_are_reported_by_the_layer(make: Callable, sentence: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        make()
+
+
+def test_a_layer_has_what_its_cells_were_made_with() -> None:
+    layer = layers.SRLSTM(4, 3, dropout=0.25, transition="sample", seed=7)
+    assert (layer.units, layer.num_centroids, layer.dropout, layer.seed) == (4, 3, 0.25, 7)
+    assert layer.transition.name == "sample"
+    assert layers.ISAN(4, 5, learn_initial_state=False).learn_initial_state is False
+    assert layers.FactoredISAN(4, 2, shared=False).shared is False
 
 
 @every_subject

@@ -704,9 +704,9 @@ class TestPrecision:
 
 class TestConfiguration:
     def test_the_defaults(self) -> None:
-        parameters = inspect.signature(StateRegularizedCell.__init__).parameters
+        parameters = inspect.signature(StateRegularizedCell).parameters
         defaults = {name: parameter.default for name, parameter in parameters.items()}
-        del defaults["self"], defaults["kwargs"], defaults["centroids_initializer"]
+        del defaults["kwargs"], defaults["centroids_initializer"]
         empty = inspect.Parameter.empty
         assert defaults == {
             "cell": empty,

@@ -231,7 +231,7 @@ GATED = ("MinimalRNN", "MinimalRNNCell", "CFN", "CFNCell")
 class TestRates:
     @pytest.mark.parametrize("value", [1, 1.0, 1.5, -0.1, -1, float("nan"), True, np.float32(1), "0.5", None, [0.1]])
     def test_lie_from_zero_to_below_one(self, kind: str, name: str, value: Any) -> None:
-        sentence = says(f"{name} is a share of units, at least 0 and below 1. Received: {name}={value!r}.")
+        sentence = says(f"{name} must be a fraction, at least 0 and below 1. Received: {name}={value!r}.")
         with pytest.raises(ValueError, match=sentence):
             of_size(kind, **{name: value})
 

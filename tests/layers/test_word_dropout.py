@@ -53,7 +53,7 @@ def test_it_trains_in_a_model():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, "a half"])
 def test_rates_are_checked(rate):
-    with pytest.raises(ValueError, match=r"rate is .* at least 0 and below 1\. Received: rate="):
+    with pytest.raises(ValueError, match=r"rate must be a fraction, at least 0 and below 1\. Received: rate="):
         WordDropout(rate)
 
 

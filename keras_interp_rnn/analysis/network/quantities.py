@@ -61,7 +61,7 @@ def _step(
     """Quantities besides the states, and the new states; regularize: bool (batch, 1), None where all steps are."""
     if hasattr(cell, "cells"):
         return _stack(cell, inputs, states, regularize)
-    if hasattr(cell, "component"):
+    if hasattr(cell, "stochastic_component"):
         return _state_regularized(cell, inputs, states, regularize)
     new = run_cell(cell, inputs, states)
     equations = equations_of(cell, ops.convert_to_tensor)
@@ -80,8 +80,8 @@ def _state_regularized(
     inner, new = _step(cell.cell, inputs, states, regularize)
     quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
     u = ops.cast(new[0], cell.variable_dtype)
-    component = cell.component()
-    alpha, weights = component.transit(ops, u, cell.draw((u.shape[0],), training=False))
+    component = cell.stochastic_component()
+    alpha, weights = component.transition_weights(ops, u, cell.draw((u.shape[0],), training=False))
     quantities.update(u=u, alpha=alpha, centroid=ops.argmax(weights, axis=-1))
     return quantities, [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
 

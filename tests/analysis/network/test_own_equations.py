@@ -20,7 +20,7 @@ from tests.gated_samples import assert_close
 class Euler(DenseEquations):
     """A residual step, h_t = h_{t-1} + tanh(x_t K + b + h_{t-1} U) / 4."""
 
-    def advance(self, xp: Any, states: Any, product: Any, drive: Any) -> Step:
+    def step_given_product(self, xp: Any, states: Any, product: Any, drive: Any) -> Step:
         change = xp.tanh(product + drive[0])
         return Step((states[0] + change / 4,), {"change": change})
 
