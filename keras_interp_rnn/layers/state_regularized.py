@@ -97,6 +97,8 @@ class StateRegularizedCell(Cell):
 
     weight_initializers = {"centroids": None}
     centroids_initializer: Any
+    temperature: Any
+    log_temperature: Any
 
     def __init__(
         self,
@@ -121,23 +123,17 @@ class StateRegularizedCell(Cell):
         self.transition = _transition(transition, straight_through, sample_at_inference)
         self.learn_temperature = bool(learn_temperature)
         self.learn_centroids = bool(learn_centroids)
-        self.initial = {
-            "temperature": self._checked_temperature(temperature),
-            "strength": _checked("strength", strength),
-            "noise": _checked("noise", noise),
-        }
         self.centroids_initializer = self.centroids_initializer or initializers.RandomUniform(-0.5, 0.5)
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
-        if self.learn_temperature:
-            self.log_temperature = self._scalar("log_temperature", trainable=True)
-        else:
-            self.temperature = self._scalar("temperature")
-        self.strength = self._scalar("strength")
-        self.noise = self._scalar("noise")
-        self.set_temperature(temperature)
-        self.set_strength(strength)
-        self.set_noise(noise)
+        self.log_temperature = self._scalar("log_temperature", trainable=True) if self.learn_temperature else None
+        self.temperature = None if self.learn_temperature else self._scalar("temperature")
+        self.strength, self.noise = self._scalar("strength"), self._scalar("noise")
+        self.initial = {
+            "temperature": self.set_temperature(temperature),
+            "strength": self.set_strength(strength),
+            "noise": self.set_noise(noise),
+        }
         self.state_size = self.cell.state_size
 
     def _scalar(self, name: str, trainable: bool = False) -> keras.Variable:
@@ -212,16 +208,8 @@ class StateRegularizedCell(Cell):
         r"""$\tau$, a positive scalar."""
         return ops.exp(self.log_temperature) if self.learn_temperature else ops.convert_to_tensor(self.temperature)
 
-    def set_temperature(self, value: float) -> None:
-        r"""Sets $\tau > 0$."""
-        value = self._checked_temperature(value)
-        if self.learn_temperature:
-            self.log_temperature.assign(np.log(np.float64(value)))
-        else:
-            self.temperature.assign(np.float64(value))
-
-    def _checked_temperature(self, value: Any) -> float:
-        """`value`, which scores can be divided by: numbers below the normal ones count as 0 in float arithmetic."""
+    def set_temperature(self, value: float) -> float:
+        r"""Sets $\tau > 0$, and returns it; numbers below the normal ones count as 0 in float arithmetic."""
         value = _checked("temperature", value)
         smallest, largest = NORMAL[self.variable_dtype]
         if not smallest <= value <= largest:
@@ -229,15 +217,21 @@ class StateRegularizedCell(Cell):
                 f"temperature must be a normal number of {self.variable_dtype}, from {smallest:.3g} to {largest:.3g}. "
                 f"Received: temperature={value!r}. For the most probable centroid alone use transition='soft_argmax'."
             )
+        if self.learn_temperature:
+            self.log_temperature.assign(np.log(np.float64(value)))
+        else:
+            self.temperature.assign(np.float64(value))
         return value
 
-    def set_strength(self, value: float) -> None:
-        r"""Sets $\lambda$ in [0, 1]."""
-        self.strength.assign(np.float64(_checked("strength", value)))
+    def set_strength(self, value: float) -> float:
+        r"""Sets $\lambda$ in [0, 1], and returns it."""
+        self.strength.assign(np.float64(value := _checked("strength", value)))
+        return value
 
-    def set_noise(self, value: float) -> None:
-        """Sets the scale >= 0 of the Gumbel noise."""
-        self.noise.assign(np.float64(_checked("noise", value)))
+    def set_noise(self, value: float) -> float:
+        """Sets the scale >= 0 of the Gumbel noise, and returns it."""
+        self.noise.assign(np.float64(value := _checked("noise", value)))
+        return value
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """The cell's own; zeros, if it has none."""
