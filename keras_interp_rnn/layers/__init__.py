@@ -1,6 +1,6 @@
 """Recurrent layers whose workings can be read exactly: a cell and a layer for each family.
 
-`WordDropout` goes before an Embedding in front of them.
+`WordDropout` stands before the Embedding of a model of words.
 
 The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly and Hinton, 2015, arXiv:1504.00941):
 

@@ -19,12 +19,12 @@ OF_EVERY_LAYER = ("name", "dtype", "trainable", "activity_regularizer", "autocas
 def parameters(*functions: Any) -> dict[str, inspect.Parameter]:
     """What the functions take by name, `self`, `*args` and `**kwargs` left out; the first to name one decides."""
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    found: dict[str, inspect.Parameter] = {}
+    named: dict[str, inspect.Parameter] = {}
     for function in functions:
         for name, parameter in inspect.signature(function).parameters.items():
             if name != "self" and parameter.kind not in variadic:
-                found.setdefault(name, parameter)
-    return found
+                named.setdefault(name, parameter)
+    return named
 
 
 class ConstructorSignature:

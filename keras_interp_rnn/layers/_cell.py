@@ -27,8 +27,8 @@ Tensor = Any
 class Cell(keras.layers.Layer):
     """A cell whose states are vectors, h first.
 
-    A subclass names its weights, builds them with `weight`, and gives `equations`. Whatever its constructor takes by
-    name, it keeps under that name. States and inputs arrive as they are, not rounded to the compute dtype.
+    A subclass names its weights, builds them with `weight`, and defines `equations`. It keeps each argument of its
+    constructor under the argument's name. States and inputs arrive as they are, not rounded to the compute dtype.
 
     Args:
         **kwargs: as `keras.layers.Layer`.
@@ -65,10 +65,10 @@ class Cell(keras.layers.Layer):
 
     def equations(self, read: Callable[[Any], Any]) -> CellEquations | None:
         """The equations, with `read(weight)` for each weight."""
-        raise NotImplementedError(f"{type(self).__name__} says what it computes in equations(read).")
+        raise NotImplementedError(f"{type(self).__name__} defines what it computes in equations(read).")
 
     def encode(self, inputs: Tensor) -> Tensor:
-        """What the equations read of the inputs of a step, (batch, ...)."""
+        """The inputs of a step (batch, ...) as the equations read them."""
         return ops.cast(inputs, self.variable_dtype)
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
@@ -142,7 +142,7 @@ class AffineCell(Cell):
         return super().weight(part, name, shape, *args, autocast=False, **kwargs)
 
     def encode(self, inputs: Tensor) -> Tensor:
-        """What the equations read of checked inputs: ids (...) without their last axis of 1, or numbers."""
+        """Checked inputs as the equations read them: ids (...) without their last axis of 1, or numbers."""
         symbols = self.vocabulary_size is not None and is_integer(inputs)
         return inputs[..., 0] if symbols else super().encode(inputs)
 

@@ -75,17 +75,17 @@ def _merged(title: str, cls: type, texts: list[str]) -> str:
 
 def _in_order(entries: list[str], taken: list[str]) -> list[str]:
     """Entries of arguments, in the order of the signature; of each argument the first."""
-    found: list[tuple[int, str]] = []
+    placed: list[tuple[int, str]] = []
     left = dict.fromkeys(taken)
     for entry in [*entries, f"{', '.join(taken)}: as in Keras."]:
         names, text = entry.split(":", 1)
         new = [name for name in re.split(r",\s+", names) if name.lstrip("*") in left]
         if new:
             header = textwrap.fill(", ".join(new), 100, subsequent_indent=" " * 8)
-            found.append((taken.index(new[0].lstrip("*")), f"{header}:{text}"))
+            placed.append((taken.index(new[0].lstrip("*")), f"{header}:{text}"))
         for name in new:
             del left[name.lstrip("*")]
-    return [entry for _, entry in sorted(found)]
+    return [entry for _, entry in sorted(placed)]
 
 
 def _listed(entries: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ Tensor = Any
 
 
 class GatedCell(Cell):
-    """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass gives `equations`.
+    """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass defines `equations`.
 
     Args:
         dropout: fraction of the input features that training sets to zero. The layer draws once a sequence, as Keras's
@@ -42,7 +42,7 @@ class GatedCell(Cell):
         self.seed_generator = random.SeedGenerator(seed=seed)
 
     def encode(self, inputs: Tensor) -> Tensor:
-        """What the equations read of the inputs (rows, ...), in the compute dtype."""
+        """The inputs (rows, ...) as the equations read them, in the compute dtype."""
         return ops.cast(inputs, self.compute_dtype)
 
     def rounded_equations(self) -> Any:
@@ -50,7 +50,7 @@ class GatedCell(Cell):
         return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
 
     def drive(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """What the inputs (rows, ...) give to the step: latent (rows, n), and what enters the gates."""
+        """The drive of inputs (rows, ...): the latent (rows, n), and what they add inside the gates."""
         latent, of_gates = self.rounded_equations().drive(ops, self.encode(inputs))
         return latent, of_gates
 
@@ -106,7 +106,7 @@ class GatedRNN(MakesItsCell, SequenceRNN):
         time, batch, *features = ops.shape(inputs)
         rows = ops.reshape(inputs, (-1, *features))
         latent, of_gates = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.drive(rows))
-        found = gated_states(
+        states_after = gated_states(
             # copy: a tensor, as TensorFlow's custom gradients take no variables
             self.cell.equations(lambda weight: ops.copy(ops.cast(weight, self.compute_dtype))),
             states[0],
@@ -116,7 +116,7 @@ class GatedRNN(MakesItsCell, SequenceRNN):
             self.cell.recurrent_dropout_mask(batch, training),
             self.unroll,
         )
-        return ops.swapaxes(found, 0, 1), [found[-1]]
+        return ops.swapaxes(states_after, 0, 1), [states_after[-1]]
 
     def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
         """Dropout of the state, one draw for all steps."""

@@ -35,7 +35,7 @@ class SequenceRNN(keras.layers.RNN):
     - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
 
     A subclass says in `check_shape` or `checked` what it reads; in `at_once` and `whole_sequence`, how it runs all
-    steps at once; in `per_step` and `stepper`, what its steps take besides the inputs.
+    steps at once; in `per_step` and `stepper`, what its steps read besides the inputs.
 
     Args:
         fused: "auto", True or False: whether all steps are computed at once, with a gradient of their own and the same
@@ -96,11 +96,11 @@ class SequenceRNN(keras.layers.RNN):
         raise NotImplementedError
 
     def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
-        """What a step takes besides its input: tensors (time, batch or 1, ...), time in reading order."""
+        """What a step reads besides its input: tensors (time, batch or 1, ...), time in reading order."""
         return {}
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
-        """What takes the input, the states and the extras of a step to the new states."""
+        """A function from the input, the states and the extras of a step to the new states."""
         return lambda inputs, states, extras: run_cell(self.cell, inputs, states, training)[1]
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
@@ -229,7 +229,7 @@ class SequenceRNN(keras.layers.RNN):
     def compute_output_spec(
         self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
     ) -> Any:
-        # Keras infers shapes without calling the layer, so a model of wrong inputs would pass unnoticed until it runs.
+        # Keras infers shapes without calling the layer, so a model of wrong inputs would fail only when it runs.
         self.checked(dense(sequences))
         if mask is not None:
             checked_mask(mask, sequences)
@@ -337,7 +337,7 @@ class MakesItsCell:
         return parameters(cls.cell_class)
 
     def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises TypeError on arguments too many or too few, which names the layer: nobody has called its cell."""
+        """Raises TypeError, in the name of the layer and not of its cell, on too many or too few arguments."""
         try:
             self._taken.bind(*args, **kwargs)
         except TypeError as error:

@@ -240,7 +240,7 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
         gains, addends = self.cell.switch(ops.swapaxes(self.cell.encode(sequences), 0, 1))
         # copy: a tensor, as TensorFlow's custom gradients take no variables
         weights = self.cell.equations(ops.copy)
-        found = factored_states(
+        states_after = factored_states(
             equations.joint_kernel(ops, weights.shared, weights.into_factors),
             weights.out_of_factors,
             states[0],
@@ -249,7 +249,7 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
             None if mask is None else ops.transpose(mask)[:, :, None],
             self.unroll,
         )
-        return ops.swapaxes(found, 0, 1), [found[-1]]
+        return ops.swapaxes(states_after, 0, 1), [states_after[-1]]
 
 
 def _default_switch(symbols: bool, shared: bool) -> Any:

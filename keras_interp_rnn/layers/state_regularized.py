@@ -181,12 +181,12 @@ class StateRegularizedCell(Cell):
         return equations.StochasticComponent(self.transition, *(read(x) for x in weights))
 
     def equations(self, read: Callable[[Any], Any]) -> equations.StateRegularized | None:
-        """The equations, where those of the cell within are known."""
+        """The equations, where those of the inner cell are known."""
         inner = equations_of(self.cell, read)
         return None if inner is None else equations.StateRegularized(inner, self.stochastic_component(read))
 
     def encode(self, inputs: Tensor) -> Tensor:
-        """What the equations read of the inputs: what those of the cell within do."""
+        """The inputs as the equations of the inner cell read them."""
         return self.cell.encode(inputs) if hasattr(self.cell, "encode") else inputs
 
     @property
