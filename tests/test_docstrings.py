@@ -45,7 +45,7 @@ def test_examples_do_what_they_say(name):
     said = []
     for test in examples(name):
         test.globs.update(np=np, keras=keras)
-        doctest.DocTestRunner().run(test, out=said.append)
+        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
     assert not said, "".join(said)
 
 

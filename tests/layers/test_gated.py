@@ -216,7 +216,7 @@ class TestEncoders:
 
     @every_encoder
     @pytest.mark.parametrize("mask", [None, "scattered"])
-    def test_states_move_among_what_the_encoder_puts_out(self, encoder: str, mask: str | None) -> None:
+    def test_states_move_among_the_outputs_of_the_encoder(self, encoder: str, mask: str | None) -> None:
         layer, x, some = self.encoded(encoder, mask)
         assert_close(layer(x, mask=some.mask), some.outputs(), "float32")
 
@@ -301,9 +301,9 @@ class TestEncoders:
             (lambda: keras.layers.Embedding(9, 4), IDS[..., None], (3, 1, 4), (3, 1)),
         ],
     )
-    def test_put_out_the_units_for_one_step(self, encoder, inputs: np.ndarray, makes: tuple, step: tuple) -> None:
+    def test_output_the_units_for_one_step(self, encoder, inputs: np.ndarray, makes: tuple, step: tuple) -> None:
         sentence = says(
-            "The encoder must put out (batch, units) = (batch, 4) for one step.",
+            "The encoder must output (batch, units) = (batch, 4) for one step.",
             f"Received: an encoder that makes {makes} of a step of shape {step}.",
             "Give it 4 outputs.",
         )
