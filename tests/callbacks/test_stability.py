@@ -71,8 +71,8 @@ def test_the_first_batch_worse_than_guessing_is_warned_of_once(tmp_path, loss):
 
 
 def test_a_costly_batch_is_warned_of_without_reading_the_text_again(tmp_path, monkeypatch):
-    read, original = [], stability.checked_symbols
-    monkeypatch.setattr(stability, "checked_symbols", lambda *given: read.append(given) or original(*given))
+    read, original = [], stability.as_symbols
+    monkeypatch.setattr(stability, "as_symbols", lambda *given: read.append(given) or original(*given))
     model = network()
     matrix, bias = model.layers[1].get_weights()
     model.layers[1].set_weights([0 * matrix, np.array([0.0, 0.0, -40.0])])
