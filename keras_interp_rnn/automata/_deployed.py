@@ -21,7 +21,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.analysis.network import as_float64, check_finite
+from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
 from keras_interp_rnn.automata._network import Acceptor, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
@@ -146,60 +146,53 @@ def _reference_types() -> tuple[type, type]:
     return type(model), type(model.operations[-1])
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What a tensor of a model's graph holds: the ids of a word, after they have passed through these layers."""
+
+    layers: tuple[Any, ...] = ()
+
+
+_READ_WHERE_NOT_PADDED = "not_equal(ids, 0)"
+"""The one mask of which a proof holds."""
+
+
 def _functional_chain(model: Any) -> list[Any]:
-    """The layers from the ids to the output, by the graph in the model's configuration."""
+    """The layers between the ids and the output, along the graph that the model runs."""
     _, not_equal = _reference_types()
     known = (*EMBEDDINGS, *RECURRENT, keras.layers.InputLayer, keras.layers.Dropout, keras.layers.Dense, not_equal)
     for operation in model.operations:
         if type(operation) not in known:
             raise _refusal(f"{operation.name}, of the class {type(operation).__name__}")
-    config = model.get_config()
-    operations = {operation.name: operation for operation in model.operations}
-    calls = {entry["name"]: entry["inbound_nodes"] for entry in config["layers"]}
-    ids, here = _single(config["input_layers"], model), _single(config["output_layers"], model)
-    chain: list[Any] = []
-    while here != ids:
-        name, node, _ = here
-        layer, call = operations[name], calls[name][node]
-        kwargs = {key: value for key, value in call["kwargs"].items() if value is not None}
-        if kwargs.pop("training", False):
-            raise _refusal(f"{name}, which is called with training=True")
-        mask = kwargs.pop("mask", None)
-        before = _history(call["args"][0]) if len(call["args"]) == 1 else None
-        if kwargs or before is None:
-            raise _refusal(f"{name}, which is called with more than the output of one layer")
-        if type(layer) in RECURRENT:
-            _check_mask(name, _history(mask), ids, operations, calls)
-        chain.insert(0, layer)
-        here = before
-    return chain
+    for structure in (model.input, model.output):
+        if not isinstance(structure, keras.KerasTensor):
+            raise _refusal(f"{model.name}, with several inputs or outputs, or named ones")
+    [read] = evaluate(model, [_Read()], _passed)
+    if not isinstance(read, _Read):
+        raise _refusal(f"{model.name}, whose output is a mask")
+    return list(read.layers)
 
 
-def _check_mask(name: str, mask: Any, ids: list[Any], operations: dict[str, Any], calls: dict[str, Any]) -> None:
-    """Raises ValueError unless a layer's mask is `not_equal(ids, 0)`."""
-    if mask is None:
-        raise _refusal(f"{name}, whose mask is not part of the model's graph: call it without a training argument")
+def _passed(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
+    """What an operation of the graph outputs: a `_Read`, or for a comparison which mask it is."""
     _, not_equal = _reference_types()
-    made_by = calls[mask[0]][mask[1]]
-    compared = (_history(made_by["args"][0]), *made_by["args"][1:])
-    if type(operations[mask[0]]) is not not_equal or compared != (ids, 0) or made_by["kwargs"]:
-        raise _refusal(f"{name}, which is not masked where ids are 0 and nowhere else")
-
-
-def _single(structure: Any, model: Any) -> list[Any]:
-    """The one tensor, [name, node, index], of a model's inputs or outputs."""
-    while isinstance(structure, list) and len(structure) == 1:
-        [structure] = structure
-    if not isinstance(structure, list) or not isinstance(structure[0], str):
-        raise _refusal(f"{model.name}, with several inputs or outputs, or named ones")
-    return structure
-
-
-def _history(tensor: Any) -> list[Any] | None:
-    """The operation that a tensor of a saved graph comes from, [name, node, index]; None for anything else."""
-    if isinstance(tensor, dict) and tensor.get("class_name") == "__keras_tensor__":
-        return list(tensor["config"]["keras_history"])
-    return None
+    args, kwargs = node.arguments.fill_in(values)
+    if type(operation) is not_equal:
+        with_zero = len(args) == 2 and args[0] == _Read() and isinstance(args[1], int | float) and args[1] == 0
+        return [_READ_WHERE_NOT_PADDED if with_zero and not kwargs else "another mask"]
+    given = {key: value for key, value in kwargs.items() if value is not None}
+    if given.pop("training", False):
+        raise _refusal(f"{operation.name}, which is called with training=True")
+    mask = given.pop("mask", None)
+    if given or len(args) != 1 or not isinstance(args[0], _Read):
+        raise _refusal(f"{operation.name}, which is called with more than the output of one layer")
+    if type(operation) in RECURRENT and mask is None:
+        raise _refusal(
+            f"{operation.name}, whose mask is not part of the model's graph: call it without a training argument"
+        )
+    if type(operation) in RECURRENT and mask != _READ_WHERE_NOT_PADDED:
+        raise _refusal(f"{operation.name}, which is not masked where ids are 0 and nowhere else")
+    return [_Read((*args[0].layers, operation))] * len(node.output_tensors)
 
 
 def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:

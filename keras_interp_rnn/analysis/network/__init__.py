@@ -13,6 +13,7 @@ from keras_interp_rnn.analysis.network.arrays import (
     check_finite,
     encode_text,
 )
+from keras_interp_rnn.analysis.network.graph import evaluate
 from keras_interp_rnn.analysis.network.isan_weights import (
     ISANWeights,
     affine_readout,
@@ -51,6 +52,7 @@ __all__ = [
     "closed_form",
     "decision_threshold",
     "encode_text",
+    "evaluate",
     "isan_layer",
     "isan_like",
     "isan_weights",
