@@ -75,10 +75,10 @@ MAY_IMPORT = {
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
     "automata/_deployed.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "equations", "layers"))},
     "automata/_bounds.py": {f"{OURS}.{n}" for n in ("_cells", "automata", "equations")},
-    "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
+    "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata", "layers"))},
     "automata/extraction.py": {"scipy", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata"))},
     "automata/certificate.py": {f"{OURS}._result", f"{OURS}.automata"},
-    "automata/drawing.py": {f"{OURS}._display", "tensorboard_plugins.interp_rnn.layout"},
+    "automata/drawing.py": {f"{OURS}._display", f"{OURS}._palette", "tensorboard_plugins.interp_rnn.layout"},
     "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},
     "figures": {
         *("matplotlib", "scipy"),

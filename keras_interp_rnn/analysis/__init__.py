@@ -8,9 +8,9 @@
 `network` (a model, a layer or a cell) is resolved by one rule: see `analysis.network`.
 """
 
-import warnings
 from typing import Any
 
+from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis import network
 from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
@@ -119,9 +119,5 @@ _FORMER = {
 def __getattr__(name: str) -> Any:
     if name not in _FORMER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        f"analysis.{name} is now analysis.{_FORMER[name]}; the former name is taken for one more release.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    warn_of_name(f"analysis.{name}", _FORMER[name])
     return globals()[_FORMER[name]]

@@ -9,9 +9,8 @@ import html
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from keras_interp_rnn._display import visible
+from keras_interp_rnn._palette import INK, LINE
 from tensorboard_plugins.interp_rnn import layout
-
-INK, GREY = "#1f2933", "#7b8794"
 
 
 def svg(
@@ -38,7 +37,7 @@ def svg(
     points = layout.points(labels, [start, *range(len(names))])
     routes, (left, top, width, height), _ = layout.route(points, labels, start)
     shapes = [
-        f'<path d="{route.path}" fill="none" stroke="{GREY}" marker-end="url(#arrow)"/>' for route in routes.values()
+        f'<path d="{route.path}" fill="none" stroke="{LINE}" marker-end="url(#arrow)"/>' for route in routes.values()
     ]
     x, y = points[start]
     shapes.append(
@@ -54,7 +53,7 @@ def svg(
         shapes.append(_state(*points[state], name, state in accepting))
     arrow = (
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
-        f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{GREY}"/></marker></defs>'
+        f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

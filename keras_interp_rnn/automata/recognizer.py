@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._progress import say
+from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata._network import Acceptor
 from keras_interp_rnn.automata.extraction import extract
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
@@ -99,8 +100,8 @@ class Recognizer(keras.Sequential):
         return self.classify(words)
 
 
-@dataclass(frozen=True)
-class TrainingReport:
+@dataclass(frozen=True, repr=False)
+class TrainingReport(Sentence):
     """Outcome of `train_recognizer`.
 
     Attributes:
@@ -123,16 +124,6 @@ class TrainingReport:
     attempts: int
     seconds: float
     reason: str = ""
-
-    def __repr__(self) -> str:
-        head = "learned" if self.learned else f"NOT learned{f', {self.reason}' if self.reason else ''}"
-        states = f"{self.states} state{'' if self.states == 1 else 's'}"
-        attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
-        held_out = "no words" if math.isnan(self.held_out_accuracy) else f"{self.held_out_accuracy:.2%}"
-        return (
-            f"{head}: automaton of {states}, right on {self.automaton_accuracy:.2%} (held out {held_out}), network on "
-            f"{self.network_accuracy:.2%}, least confidence {self.confidence:.4f}; {attempts}, {self.seconds:.0f} s"
-        )
 
 
 @former_arguments(

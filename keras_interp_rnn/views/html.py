@@ -14,7 +14,7 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
 from keras_interp_rnn._result import as_html, as_text
 from keras_interp_rnn.analysis import Contributions, Explanation, Phrases, Prototypes, Trace
-from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity
+from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.dfa import MISSING
 from keras_interp_rnn.views import svg, text
 
@@ -138,7 +138,8 @@ def automaton(dfa: DFA) -> str:
 
 @as_html.register(Agreement)
 @as_html.register(Fidelity)
-def sentences(result: Agreement | Fidelity) -> str:
+@as_html.register(TrainingReport)
+def sentences(result: Agreement | Fidelity | TrainingReport) -> str:
     """The lines of the text, as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 

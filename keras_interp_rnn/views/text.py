@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import Counter
@@ -13,7 +14,7 @@ from scipy.special import softmax
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import as_text
 from keras_interp_rnn.analysis import Contributions, Explanation, Phrases, Prototypes, Trace
-from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity
+from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport
 
 WORD = 60
 """Characters of a word before it is cut."""
@@ -117,6 +118,19 @@ def extraction(result: Extraction) -> str:
     return (
         f"{states} by {result.method}, {len(result.dfa.minimize())} after minimization; least confidence of a "
         f"transition {least}, {len(result.unseen)} transitions never seen"
+    )
+
+
+@as_text.register
+def training_report(report: TrainingReport) -> str:
+    """Whether the network learned, why not, and the accuracies."""
+    head = "learned" if report.learned else f"NOT learned{f', {report.reason}' if report.reason else ''}"
+    states = f"{report.states} state{'' if report.states == 1 else 's'}"
+    attempts = f"{report.attempts} attempt{'' if report.attempts == 1 else 's'}"
+    held_out = "no words" if math.isnan(report.held_out_accuracy) else f"{report.held_out_accuracy:.2%}"
+    return (
+        f"{head}: automaton of {states}, right on {report.automaton_accuracy:.2%} (held out {held_out}), network on "
+        f"{report.network_accuracy:.2%}, least confidence {report.confidence:.4f}; {attempts}, {report.seconds:.0f} s"
     )
 
 

@@ -36,7 +36,7 @@ def classifier():
     ],
 )
 def test_a_former_name(former, name):
-    with pytest.warns(DeprecationWarning, match=rf"analysis\.{former} is now analysis\.{name}"):
+    with pytest.warns(DeprecationWarning, match=rf"analysis\.{former} is now called {name}"):
         assert getattr(analysis, former) is getattr(analysis, name)
     assert former not in analysis.__all__
 
@@ -122,7 +122,7 @@ def test_a_former_call_gives_the_same(name):
     # Keras warns of itself meanwhile; those of ours point here.
     sentences = [str(warning.message) for warning in caught if warning.filename == __file__]
     assert sentences
-    assert all(sentence.endswith("taken for one more release.") for sentence in sentences)
+    assert all(sentence.endswith("for one more release.") for sentence in sentences)
     np.testing.assert_array_equal(given, today(network))
 
 

@@ -20,14 +20,13 @@ and 8.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import affine_readout, isan_like, isan_weights
@@ -68,20 +67,14 @@ class Basis(Result):
     @property
     def readout(self) -> int:
         """`num_readout` under its former name."""
-        return self._renamed("readout", "num_readout", self.num_readout)
+        warn_of_name("Basis.readout", "num_readout")
+        return self.num_readout
 
     @property
     def hot(self) -> int:
         """`num_binary` under its former name."""
-        return self._renamed("hot", "num_binary", self.num_binary)
-
-    def _renamed(self, old: str, new: str, value: int) -> int:
-        warnings.warn(
-            f"Basis.{old} is now {new}; the former name is taken for one more release.",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-        return value
+        warn_of_name("Basis.hot", "num_binary")
+        return self.num_binary
 
 
 @dataclass(frozen=True, eq=False, repr=False)

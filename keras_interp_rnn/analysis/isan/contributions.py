@@ -10,7 +10,6 @@ All terms of step t come from those of step t - 1 by one product with W_{x_t}: O
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Result, Unpackable, as_text
 from keras_interp_rnn.analysis.network import alphabet_of, encode_text, open_isan
@@ -144,11 +143,7 @@ class Contributions(Result):
 
     def pull(self, target: int = -1, towards: int | None = None, against: int | None = None) -> Array:
         """`logit_difference` under its former name."""
-        warnings.warn(
-            "Contributions.pull is now logit_difference; the former name is taken for one more release.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        warn_of_name("Contributions.pull", "logit_difference")
         return self.logit_difference(target, towards=towards, against=against)
 
     @former_arguments(("self", "num_sources", "target", "output"), count="num_sources")
