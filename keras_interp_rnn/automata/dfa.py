@@ -558,6 +558,11 @@ class DFA:
 
         Raises:
             ImportError: without networkx.
+
+        Example:
+
+        >>> sorted(DFA([[0, 1], [1, 0]], {0}).to_networkx().edges(data="symbol"))
+        [(0, 0, '0'), (0, 1, '1'), (1, 0, '1'), (1, 1, '0')]
         """
         with needed("networkx", extra="automata", by="`DFA.to_networkx`"):
             import networkx
@@ -578,6 +583,11 @@ class DFA:
 
         Raises:
             ImportError: without automata-lib.
+
+        Example:
+
+        >>> DFA([[0, 1], [1, 0]], {0}).to_automata_lib().accepts_input("11")
+        True
         """
         with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
             from automata.fa.dfa import DFA as Other
@@ -605,6 +615,12 @@ class DFA:
 
         Returns:
             An automaton with its reachable states.
+
+        Example:
+
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_automata_lib(even.to_automata_lib()) == even
+        True
         """
         symbols = tuple(alphabet) if alphabet is not None else tuple(sorted(other.input_symbols))
         place = {state: i for i, state in enumerate(other.states)}
@@ -620,6 +636,11 @@ class DFA:
 
         Raises:
             ImportError: without AALpy.
+
+        Example:
+
+        >>> [state.is_accepting for state in DFA([[0, 1], [1, 0]], {0}).to_aalpy().states]
+        [True, False]
         """
         with needed("aalpy", extra="automata", by="`DFA.to_aalpy`"):
             from aalpy.automata import Dfa, DfaState
@@ -640,6 +661,12 @@ class DFA:
 
         Returns:
             An automaton with its reachable states.
+
+        Example:
+
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
+        True
         """
         symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
         place = {state.state_id: i for i, state in enumerate(other.states)}

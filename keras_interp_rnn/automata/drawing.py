@@ -12,6 +12,9 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import INK, LINE
 from tensorboard_plugins.interp_rnn import layout
 
+INSIDE = 2 * layout.RADIUS - 6
+"""Width of a name inside its state: longer ones are smaller, or cut; the title has them whole."""
+
 
 def svg(
     edges: Mapping[layout.Edge, Sequence[Hashable]], accepting: Collection[int], start: int, names: Sequence[str]
@@ -68,7 +71,11 @@ def _state(x: float, y: float, name: str, accepts: bool) -> str:
     rings = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
     if accepts:
         rings += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS - 4:g}" fill="none" stroke="{INK}"/>'
-    text = f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}">{html.escape(name)}</text>'
+    size = min(12.0, max(8.0, 12 * INSIDE / max(layout.text_width(name), 1)))
+    shown = name
+    while layout.text_width(shown) * size / 12 > INSIDE:
+        shown = f"{shown.rstrip('…')[:-1]}…"
+    text = f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="{size:.3g}">{html.escape(shown)}</text>'
     return f"<g><title>{title}</title>{rings}{text}</g>"
 
 

@@ -250,6 +250,8 @@ class _Router:
             return sorted((cost + sum(max(0, 60 - _angle(d, a)) for a in taken), d) for d, cost in LOOPS)
         # Each edge of a pair bows to its own side; edges that go right bow upwards, and back ones downwards.
         usual = BOWS[1] if (target, state) in self.labels else 0
+        if self.crowded:
+            return [(0, usual)]
         bows = [bow for size in BOWS for bow in dict.fromkeys((size, -size))]
         costs = sorted((0.2 * abs(abs(bow) - usual) + (6 if bow < 0 or bow < usual else 0), bow) for bow in bows)
         return costs
@@ -268,14 +270,14 @@ class _Router:
             _towards(end, bend, self.radii.get(state, RADIUS))
             for end, bend, state in zip(ends, bends, edge, strict=True)
         )
-        return _bezier((first, *bends, last), max(8, int((length + abs(bow)) / 7)), LABEL_PLACES)
+        return _bezier((first, *bends, last), 4 if self.crowded else max(8, int((length + abs(bow)) / 7)), LABEL_PLACES)
 
     def _loop(self, state: int, degrees: float) -> tuple[str, list[Point], list[Point]]:
         centre, radius = self.points[state], self.radii.get(state, RADIUS)
         first, last = (_around(centre, radius, degrees + turn) for turn in (-26, 26))
         bends = [_around(centre, radius + 36, degrees + turn) for turn in (-27, 27)]
         path, along, _ = _bezier((first, *bends, last), 10, ())
-        x, y = _around(centre, radius + 22, degrees)
+        x, y = _around(centre, radius + 25, degrees)
         half = text_width(self.labels[state, state]) / 2 + 4
         return path, along, [(x + half * math.cos(math.radians(degrees)), y + 9 * math.sin(math.radians(degrees)))]
 

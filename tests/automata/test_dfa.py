@@ -289,6 +289,9 @@ class TestDrawing:
 
     def test_names_of_the_states(self):
         assert ">yes<" in tomita(1).to_svg(["yes", "no"])
+        long = tomita(1).to_svg(["a state with a long name", "b"])
+        assert re.search(r'font-size="8">a s\w*…<', long)
+        assert "<title>state a state with a long name, accepting</title>" in long
         with pytest.raises(ValueError, match="a name for each of 2 states. Received: 1"):
             tomita(1).to_svg(["yes"])
 

@@ -203,6 +203,37 @@ class TestGraphs:
         assert set(series["positions"]) == {"0", "1", "2"}
         assert series["history"] == {"states": [3], "entropy": [graph["entropy"]]}
 
+    @pytest.mark.parametrize(
+        ("run", "tag"),
+        [("sr/automaton", "interp_rnn/automaton"), ("sr/transitions", "interp_rnn/transition_counts")],
+    )
+    def test_a_graph_is_drawn_within_its_box_and_states_keep_their_places(self, run, tag):
+        series = get(real(), "/series", run=run, tag=tag)
+        for step in series["steps"]:
+            graph = get(real(), "/graph", run=run, tag=tag, step=step)
+            left, top, width, height = graph["box"]
+            assert len(graph["routes"]) == len(graph["edges"])
+            for edge, (path, x, y) in zip(graph["edges"], graph["routes"], strict=True):
+                assert re.fullmatch(r"M[-\d. ]+C[-\d. ]+", path)
+                assert left < x < left + width
+                assert top < y < top + height
+                numbers = [float(number) for number in re.findall(r"-?[\d.]+", path)]
+                for state, end in ((edge["from"], numbers[:2]), (edge["to"], numbers[-2:])):
+                    away = np.hypot(*np.subtract(series["positions"][str(state)], end))
+                    assert away == pytest.approx(graph["radii"][str(state)], abs=0.2)
+            assert set(graph["radii"]) == {str(state["id"]) for state in graph["states"]}
+            assert max(graph["radii"].values()) == 17
+
+    def test_the_reference_is_drawn_too(self):
+        reference = get(real(), "/series", **AUTOMATON)["reference_graph"]
+        truth = automata.tomita(4)
+        assert reference["start"] == 0
+        assert {state["id"] for state in reference["states"] if state["accepting"]} == truth.accepting
+        edges = {(edge["from"], edge["to"]): tuple(name for name, _ in edge["symbols"]) for edge in reference["edges"]}
+        assert edges == truth.edges()
+        assert set(reference["positions"]) == {"0", "1", "2", "3"}
+        assert len(reference["routes"]) == len(edges)
+
     def test_texts_end_with_the_move_they_belong_to(self):
         where = {"run": "sr/transitions", "tag": "interp_rnn/transition_texts"}
         step = get(real(), "/series", **where)["steps"][-1]

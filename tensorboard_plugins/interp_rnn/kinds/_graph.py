@@ -34,16 +34,20 @@ class GraphKind(Kind):
         return {**graph, **_drawn(graph, points, overview["box"])}
 
 
-def placed(graphs: Iterable[Mapping[str, Any]], starts: Sequence[int]) -> dict[str, Any]:
+def placed(edges: set[layout.Edge], graphs: Iterable[Mapping[str, Any]], starts: Sequence[int]) -> dict[str, Any]:
     """Where the states of graphs stand that are to be drawn alike: positions, and the box that holds their edges.
 
     Args:
+        edges: of all graphs.
+        graphs: their labels need room, unless there are too many.
         starts: states, those that are to stand on the left first.
     """
-    labels: dict[layout.Edge, str] = {}
-    for graph in graphs:
-        for edge, label in _labels(graph).items():
-            labels[edge] = max(labels.get(edge, ""), label, key=layout.text_width)
+    longest: dict[layout.Edge, list[list[Any]]] = {ends: [] for ends in edges}
+    for graph in graphs if len(edges) <= layout.CROWDED else ():
+        for edge in graph["edges"]:
+            ends = edge["from"], edge["to"]
+            longest[ends] = max(longest[ends], edge["symbols"], key=_length)
+    labels = {ends: _label(symbols) for ends, symbols in longest.items()}
     points = layout.points(labels, starts)
     box = layout.route(points, labels, starts[0] if starts else None).box
     return {"positions": {str(state): point for state, point in points.items()}, "box": box}
@@ -51,9 +55,14 @@ def placed(graphs: Iterable[Mapping[str, Any]], starts: Sequence[int]) -> dict[s
 
 def drawn_alone(graph: Mapping[str, Any]) -> dict[str, Any]:
     """A graph with positions of its own."""
-    place = placed([graph], [graph["start"], *(state["id"] for state in graph["states"])])
+    place = placed(ends_of(graph), [graph], [graph["start"], *(state["id"] for state in graph["states"])])
     points = {int(state): point for state, point in place["positions"].items()}
     return {**graph, **place, **_drawn(graph, points, place["box"])}
+
+
+def ends_of(graph: Mapping[str, Any]) -> set[layout.Edge]:
+    """The edges of a graph, without their symbols."""
+    return {(edge["from"], edge["to"]) for edge in graph["edges"]}
 
 
 def edges_of(symbols: Mapping[layout.Edge, list[list[Any]]]) -> list[dict[str, Any]]:
@@ -76,7 +85,8 @@ def _drawn(graph: Mapping[str, Any], points: Mapping[int, Any], box: Sequence[fl
         state: layout.RADIUS * (SMALLEST + (1 - SMALLEST) * math.sqrt(part / most) if most else 1)
         for state, part in use.items()
     }
-    drawing = layout.route(points, _labels(graph), graph["start"], radii)
+    labels = {(edge["from"], edge["to"]): _label(edge["symbols"]) for edge in graph["edges"]}
+    drawing = layout.route(points, labels, graph["start"], radii)
     corners = [(left, top, left + width, top + height) for left, top, width, height in (box, drawing.box)]
     (left, top), (right, bottom) = (map(min, *(c[:2] for c in corners)), map(max, *(c[2:] for c in corners)))
     return {
@@ -86,11 +96,11 @@ def _drawn(graph: Mapping[str, Any], points: Mapping[int, Any], box: Sequence[fl
     }
 
 
-def _labels(graph: Mapping[str, Any]) -> dict[layout.Edge, str]:
-    """The widest label that the page may give each edge: it leaves out the least probable symbols."""
-    labels = {}
-    for edge in graph["edges"]:
-        names = [name or "100 %" for name, _ in edge["symbols"]]
-        texts = (layout.shortened(names), layout.shortened(names[:4]))
-        labels[edge["from"], edge["to"]] = max(texts, key=layout.text_width)
-    return labels
+def _label(symbols: Sequence[Sequence[Any]]) -> str:
+    """The widest label that the page may give an edge: it leaves out the least probable symbols."""
+    names = [name or "100 %" for name, _ in symbols]
+    return max(layout.shortened(names), layout.shortened(names[:4]), key=layout.text_width)
+
+
+def _length(symbols: Sequence[Sequence[Any]]) -> int:
+    return sum(len(name) for name, _ in symbols[:4])
