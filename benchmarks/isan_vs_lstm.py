@@ -65,7 +65,7 @@ def side_by_side(batch: int, length: int, units: int, lstm_units: int, rounds: i
     }
     gru_units = equal_gru(trainable(models[f"ISAN({units})"]))
     models[f"GRU({gru_units})"] = gated(keras.layers.GRU, batch, length, gru_units)
-    windows = datasets.Windows(datasets.text.python_documentation(), batch, length)
+    windows = datasets.Windows(datasets.text.python_documentation(), batch, length=length)
     x, y = windows[0]
     times = in_turn({name: lambda m=model: m.train_on_batch(x, y) for name, model in models.items()}, rounds)
     reference = times[f"LSTM({lstm_units})"]

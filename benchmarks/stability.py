@@ -58,7 +58,7 @@ def run(ids: np.ndarray, symbols: int, constraint: str, seed: int, args: argpars
     model = keras.Sequential([inputs, isan, keras.layers.Dense(symbols)])
     model.compile(keras.optimizers.Adam(2e-3, global_clipnorm=1.44), losses.BitsPerSymbol())
     train, validation, _ = datasets.text.split(ids)
-    windows = datasets.Windows(train, args.batch, args.length)
+    windows = datasets.Windows(train, args.batch, length=args.length)
     steps, radii, started = [], [], time.process_time()
     for step in range(args.steps):
         if step % len(windows) == 0:
@@ -68,8 +68,8 @@ def run(ids: np.ndarray, symbols: int, constraint: str, seed: int, args: argpars
             radii.append(float(analysis.transition_spectra(model).radius.max()))
     seconds = time.process_time() - started
     spectra = analysis.transition_spectra(model)
-    bits = bits_of_symbols(model, datasets.Windows(train[:READ], args.batch, args.length))
-    held_out = bits_of_symbols(model, datasets.Windows(validation[:READ], args.batch, args.length))
+    bits = bits_of_symbols(model, datasets.Windows(train[:READ], args.batch, length=args.length))
+    held_out = bits_of_symbols(model, datasets.Windows(validation[:READ], args.batch, length=args.length))
     return {
         "losses": steps,
         "radii": radii,

@@ -55,7 +55,7 @@ def build(units: int, stateful: bool) -> keras.Sequential:
 
 
 def trained(text: np.ndarray, units: int, epochs: int) -> keras.Sequential:
-    windows = datasets.Windows(text, BATCH, LENGTH)
+    windows = datasets.Windows(text, BATCH, length=LENGTH)
     model = build(units, stateful=True)
     schedule = keras.optimizers.schedules.CosineDecay(3e-3, epochs * len(windows), alpha=0.02)
     model.compile(keras.optimizers.Adam(schedule, global_clipnorm=1.44), losses.BitsPerSymbol())

@@ -54,7 +54,7 @@ def train(args: argparse.Namespace, task: dict[str, int]) -> tuple[tuple, list[d
     # The decay takes away what the task does not need: the memory of earlier counts, and unused directions.
     optimizer = keras.optimizers.AdamW(schedule, weight_decay=args.decay, beta_2=0.99, global_clipnorm=1.0)
     model.compile(optimizer, "mse")
-    fresh = counting.stream(np.random.default_rng(args.seed), 250 * args.batch, args.length, **task)
+    fresh = counting.stream(np.random.default_rng(args.seed), 250 * args.batch, length=args.length, **task)
     curve, began = [], time.monotonic()
     for step in range(250, args.steps + 1, 250):
         symbols, counts = next(fresh)
@@ -79,7 +79,7 @@ def run(layer: layers.ISAN, symbols: np.ndarray) -> Iterator[np.ndarray]:
 
 def errors(layer: layers.ISAN, readout: AffineMap, steps: int, task: dict[str, int], seed: int) -> int:
     """Wrong steps among so many fresh ones: a thousand sequences, as long as that takes."""
-    symbols, counts = next(counting.stream(np.random.default_rng(seed), 1000, steps // 1000, **task))
+    symbols, counts = next(counting.stream(np.random.default_rng(seed), 1000, length=steps // 1000, **task))
     wrong = 0
     for states, right in zip(run(layer, symbols), counts.swapaxes(0, 1), strict=True):
         blocks = (states @ readout.matrix + readout.offset).reshape(*right.shape, -1)
@@ -93,7 +93,7 @@ def main() -> None:
         args.records = args.figures = tempfile.mkdtemp(prefix="counting-")
     args.units = args.units or 3 * args.types * (args.maximum + 1) - 1
     args.batch, args.length, args.test = 32, 60, -(-args.test // 1000) * 1000
-    task = {"types": args.types, "maximum": args.maximum, "delay": 1, "noise": 1}
+    task = {"num_types": args.types, "max_count": args.maximum, "delay": 1, "num_noise_symbols": 1}
     print(f"ISAN({args.units}), {args.types} types of parentheses, counts up to {args.maximum}:")
     (model, isan, dense), curve = train(args, task)
     place = Path(args.figures) / f"counting-{args.types}-{args.maximum}-{args.seed}.keras"
@@ -101,7 +101,9 @@ def main() -> None:
     model.save(place)
     wrong = errors(isan, AffineMap(*dense.get_weights()), args.test, task, seed=1_000_003)
     print(f"  wrong on {wrong:,} of {args.test:,} fresh steps\n")
-    late, now = (next(counting.stream(np.random.default_rng(9), 150, 300, **{**task, "delay": d})) for d in (1, 0))
+    late, now = (
+        next(counting.stream(np.random.default_rng(9), 150, length=300, **{**task, "delay": d})) for d in (1, 0)
+    )
     codes = np.concatenate([counting.one_hot(c, args.maximum) for c in (late.counts, now.counts)], axis=-1)
     states = np.stack(list(run(isan, late.symbols)), axis=1)
     print("Hot coordinates are 0 or 1 on every state; columns 3 and 4: how far states and matrices are from 0 or 1.")
@@ -133,7 +135,7 @@ def main() -> None:
     figure.savefig(place.with_suffix(".png"), dpi=150)
     record = {
         "experiment": "counting",
-        "data": {**task, "length": args.length},
+        "data": {"types": args.types, "maximum": args.maximum, "delay": 1, "noise": 1, "length": args.length},
         "protocol": {n: getattr(args, n) for n in ("steps", "batch", "length", "rate", "decay")},
         "model": {"layer": "ISAN", "units": args.units, "seed": args.seed, "parameters": model.count_params()},
         "result": {"wrong": wrong, "tested": args.test, "bases": rows, "same": found == true, **curve[-1]},

@@ -81,7 +81,7 @@ def on_tensorflow(args: argparse.Namespace) -> tuple[keras.Model, list[float], l
             checkpoint.restore(latest).expect_partial()
             print(f"goes on after step {int(done)}")
     manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1)
-    windows = datasets.Windows(datasets.text.python_documentation(), args.batch, args.length)
+    windows = datasets.Windows(datasets.text.python_documentation(), args.batch, length=args.length)
     share = slice(args.worker * args.batch // workers, (args.worker + 1) * args.batch // workers)
 
     @tf.function
@@ -113,7 +113,7 @@ def on_jax(args: argparse.Namespace) -> tuple[keras.Model, list[float], list[flo
     model = network(args)
     kernel = model.trainable_variables[0].value
     print(f"{len(kernel.sharding.device_set)} devices hold the weights")
-    windows = datasets.Windows(datasets.text.python_documentation(), args.batch, args.length)
+    windows = datasets.Windows(datasets.text.python_documentation(), args.batch, length=args.length)
     bits, seconds = [], []
     for i in range(args.steps):
         started = time.perf_counter()

@@ -91,8 +91,8 @@ def read_text(middle: list, symbols: int, train: np.ndarray, test: np.ndarray, s
     inputs = keras.Input((LENGTH,), batch_size=BATCH, dtype="int32")
     model = keras.Sequential([inputs, *middle, keras.layers.Dense(symbols)])
     model.compile(adam(steps, 2e-3), losses.BitsPerSymbol(), jit_compile=False)
-    model.fit(datasets.Windows(train, BATCH, LENGTH, count=steps), shuffle=False, verbose=0)
-    return model.count_params(), model.evaluate(datasets.Windows(test, BATCH, LENGTH), verbose=0)
+    model.fit(datasets.Windows(train, BATCH, length=LENGTH, num_windows=steps), shuffle=False, verbose=0)
+    return model.count_params(), model.evaluate(datasets.Windows(test, BATCH, length=LENGTH), verbose=0)
 
 
 def follow_signal(layer: keras.layers.Layer, steps: int) -> tuple[int, float]:
@@ -112,7 +112,7 @@ def main() -> None:
     try:
         text = datasets.text.read(args.text) if args.text else datasets.text.python_documentation()
         train, _, test = datasets.text.split(text)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"factored_isan: {error}", file=sys.stderr)
         sys.exit(2)
     test = test[: args.tested]

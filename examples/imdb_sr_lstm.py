@@ -58,7 +58,7 @@ def reviews(args: argparse.Namespace):
         return (texts[:80], labels[:80]), (texts[80:], labels[80:])
     found = []
     for split in ("train", "test"):
-        texts, labels = datasets.imdb.read(args.folder, split)
+        texts, labels = datasets.imdb.load(split, source=args.folder)
         found.append(([datasets.words.tokenize(text) for text in texts], labels))
     return found
 
@@ -97,7 +97,7 @@ def main() -> None:
         parser.error("give the folder aclImdb, or --smoke")
     try:
         (train_texts, train_labels), (test_texts, test_labels) = reviews(args)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"imdb_sr_lstm: {error}", file=sys.stderr)
         sys.exit(2)
     vocabulary = datasets.words.Vocabulary.of(train_texts, args.vocabulary)

@@ -30,7 +30,7 @@ ALPHABET = datasets.text.ALPHABET
 def main() -> None:
     try:
         model, (train, _, test), about = isan_text.load(args)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"isan_ngrams: {error}", file=sys.stderr)
         sys.exit(2)
     if args.smoke:

@@ -58,7 +58,7 @@ def decided_by_a_word(model, symbols: np.ndarray, tried: int, longest: int) -> l
 def main() -> None:
     try:
         model, (_, validation, _), about = isan_text.load(args)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"isan_predictions: {error}", file=sys.stderr)
         sys.exit(2)
     folder, tried = Path(args.figures), 50 if args.smoke else args.tried

@@ -32,7 +32,8 @@ def states(model: keras.Model, symbols: np.ndarray, windows: int) -> np.ndarray:
     recurrent = next(layer for layer in model.layers if hasattr(layer, "cell"))
     reader = keras.Model(model.inputs[0], recurrent.output)
     recurrent.reset_state()
-    text = datasets.Windows(symbols, *model.input_shape)
+    batch_size, length = model.input_shape
+    text = datasets.Windows(symbols, batch_size, length=length)
     read = [np.asarray(reader(text[i][0], training=False)) for i in range(min(windows, len(text)))]
     return np.concatenate([part.reshape(-1, part.shape[-1]) for part in read[len(read) // 4 :]])
 
@@ -40,7 +41,7 @@ def states(model: keras.Model, symbols: np.ndarray, windows: int) -> np.ndarray:
 def main() -> None:
     try:
         model, (train, validation, _), about = isan_text.load(args)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"isan_spectra: {error}", file=sys.stderr)
         sys.exit(2)
     if args.smoke:

@@ -29,7 +29,7 @@ PARTS = ("whole bias", "readout subspace", "computational subspace")
 def main() -> None:
     try:
         model, (train, _, _), about = isan_text.load(args)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"isan_subspaces: {error}", file=sys.stderr)
         sys.exit(2)
     folder = Path(args.figures)

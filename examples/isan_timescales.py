@@ -26,7 +26,7 @@ with command_line.quiet():
 def main() -> None:
     try:
         model, (_, _, test), about = isan_text.load(args)
-    except datasets.text.TextError as error:
+    except datasets.DataError as error:
         print(f"isan_timescales: {error}", file=sys.stderr)
         sys.exit(2)
     if args.smoke:

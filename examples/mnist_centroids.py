@@ -61,7 +61,7 @@ def main() -> None:
         parser.error("give --model, or --smoke")
     try:
         model, x, y = data(args)
-    except (datasets.text.TextError, ValueError) as error:
+    except (datasets.DataError, ValueError) as error:
         print(f"mnist_centroids: {error}", file=sys.stderr)
         sys.exit(2)
     folder, side = Path(args.figures), round(x.shape[1] ** 0.5)

@@ -43,7 +43,7 @@ def main() -> None:
         args.data, args.data_dir, tests = "small", f"{args.figures}/data", TESTS[:1]
 
     def words(split: str) -> datasets.LabelledWords:
-        return datasets.balanced_parentheses.load(split, args.data, data_dir=args.data_dir)
+        return datasets.balanced_parentheses.load(split, config=args.data, data_dir=args.data_dir)
 
     train, validation, judged = words("train"), words("validation"), {name: words(name) for name in tests}
     if args.smoke:

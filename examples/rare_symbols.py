@@ -65,7 +65,7 @@ def trained(layer: keras.layers.Layer, optimizer, parts: list[np.ndarray], args:
     model = keras.Sequential([inputs, layer, keras.layers.Dense(args.symbols)])
     schedule = keras.optimizers.schedules.CosineDecay(args.learning_rate, args.steps, 0.02)
     model.compile(optimizer(schedule, global_clipnorm=1.0), losses.BitsPerSymbol(), jit_compile=False)
-    windows = datasets.Windows(parts[0], BATCH, LENGTH)
+    windows = datasets.Windows(parts[0], BATCH, length=LENGTH)
     seconds = []
     for step in range(args.steps):
         x, y = windows[step % len(windows)]
@@ -83,7 +83,7 @@ def main() -> None:
         text = datasets.text.read(args.text) if args.text else datasets.text.python_documentation()
         train, _, test = datasets.text.split(text)
         parts = word_ids([train[: args.corpus], test[: args.tested]], args.symbols)
-    except (datasets.text.TextError, ValueError) as error:
+    except (datasets.DataError, ValueError) as error:
         print(f"rare_symbols: {error}", file=sys.stderr)
         sys.exit(2)
     share = len(np.unique(parts[0][: BATCH * LENGTH])) / args.symbols
@@ -93,7 +93,7 @@ def main() -> None:
         for kind, optimizer in OPTIMIZERS.items():
             keras.utils.set_random_seed(args.seed)
             model, step = trained(make(), optimizer, parts, args)
-            bits = model.evaluate(datasets.Windows(parts[1], BATCH, LENGTH), verbose=0)
+            bits = model.evaluate(datasets.Windows(parts[1], BATCH, length=LENGTH), verbose=0)
             print(f"{name:32}{kind:12}{model.count_params():12,}{bits:15.3f}{step:13.1f}", flush=True)
             record = {
                 "experiment": "rare_symbols",

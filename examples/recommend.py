@@ -74,7 +74,7 @@ def main() -> None:
         if args.synthetic:
             data = datasets.interactions.generate(args.synthetic, args.users, length=30)
         elif args.file:
-            data = datasets.interactions.read(args.file)
+            data = datasets.interactions.load(args.file)
         else:
             parser.error("give a file of interactions, or --synthetic ITEMS")
         args.name = args.name or (Path(args.file).stem if args.file else "synthetic")

@@ -54,7 +54,7 @@ def build(units: int, steps: int) -> keras.Model:
 
 def train(parts: list[np.ndarray], run: Path, epochs: int, units: int) -> keras.Model:
     """The best model of the run in this folder, which goes on where it was stopped."""
-    train_windows, validation_windows = (datasets.Windows(part, BATCH, LENGTH) for part in parts[:2])
+    train_windows, validation_windows = (datasets.Windows(part, BATCH, length=LENGTH) for part in parts[:2])
     resumable = callbacks.Resumable(run)
     if resumable.epoch >= epochs:
         print(f"\nThe run in {run} is finished ({resumable.epoch} epochs); --fresh trains anew.")
@@ -112,7 +112,7 @@ def main() -> None:
     print("\nBits per character on the test split:")
     for order, name in enumerate(("unigram", "bigram with back-off", "trigram with back-off"), start=1):
         print(f"  {name:<22} {analysis.BackoffModel(parts[0], order, vocabulary_size=SYMBOLS).bits(parts[2]):.3f}")
-    bits = model.evaluate(datasets.Windows(parts[2], BATCH, LENGTH), verbose=0)
+    bits = model.evaluate(datasets.Windows(parts[2], BATCH, length=LENGTH), verbose=0)
     print(f"  {f'ISAN, {model.count_params():,} weights':<22} {bits:.3f}")
     for inverse_temperature in (1.5, 2.0):
         text = analysis.generate(

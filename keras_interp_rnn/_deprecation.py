@@ -1,4 +1,4 @@
-"""Arguments under the names and in the places that they had a release ago: still taken, with a warning."""
+"""Names and places of arguments, and names of functions, of the release before: still taken, with a warning."""
 
 from __future__ import annotations
 
@@ -58,6 +58,18 @@ def former_arguments(positional: Sequence[str] = (), **renamed: str) -> Callable
         return taking_former  # type: ignore[return-value]
 
     return decorate
+
+
+def warn_of_former_name(former: str, name: str) -> None:
+    """Warns that something has another name now; its caller is the former function, or a module's `__getattr__`.
+
+    Args:
+        former: the name of the release before, as users write it: "imdb.read".
+        name: today's.
+    """
+    warnings.warn(
+        f"{former} is now {name}; the former name is kept for one more release.", DeprecationWarning, stacklevel=3
+    )
 
 
 def _require_new(function: Callable[..., Any], more: Any, given: Any) -> None:

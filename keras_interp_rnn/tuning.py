@@ -88,7 +88,9 @@ class Characters(keras_tuner.HyperModel):
 
         def windows(part: str, count: int | None) -> Windows:
             read = self.text.read
-            return Windows(self.text.parts[part], protocol.batch, protocol.length, count=count, read=read)
+            return Windows(
+                self.text.parts[part], protocol.batch, length=protocol.length, num_windows=count, input_table=read
+            )
 
         kwargs["callbacks"] = [callbacks.CarriedState(across_epochs=True), *kwargs.get("callbacks", [])]
         history = model.fit(

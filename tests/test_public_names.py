@@ -90,6 +90,7 @@ PUBLIC = {
     ],
     "keras_interp_rnn.constraints": ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"],
     "keras_interp_rnn.datasets": [
+        "DataError",
         "LabelledWords",
         "Windows",
         "balanced_parentheses",

@@ -1,22 +1,34 @@
-"""Data the papers are reproduced on, and the one way in which a long text is fed to a recurrent layer.
+"""The data on which the papers are reproduced, and `Windows`, which feeds a long text to a recurrent layer.
 
-| name | what it is |
+| name | contents |
 |---|---|
-| `text` | any text as symbols: an `Alphabet` of its own, or the 27 letters of text8 |
-| `text8` | 100 MB of Wikipedia over those letters, as a TFDS builder and as one array |
-| `interactions` | who met which item when: sequences for next-item recommendation, and their leave-one-out split |
+| `text` | any text as symbols: an `Alphabet`, or the 27 letters of text8 |
+| `text8` | 100 MB of Wikipedia over those letters |
+| `interactions` | which user met which item, and when: next-item recommendation, with its leave-one-out split |
 | `words` | text as words: tokens, a vocabulary, sequences of ids |
-| `imdb` | reviews of films, positive and negative, from a folder or from TFDS |
-| `newsgroups20` | posts to 20 newsgroups, as a TFDS builder and as lists |
-| `lm1b` | the One Billion Word benchmark as bytes, from a folder or from TFDS |
-| `mnist` | handwritten digits, from a folder or from TFDS |
-| `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages, as a TFDS builder |
-| `balanced_parentheses`, `palindromes` | two languages that need a memory, as TFDS builders |
-| `counting` | brackets of several types and how deep each is nested, as a TFDS builder and as an endless stream |
-| `LabelledWords` | what these three load: words, labels, and their ids with start and end tokens |
-| `Windows` | next-symbol prediction over one long text, lane by lane, for `stateful=True` layers |
+| `imdb` | film reviews, positive and negative |
+| `newsgroups20` | posts to 20 newsgroups |
+| `lm1b` | the One Billion Word benchmark as bytes |
+| `mnist` | handwritten digits |
+| `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
+| `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
+| `counting` | brackets of several types and how deep each is nested; also as an endless stream |
+| `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
+| `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
+| `DataError` | raised if data cannot be used |
 
-`tensorflow_datasets` is imported by the functions that need it, not before.
+Every data set is loaded by one form:
+
+    load(split, *, source=None, data_dir=None)
+
+- `source` is your own copy of the data, a file or folder. Without it the data are downloaded through TensorFlow
+  Datasets. Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have no source.
+- `data_dir` is the folder in which TensorFlow Datasets keeps what it has prepared.
+- Further options are given by name: `config`, `seed`, `headers`.
+
+`interactions.load(source)` is the one exception: it reads your file, which has no splits.
+
+`tensorflow_datasets` is not imported before a function needs it.
 """
 
 from keras_interp_rnn.datasets import (
@@ -33,10 +45,12 @@ from keras_interp_rnn.datasets import (
     tomita,
     words,
 )
+from keras_interp_rnn.datasets._files import DataError
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
 from keras_interp_rnn.datasets.windows import Windows
 
 __all__ = [
+    "DataError",
     "LabelledWords",
     "Windows",
     "balanced_parentheses",

@@ -1,4 +1,4 @@
-"""Text files, plain or packed by gzip, xz or zip: one way to open them and one error for what goes wrong."""
+"""Data files, plain or compressed by gzip, xz or zip: one way to open them, one error for data that cannot be used."""
 
 import gzip
 import io
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["LARGEST", "TextError", "decoded", "existing_file", "unpacked", "within"]
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked", "within"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -19,30 +19,34 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _UNPACKING = (EOFError, RuntimeError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 LARGEST = 2 << 30
-"""Bytes to which a packed file may unpack. A few megabytes can unpack to more than any memory holds."""
+"""Bytes that a compressed file may decompress to. A few megabytes can decompress to more than any memory holds."""
 
 
-class TextError(ValueError):
-    """A text, or the file that should hold one, cannot be used; the message says why and what to do."""
+class DataError(ValueError):
+    """Data, or the file or folder that should hold them, cannot be used; the message says why and what to do."""
 
 
-def existing_file(path: str | os.PathLike[str]) -> Path:
+def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     """Checks that a path leads to a file.
 
     Args:
-        path: where the file should be; `~` is the home folder.
+        path: of the file; `~` is the home folder.
+        argument: the name under which the user gave the path, for the error.
 
     Returns:
         The path.
 
     Raises:
-        TextError: if there is nothing, or a folder.
+        DataError: if there is nothing, or a folder.
     """
     path = Path(path).expanduser()
     if path.is_dir():
-        raise TextError(f"A text is one file. Received: {path}, which is a folder. Give a file inside it.")
+        raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
     if not path.is_file():
-        raise TextError(f"There is no file {path}. Check the path; a relative one starts at {Path.cwd()}.")
+        raise DataError(
+            f"`{argument}` must be a file. Received: {path}, which does not exist. Check the path; a relative one "
+            f"starts at {Path.cwd()}."
+        )
     return path
 
 
@@ -50,17 +54,17 @@ def decoded(path: Path) -> str:
     """The text of a file in UTF-8.
 
     Raises:
-        TextError: if the file is in another encoding.
+        DataError: if the file is in another encoding.
     """
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise TextError(f"A text is in UTF-8. Received: {path}, which is not ({error}). Convert it.") from None
+        raise DataError(f"A file must be in UTF-8. Received: {path}, which is not ({error}). Convert it.") from None
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a file for reading its unpacked bytes.
+    """Opens a file for reading its decompressed bytes.
 
     Args:
         path: a plain file, or a .gz, .xz or .zip by its suffix.
@@ -69,7 +73,7 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         The stream.
 
     Raises:
-        TextError: if the file cannot be unpacked to its end, or unpacks to more than `LARGEST` bytes; also while the
+        DataError: if the file cannot be decompressed to its end, or has more than `LARGEST` bytes then; also while the
             stream is being read.
     """
     try:
@@ -83,22 +87,22 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
             with path.open("rb") as stream:
                 yield stream
     except _UNPACKING as error:
-        raise TextError(
-            f"A packed text unpacks to its end. Received: {path}, which does not ({error}). "
-            f"It is truncated, damaged or encrypted: fetch it again."
+        raise DataError(
+            f"A compressed file must decompress to its end. Received: {path}, which does not ({error}). "
+            f"It is truncated, damaged or encrypted: download it again."
         ) from error
 
 
 def within(stream: Any, path: Path, largest: int | None = None) -> IO[bytes]:
-    """The same bytes, but for an error where there are more than `largest`.
+    """Passes bytes on, and raises an error if there are more than `largest`.
 
     Args:
-        stream: of unpacked bytes.
-        path: the file that it unpacks, for the error.
-        largest: `LARGEST`, if it is None.
+        stream: decompressed bytes.
+        path: the file that they come from, for the error.
+        largest: number of bytes; None for `LARGEST`.
 
     Raises:
-        TextError: while the stream is being read.
+        DataError: while the stream is being read.
     """
     return io.BufferedReader(_Within(stream, path, LARGEST if largest is None else largest))
 
@@ -112,25 +116,25 @@ class _Within(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self._stream.read(min(len(buffer), self._left + 1))
-        self._left -= len(found)
+        data = self._stream.read(min(len(buffer), self._left + 1))
+        self._left -= len(data)
         if self._left < 0:
-            raise TextError(
-                f"A packed file unpacks to at most {self._largest:,} bytes. Received: {self._path}, which unpacks to "
-                "more. If it is what it should be, unpack it and give the file inside."
+            raise DataError(
+                f"A compressed file must decompress to at most {self._largest:,} bytes. Received: {self._path}, which "
+                "has more. If you trust it, decompress it and give the file inside."
             )
-        buffer[: len(found)] = found
-        return len(found)
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Chooses the file of an archive that holds the text."""
+    """The file of an archive that holds the text."""
     files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) > 1:
         files = [member for member in files if Path(member.filename).suffix.lower() in ("", ".txt")]
     if not files:
-        raise TextError(
-            f"A .zip holds one file, or one whose name has no suffix or ends in .txt. Received: {path}, "
+        raise DataError(
+            f"A .zip must hold one file, or one whose name has no suffix or ends in .txt. Received: {path}, "
             f"which holds {archive.namelist()}. Unpack it and give the text file."
         )
     return max(files, key=lambda member: member.file_size)

@@ -12,26 +12,30 @@ from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn._extras import needed
-from keras_interp_rnn.datasets._files import TextError
+from keras_interp_rnn.datasets._files import DataError
 
 INFO = "dataset_info.json"
 """The file that TFDS writes last."""
 
 
 def imported(name: str) -> Any:
-    """`tensorflow_datasets`; an ImportError says that `datasets.<name>` needs it, and how to install it."""
+    """Imports `tensorflow_datasets`; an ImportError says that `datasets.<name>` needs it, and how to install it."""
     with needed("tensorflow_datasets", extra="datasets", by=f"`datasets.{name}`"):
         import tensorflow_datasets
     return tensorflow_datasets
 
 
 def prepare(made: Any, quiet: bool = False) -> Any:
-    """Prepares a builder, or takes what another process has prepared at the same time; returns it.
+    """Prepares the data of a builder, or takes those that another process prepared at the same time.
 
     A process that is killed before the end leaves a folder `incomplete.*` beside the data, which nobody reads.
 
     Args:
-        made: a builder. quiet: without TFDS's progress bars and notes of sizes, of data that are not downloaded.
+        made: a builder.
+        quiet: whether to suppress the progress bars and messages of TFDS, for data that are not downloaded.
+
+    Returns:
+        The builder.
     """
     import tensorflow_datasets as tfds
 
@@ -54,14 +58,14 @@ def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
     """The examples of a split as NumPy, in the order in which they were written.
 
     Raises:
-        TextError: if they are damaged.
+        DataError: if they are damaged.
     """
     import tensorflow_datasets as tfds
 
     config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
     with undamaged(Path(made.data_dir)):
-        found = made.as_dataset(split=split, decoders=decoders, shuffle_files=False, read_config=config)
-    examples = iter(tfds.as_numpy(found))
+        dataset = made.as_dataset(split=split, decoders=decoders, shuffle_files=False, read_config=config)
+    examples = iter(tfds.as_numpy(dataset))
     while True:
         with undamaged(Path(made.data_dir)):
             example = next(examples, None)
@@ -71,13 +75,13 @@ def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
 
 
 def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
-    """The folder of prepared data, by TFDS's rule where none is given."""
+    """The folder of prepared data; TFDS's default for None."""
     return Path(data_dir or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
 
 
 @contextlib.contextmanager
 def undamaged(folder: Path) -> Iterator[None]:
-    """Has what TFDS raises of damaged data, when a builder is made or read, name their folder."""
+    """Turns the errors that TFDS raises on damaged data into one that names their folder."""
     from google.protobuf.json_format import ParseError
     from tensorflow.errors import OpError
 
@@ -88,9 +92,9 @@ def undamaged(folder: Path) -> Iterator[None]:
         raise _damaged(folder, error) from error
 
 
-def _damaged(folder: Path, why: object) -> TextError:
-    return TextError(
-        f"Prepared data can be read to their end. Received: those in {folder}, which cannot ({why}). Delete this "
+def _damaged(folder: Path, why: object) -> DataError:
+    return DataError(
+        f"Prepared data must be readable to their end. Received: those in {folder}, which are not ({why}). Delete this "
         "folder, and they are prepared again."
     )
 
@@ -103,7 +107,7 @@ def reach(url: str) -> None:
 
 
 def download_errors() -> tuple[type[Exception], ...]:
-    """What TFDS raises where there is no network, no such page, or a file with another checksum."""
+    """The errors that TFDS raises if there is no network, no such page, or a file with another checksum."""
     import tensorflow_datasets as tfds
     from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
 
@@ -111,18 +115,18 @@ def download_errors() -> tuple[type[Exception], ...]:
 
 
 def published(name: str, split: str, data_dir: str | os.PathLike[str] | None, module: str, remedy: str) -> Any:
-    """The examples of a split of one of TFDS's own datasets as NumPy, downloaded and prepared if need be.
+    """The examples of a split of one of TFDS's own datasets as NumPy, downloaded and prepared if necessary.
 
     Args:
         name: of the dataset in TFDS.
         split: in TFDS's notation.
-        data_dir: where prepared data lie; TFDS's own default.
-        module: `datasets.<module>` reads it.
-        remedy: what to do where it cannot be downloaded, as a sentence.
+        data_dir: folder of prepared data; None for TFDS's default.
+        module: `datasets.<module>` reads the dataset.
+        remedy: a sentence that says what to do if it cannot be downloaded.
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
-        TextError: if the data cannot be downloaded, or are damaged.
+        DataError: if the data cannot be downloaded, or are damaged.
     """
     tfds = imported(module)
     given = None if data_dir is None else Path(data_dir).expanduser()
@@ -135,7 +139,7 @@ def published(name: str, split: str, data_dir: str | os.PathLike[str] | None, mo
                 reach(urls[0])
             prepare(made)
         except download_errors() as error:
-            raise TextError(
+            raise DataError(
                 f"TensorFlow Datasets cannot download {name} from {', '.join(urls)} ({error}). {remedy}"
             ) from error
     return in_order(made, split)

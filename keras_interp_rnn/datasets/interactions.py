@@ -1,7 +1,9 @@
-"""Who met which item when: sequences of interactions for next-item recommendation.
+"""Which user met which item, and when: sequences of interactions for next-item recommendation.
 
-interactions = datasets.interactions.read("sasrec-Video.txt")
-train, validation, test = interactions.leave_one_out()
+    data = interactions.load("sasrec-Video.txt")
+    train, validation, test = data.leave_one_out()
+
+A file of interactions has no splits, so `load` takes the file alone; `Interactions.leave_one_out` makes the splits.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import with_unequal_first_two
+from keras_interp_rnn._deprecation import former_arguments, warn_of_former_name
 from keras_interp_rnn._repr import short_repr
-from keras_interp_rnn.datasets._files import TextError, existing_file, unpacked
+from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
-__all__ = ["Examples", "Histories", "Interactions", "TrainingBatches", "generate", "read"]
+__all__ = ["Examples", "Histories", "Interactions", "TrainingBatches", "generate", "load"]
+
+PathLike = str | os.PathLike[str]
 
 GAPS = 24
-"""Buckets of time gaps: 0 for none known, b for [2^(b-1), 2^b) seconds, the last one for all longer."""
+"""Buckets of time gaps: 0 if unknown, b for [2^(b-1), 2^b) seconds, the last one for all longer gaps."""
 
 
 @short_repr
@@ -32,10 +37,10 @@ class Interactions:
     """Sequences of items, one per user, in time order.
 
     Attributes:
-        items: int32 (interactions,), ids from 1, the commonest item first; 0 is left for padding.
-        gaps: int32 (interactions,), bucket of the time since the user's interaction before; or None without times.
-        starts: int64 (users + 1,), where each user's interactions begin, and the end.
-        names: the name of item i in the file is `names[i - 1]`.
+        items: int32 (num_interactions,), ids from 1 in descending order of frequency; 0 is left for padding.
+        gaps: int32 (num_interactions,), bucket of the time since the user's previous interaction; None without times.
+        starts: int64 (num_users + 1,), index of each user's first interaction, and `num_interactions`.
+        names: `names[i - 1]` is the name of item i in the file.
     """
 
     items: NDArray[np.int32]
@@ -43,58 +48,105 @@ class Interactions:
     starts: NDArray[np.int64]
     names: list[str] | range
 
-    def leave_one_out(self, longest: int = 500) -> tuple[Histories, Examples, Examples]:
-        """Training sequences, and for validation and test one item each to be predicted from all before it.
+    @former_arguments(longest="max_length")
+    def leave_one_out(self, max_length: int = 500) -> tuple[Histories, Examples, Examples]:
+        """Splits the interactions: each user's last one is for the test, the last but one for validation.
 
-        A user's last interaction is for the test, the last but one for validation, the rest for training; users with
-        fewer than three interactions train only. Histories keep their last `longest` interactions.
+        The rest is for training. Users with fewer than three interactions are in the training part only.
+
+        Args:
+            max_length: int > 0, histories keep their last `max_length` interactions.
+
+        Returns:
+            The training sequences; then, for validation and for the test, one item per user and the history before it.
+
+        Example:
+
+        >>> train, validation, test = generate(num_items=9, num_users=4, length=6).leave_one_out()
+        >>> train.lengths, test.histories.lengths, test.targets.shape
+        (array([4, 4, 4, 4]), array([5, 5, 5, 5]), (4,))
         """
         lengths = np.diff(self.starts)
         held_out = np.flatnonzero(lengths >= 3)
         ends = self.starts[1:].copy()
         ends[held_out] -= 2
-        train = Histories(self, self.starts[:-1], ends, longest)
+        train = Histories(self, self.starts[:-1], ends, max_length)
         last = self.starts[1:][held_out]
         return (
             train,
-            Examples(Histories(self, self.starts[held_out], last - 2, longest), self.items[last - 2]),
-            Examples(Histories(self, self.starts[held_out], last - 1, longest), self.items[last - 1]),
+            Examples(Histories(self, self.starts[held_out], last - 2, max_length), self.items[last - 2]),
+            Examples(Histories(self, self.starts[held_out], last - 1, max_length), self.items[last - 1]),
         )
 
 
 @short_repr
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """Stretches of interactions, [start, end) each, cut to their last `longest`."""
+    """Segments of the interactions, of which the last `max_length` are kept.
 
-    of: Interactions
+    Attributes:
+        interactions: the `Interactions` that they are segments of.
+        starts: int64 (num_histories,), index of the first interaction of each.
+        ends: int64 (num_histories,), index after the last interaction of each.
+        max_length: interactions of a history that are kept.
+    """
+
+    interactions: Interactions
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    longest: int
+    max_length: int
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Interactions of each, all of them."""
+        """Number of interactions of each history, before it is cut to `max_length`."""
         return self.ends - self.starts
 
     def padded(self, rows: NDArray[np.intp]) -> dict[str, NDArray[np.int32]]:
-        """Items, and gaps where known, of these rows: int32 (rows, longest among them), zeros after the end."""
-        starts = np.maximum(self.starts[rows], self.ends[rows] - self.longest)
+        """Makes arrays of some histories.
+
+        Args:
+            rows: int (num_rows,), which histories.
+
+        Returns:
+            "items" and, if times are known, "gaps": int32 (num_rows, length of the longest), padded with 0 at the end.
+
+        Example:
+
+        >>> train, _, _ = generate(num_items=9, num_users=4, length=6).leave_one_out(max_length=3)
+        >>> train.padded(np.array([0, 2]))["items"].shape
+        (2, 3)
+        """
+        starts = np.maximum(self.starts[rows], self.ends[rows] - self.max_length)
         lengths = self.ends[rows] - starts
         places = np.arange(max(lengths.max(initial=1), 1))
         inside = places < lengths[:, None]
         index = np.where(inside, starts[:, None] + places, 0)
-        found = {"items": np.where(inside, self.of.items[index], 0).astype(np.int32)}
-        if self.of.gaps is not None:
-            found["gaps"] = np.where(inside, self.of.gaps[index], 0).astype(np.int32)
-        return found
+        arrays = {"items": np.where(inside, self.interactions.items[index], 0).astype(np.int32)}
+        if self.interactions.gaps is not None:
+            arrays["gaps"] = np.where(inside, self.interactions.gaps[index], 0).astype(np.int32)
+        return arrays
 
-    def batches(self, size: int, seed: int | None = None) -> Iterator[NDArray[np.intp]]:
-        """Rows in batches of about the same length each; in random order, if a seed is given."""
-        lengths = np.minimum(self.lengths, self.longest)
+    @former_arguments(size="batch_size")
+    def batches(self, batch_size: int, seed: int | None = None) -> Iterator[NDArray[np.intp]]:
+        """Groups the histories into batches of similar length.
+
+        Args:
+            batch_size: int > 0, histories in a batch; the last batch may be smaller.
+            seed: of a random order of the batches; None for ascending lengths.
+
+        Yields:
+            int (batch_size,), the rows of a batch, for `padded`.
+
+        Example:
+
+        >>> train, _, _ = generate(num_items=9, num_users=5, length=6).leave_one_out()
+        >>> [len(rows) for rows in train.batches(2)]
+        [2, 2, 1]
+        """
+        lengths = np.minimum(self.lengths, self.max_length)
         rng = np.random.default_rng(seed)
         order = np.argsort(lengths + (rng.random(len(lengths)) if seed is not None else 0), kind="stable")
-        batches = [order[first : first + size] for first in range(0, len(order), size)]
+        batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
         if seed is not None:
             rng.shuffle(batches)
         yield from batches
@@ -103,7 +155,12 @@ class Histories:
 @short_repr
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Histories and for each the item that came next, int32 (examples,)."""
+    """Histories with the item that followed each.
+
+    Attributes:
+        histories: `Histories`.
+        targets: int32 (num_histories,), the next item.
+    """
 
     histories: Histories
     targets: NDArray[np.int32]
@@ -113,16 +170,27 @@ class TrainingBatches(keras.utils.PyDataset):
     """Batches for next-item training: inputs are all items but the last, targets all but the first.
 
     Args:
-        histories: those with fewer than two items are left out.
-        batch_size: sequences of about the same length in a batch; the last batch may be smaller.
-        seed: of the order, which differs from epoch to epoch. epoch: the first to be read.
+        histories: `Histories`; those with fewer than two items are left out.
+        batch_size: int > 0, sequences in a batch, of similar length; the last batch may be smaller.
+        seed: of the order, which differs from epoch to epoch.
+        epoch: int >= 0, the first epoch to be read, for a run that resumes.
+        **kwargs: as `keras.utils.PyDataset`.
+
+    Example:
+
+    >>> train, _, _ = generate(num_items=9, num_users=5, length=6).leave_one_out()
+    >>> batches = TrainingBatches(train, batch_size=2)
+    >>> inputs, targets = batches[0]
+    >>> len(batches), inputs["items"].shape, targets.shape
+    (3, (2, 3), (2, 3))
     """
 
-    def __init__(self, histories: Histories, batch_size: int, seed: int = 0, epoch: int = 0, **kwargs: Any) -> None:
+    @former_arguments(positional=("self", "histories", "batch_size", "seed", "epoch"))
+    def __init__(self, histories: Histories, batch_size: int, *, seed: int = 0, epoch: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         long_enough = histories.lengths >= 2
         starts, ends = histories.starts[long_enough], histories.ends[long_enough]
-        self.histories = Histories(histories.of, starts, ends, histories.longest + 1)
+        self.histories = Histories(histories.interactions, starts, ends, histories.max_length + 1)
         self.batch_size, self.seed, self.epoch = batch_size, seed, epoch
         self.on_epoch_end()
 
@@ -130,42 +198,61 @@ class TrainingBatches(keras.utils.PyDataset):
         return len(self._batches)
 
     def __getitem__(self, index: int) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int32]]:
-        found = self.histories.padded(self._batches[index])
-        return {name: values[:, :-1] for name, values in found.items()}, found["items"][:, 1:]
+        arrays = self.histories.padded(self._batches[index])
+        return {name: values[:, :-1] for name, values in arrays.items()}, arrays["items"][:, 1:]
 
     def on_epoch_end(self) -> None:
+        """Called by Keras: draws the order of the next epoch."""
         batches = list(self.histories.batches(self.batch_size, seed=self.seed + 1000 * self.epoch))
         self.epoch += 1
-        steps = np.minimum([self.histories.lengths[rows].max() for rows in batches], self.histories.longest)
+        steps = np.minimum([self.histories.lengths[rows].max() for rows in batches], self.histories.max_length)
         self._batches = with_unequal_first_two(batches, steps)
 
 
-def read(path: str | os.PathLike[str]) -> Interactions:
-    """Reads a file of interactions, plain, .gz, .xz or .zip.
+def load(source: PathLike) -> Interactions:
+    """Loads a file of interactions.
 
-    Either every line is one interaction, `user item` in time order or `user item time` in any order (seconds); or
-    every line is one user with all items in time order, `user item item ...`, recognised by lines of different
-    lengths. Fields are separated by blanks, commas or tabs.
+    Each line is either one interaction or one user:
+
+    - `user item`, in time order;
+    - `user item time`, in any order, the time in seconds;
+    - `user item item ...`, all items of the user in time order. This form is recognized by lines of different lengths.
+
+    Fields are separated by blanks, commas or tabs.
+
+    Args:
+        source: the file, plain or compressed (.gz, .xz, .zip).
+
+    Returns:
+        The interactions of all users.
 
     Raises:
-        TextError: if the file cannot be read, holds nothing, or at a line that does not fit, naming it.
+        datasets.DataError: if the file cannot be read or has no interaction, or at a line that does not fit.
+
+    Example:
+
+    >>> data = load("interactions.txt")
+    >>> data.items, data.names
+    (array([1, 2, 1, 3], dtype=int32), ['tea', 'bread', 'milk'])
     """
-    path = existing_file(path)
+    path = existing_file(source, "source")
     lines = []
     with unpacked(path) as stream:
         for number, line in enumerate(stream, 1):
             try:
                 lines.append(line.decode().replace(",", " ").split())
             except UnicodeDecodeError as error:
-                raise TextError(f"Names are UTF-8. Received: {path}, line {number} ({error}). Convert it.") from None
+                raise DataError(
+                    f"Names must be in UTF-8. Received: {path}, line {number} ({error}). Convert it."
+                ) from None
     numbered = [(number, fields) for number, fields in enumerate(lines, 1) if fields]
     if not numbered:
-        raise TextError(f"A file of interactions holds at least one. Received: {path}, which holds none.")
+        raise DataError(f"A file of interactions must have at least one. Received: {path}, which has none.")
     for number, fields in numbered:
         if len(fields) < 2:
-            raise TextError(
-                f"A line holds a user and at least one item. Received: {path}, line {number}, with {fields}. Mend or "
-                "remove it."
+            raise DataError(
+                f"A line must have a user and at least one item. Received: {path}, line {number}, with {fields}. Fix "
+                "or remove it."
             )
     sizes = {len(fields) for _, fields in numbered}
     if sizes in ({2}, {3}):
@@ -173,8 +260,8 @@ def read(path: str | os.PathLike[str]) -> Interactions:
     seen: set[str] = set()
     for number, (user, *_) in numbered:
         if user in seen:
-            raise TextError(
-                "All lines hold `user item`, or all hold `user item time`, or each holds all items of one user. "
+            raise DataError(
+                "All lines must be `user item`, or all `user item time`, or each must have all items of one user. "
                 f"Received: {path}, with lines of {sorted(sizes)[:4]} fields, and line {number} with user {user} once "
                 "more."
             )
@@ -182,18 +269,40 @@ def read(path: str | os.PathLike[str]) -> Interactions:
     return _arranged((item for _, fields in numbered for item in fields[1:]), [len(f) - 1 for _, f in numbered], None)
 
 
-def generate(items: int, users: int, seed: int = 0, length: int = 20) -> Interactions:
-    """Interactions drawn at random, for trying out a catalogue of any size.
+def read(path: PathLike) -> Interactions:
+    """Former name of `load`; `path` is now `source`."""
+    warn_of_former_name("interactions.read(path)", "interactions.load(source)")
+    return load(path)
 
-    Popularity falls by Zipf's law, and half of the items follow from the one before.
+
+@former_arguments(positional=("num_items", "num_users", "seed", "length"), items="num_items", users="num_users")
+def generate(num_items: int, num_users: int, *, seed: int = 0, length: int = 20) -> Interactions:
+    """Draws interactions at random, to try out a catalogue of any size.
+
+    The popularity of items follows Zipf's law, and half of the items are a function of the previous one.
+
+    Args:
+        num_items: int > 0.
+        num_users: int > 0.
+        seed: of the random numbers.
+        length: int > 0, interactions of each user.
+
+    Returns:
+        Interactions without times; the names of the items are numbers.
+
+    Example:
+
+    >>> data = generate(num_items=1000, num_users=3, length=5)
+    >>> data.items.shape, data.starts
+    ((15,), array([ 0,  5, 10, 15]))
     """
     rng = np.random.default_rng(seed)
-    drawn = np.minimum(np.exp(rng.random((users, length)) * np.log(items)).astype(np.int64), items - 1)
-    follows = rng.random((users, length)) < 0.5
+    drawn = np.minimum(np.exp(rng.random((num_users, length)) * np.log(num_items)).astype(np.int64), num_items - 1)
+    follows = rng.random((num_users, length)) < 0.5
     for t in range(1, length):
-        drawn[:, t] = np.where(follows[:, t], (drawn[:, t - 1] * 7 + 3) % items, drawn[:, t])
-    starts = np.arange(users + 1, dtype=np.int64) * length
-    return Interactions((drawn.ravel() + 1).astype(np.int32), None, starts, range(items))
+        drawn[:, t] = np.where(follows[:, t], (drawn[:, t - 1] * 7 + 3) % num_items, drawn[:, t])
+    starts = np.arange(num_users + 1, dtype=np.int64) * length
+    return Interactions((drawn.ravel() + 1).astype(np.int32), None, starts, range(num_items))
 
 
 def _from_events(path: Path, numbered: list[tuple[int, list[str]]], timed: bool) -> Interactions:
@@ -206,7 +315,10 @@ def _from_events(path: Path, numbered: list[tuple[int, list[str]]], timed: bool)
             except ValueError:
                 times[place] = np.nan
             if not np.isfinite(times[place]):
-                raise TextError(f"A time is a number of seconds. Received: {path}, line {number}, with {fields[2]!r}.")
+                raise DataError(
+                    f"A time must be a number of seconds. Received: {path}, line {number}, with {fields[2]!r}. Fix or "
+                    "remove the line."
+                )
     order = np.lexsort((times, of_user))
     lengths = np.bincount(of_user, minlength=len(users))
     items = (numbered[place][1][1] for place in order)
@@ -215,13 +327,13 @@ def _from_events(path: Path, numbered: list[tuple[int, list[str]]], timed: bool)
 
 def _arranged(names: Iterable[str], lengths: Any, times: NDArray[np.float64] | None) -> Interactions:
     distinct, codes, counts = np.unique(list(names), return_inverse=True, return_counts=True)
-    falling = np.argsort(-counts, kind="stable")
+    descending = np.argsort(-counts, kind="stable")
     rank = np.empty(len(distinct), np.int32)
-    rank[falling] = np.arange(1, len(distinct) + 1)
+    rank[descending] = np.arange(1, len(distinct) + 1)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     gaps = None
     if times is not None:
         seconds = np.maximum(np.diff(times, prepend=times[0]), 0)
         gaps = np.minimum(1 + np.floor(np.log2(np.maximum(seconds, 1))), GAPS - 1).astype(np.int32)
         gaps[starts[:-1]] = 0
-    return Interactions(rank[codes], gaps, starts, distinct[falling].tolist())
+    return Interactions(rank[codes], gaps, starts, distinct[descending].tolist())

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata.words import WordEncoding
 from keras_interp_rnn.datasets import _tfds
+from keras_interp_rnn.datasets._arguments import one_of
 
 __all__ = ["LabelledWords"]
 
@@ -22,10 +24,18 @@ PathLike = str | os.PathLike[str]
 @short_repr
 @dataclass(frozen=True, eq=False)
 class LabelledWords:
-    """Words, and whether each is in the language.
+    """Words over an alphabet, and for each whether it is in the language.
 
     Attributes:
-        words: of one-character symbols. labels: bool (words,). alphabet: all symbols that words are made of.
+        words: strings of one-character symbols.
+        labels: bool (num_words,), True for words in the language.
+        alphabet: all symbols that words are made of.
+
+    Example:
+
+    >>> data = LabelledWords(("01", "1", ""), np.array([True, False, True]), "01")
+    >>> len(data), data.positives
+    (3, 2)
     """
 
     words: tuple[str, ...]
@@ -37,45 +47,77 @@ class LabelledWords:
 
     @property
     def positives(self) -> int:
-        """How many are in the language."""
+        """Number of words in the language."""
         return int(self.labels.sum())
 
-    def up_to(self, length: int) -> LabelledWords:
-        """Those of at most so many symbols."""
-        short = np.array([len(word) <= length for word in self.words], bool)
+    @former_arguments(length="max_length")
+    def up_to(self, max_length: int) -> LabelledWords:
+        """The words of at most `max_length` symbols.
+
+        Args:
+            max_length: int >= 0.
+
+        Returns:
+            These words and their labels, in the same order.
+
+        Example:
+
+        >>> LabelledWords(("01", "1", ""), np.array([True, False, True]), "01").up_to(1).words
+        ('1', '')
+        """
+        short = np.array([len(word) <= max_length for word in self.words], bool)
         words = tuple(word for word, taken in zip(self.words, short, strict=True) if taken)
         return LabelledWords(words, self.labels[short], self.alphabet)
 
     @property
     def start_id(self) -> int:
+        """Id of the start token."""
         return self.encoding(start=True).tokens[0]
 
     @property
     def end_id(self) -> int:
+        """Id of the end token."""
         return self.encoding(end=True).tokens[0]
 
     def encoding(self, start: bool = False, end: bool = False) -> WordEncoding:
-        """How `ids` writes the words: what `automata.extract` and its like take as the alphabet of a model.
+        """How `ids` writes the words: the alphabet of a model for `automata.extract` and similar functions.
 
         Args:
-            start, end: whether a token stands before and after every word.
+            start: whether a start token precedes every word.
+            end: whether an end token follows every word.
+
+        Returns:
+            The encoding.
+
+        Example:
+
+        >>> LabelledWords(("01",), np.array([True]), "01").encoding(start=True).ids(["01"])
+        array([[1, 2, 3]], dtype=int32)
         """
         return WordEncoding.with_tokens(self.alphabet, start=start, end=end)
 
-    def ids(self, start: bool = False, end: bool = False, length: int | None = None) -> NDArray[np.int32]:
-        """The words as rows of ids: padding 0, start token 1, symbol i of the alphabet i + 2, then the end token.
+    @former_arguments(positional=("self", "start", "end", "length"))
+    def ids(self, start: bool = False, end: bool = False, *, length: int | None = None) -> NDArray[np.int32]:
+        """Writes the words as rows of ids, as `automata.train_recognizer` does.
 
-        These are the ids of `automata.train_recognizer` too.
+        Padding is 0, the start token 1, symbol i of the alphabet i + 2, and the end token follows the last symbol's id.
 
         Args:
-            start, end: whether a token stands before and after every word.
-            length: of the rows; None for the longest.
+            start: whether a start token precedes every word.
+            end: whether an end token follows every word.
+            length: int > 0, ids per row; None for the length of the longest word with its tokens.
 
         Returns:
-            int32 (words, length), padded at the end.
+            int32 (num_words, length), padded at the end.
 
         Raises:
-            ValueError: if a word is longer than `length` leaves room for, or has a symbol outside the alphabet.
+            ValueError: if a word with its tokens is longer than `length`, or has a symbol outside the alphabet.
+
+        Example:
+
+        >>> LabelledWords(("01", "1"), np.array([True, False]), "01").ids(end=True)
+        array([[2, 3, 4],
+               [3, 4, 0]], dtype=int32)
         """
         return self.encoding(start, end).ids(self.words, length)
 
@@ -86,18 +128,16 @@ def built(name: str, config: str, seed: int, data_dir: PathLike | None) -> Any:
     from keras_interp_rnn.datasets._language_builder import LanguageConfig
 
     builder = importlib.import_module(f"keras_interp_rnn.datasets.{name}.{name}_dataset_builder").Builder
-    if config not in builder.builder_configs:
-        raise ValueError(
-            f"`config` is one of {sorted(builder.builder_configs)}. Received: {config!r}. Choose one of them."
-        )
+    one_of("config", config, sorted(builder.builder_configs))
     if seed != int(seed) or seed < 0:
-        raise ValueError(f"A seed is an integer of at least 0. Received: seed={seed!r}.")
+        raise ValueError(f"`seed` must be an integer of at least 0. Received: seed={seed!r}. Choose another.")
     chosen: Any = config
     if seed:
         description = builder.builder_configs[config].description
         chosen = LanguageConfig(name=f"{config}-seed{seed}", description=description, language=config, seed=int(seed))
-    with _tfds.undamaged(_tfds.data_root(data_dir) / name):
-        made = builder(config=chosen, data_dir=data_dir)
+    root = _tfds.data_root(data_dir)
+    with _tfds.undamaged(root / name):
+        made = builder(config=chosen, data_dir=root)
     return _tfds.prepare(made, quiet=True)
 
 

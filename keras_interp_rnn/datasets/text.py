@@ -1,14 +1,13 @@
 """Character text as symbols: any alphabet, `Alphabet`, and the 27 letters of text8, space and a to z.
 
-All functions here are about the 27, but for `split`, which cuts any text, and `Alphabet`, which makes symbols of it.
+`load`, `split` and `Alphabet` take any text. All other functions are about the 27 letters: symbol 0 is the space and
+symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` brings any text into this alphabet by the
+mapping of text8: lower case, digits spelt out, everything else a space, no two spaces in a row. It works on a million
+characters at a time. The joints between blocks change nothing: the mapping looks at one character at a time, and runs
+of spaces are closed across a joint.
 
-Symbol 0 is the space and symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` brings any
-text into this alphabet by text8's own mapping: lower case, digits spelt out, everything else a space, no two
-spaces in a row. It works on a million characters at a time; a joint between two blocks changes nothing, since
-the mapping looks at one character at a time and runs of spaces are closed across the joint.
-
-Accents are stripped first, which text8 did not do: it turned accented letters into spaces. Letters that do
-not decompose (ß, ø, æ, Cyrillic, Chinese) have no counterpart and become spaces here too.
+Accents are removed first. text8 did not do this: it turned accented letters into spaces. Letters without a
+decomposition (ß, ø, æ, Cyrillic, Chinese) have no counterpart and become spaces here too.
 """
 
 import codecs
@@ -23,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._deprecation import warn_of_former_name
 from keras_interp_rnn.datasets._alphabet import Alphabet, AlphabetLayer
-from keras_interp_rnn.datasets._files import TextError, existing_file, unpacked
+from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
 __all__ = [
     "ALPHABET",
     "Alphabet",
     "AlphabetLayer",
-    "TextError",
     "clean",
     "decode",
     "encode",
@@ -45,6 +44,7 @@ __all__ = [
 ]
 
 ALPHABET = " abcdefghijklmnopqrstuvwxyz"
+"""The 27 letters; symbol i is `ALPHABET[i]`."""
 
 _LETTERS = Alphabet(ALPHABET)
 
@@ -63,80 +63,100 @@ _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe
 
 
 def clean(text: str) -> str:
-    """Brings any text into the alphabet by text8's mapping.
+    """Brings any text into the 27 letters by the mapping of text8.
 
-    Accents go by compatibility decomposition (NFKD): "É" becomes "e", "²" becomes " two ". Spaces at the ends
-    stay. A clean text comes back as it is.
+    Accents are removed by compatibility decomposition (NFKD): "É" becomes "e", "²" becomes " two ". Spaces at both
+    ends stay. A clean text is returned unchanged.
 
     Args:
         text: any text.
 
     Returns:
         The text over `ALPHABET`, without two spaces in a row.
+
+    Example:
+
+    >>> clean("Café 12, please")
+    'cafe one two please'
     """
     return _clean(text[start : start + _BLOCK] for start in range(0, len(text), _BLOCK)).decode("ascii")
 
 
 def encode(text: str | bytes) -> NDArray[np.uint8]:
-    """Maps a text over the alphabet to symbols.
+    """Maps a text over the 27 letters to symbols.
 
     Args:
         text: characters, or ASCII bytes, all of them in `ALPHABET`.
 
     Returns:
-        uint8 (characters,), symbols in [0, 27).
+        uint8 (num_characters,), symbols in [0, 27).
 
     Raises:
-        TextError: if a character is foreign to the alphabet; names the first one.
+        datasets.DataError: if a character is not in the alphabet; it names the first one.
+
+    Example:
+
+    >>> encode("a cab")
+    array([1, 0, 3, 1, 2], dtype=uint8)
     """
     raw = text if isinstance(text, bytes) else text.encode("ascii", "replace")
     symbols = _LETTERS.ids_of(np.frombuffer(raw, np.uint8))
     foreign = symbols < 0
     if foreign.any():
         position = int(foreign.argmax())
-        raise TextError(
-            f"A text is encoded from the 27 characters a-z and space alone. Received: "
+        raise DataError(
+            f"`text` must consist of the 27 characters a-z and space. Received: "
             f"{text[position : position + 1]!r} at position {position}. Pass the text through `clean` first."
         )
     return symbols.astype(np.uint8)
 
 
-def decode(symbols: NDArray[Any]) -> str:
+def decode(symbols: ArrayLike) -> str:
     """Maps symbols back to characters: the inverse of `encode`.
 
     Args:
-        symbols: integers (characters,), in [0, 27).
+        symbols: integers (num_characters,), in [0, 27).
 
     Returns:
         The text.
 
     Raises:
-        TextError: if a symbol is out of range.
+        datasets.DataError: if a symbol is out of range.
+
+    Example:
+
+    >>> decode([1, 0, 3, 1, 2])
+    'a cab'
     """
     symbols = np.asarray(symbols)
     if symbols.size and not 0 <= symbols.min() <= symbols.max() < len(ALPHABET):
-        raise TextError(
-            f"Symbols lie in [0, {len(ALPHABET)}). Received: symbols from {symbols.min()} to {symbols.max()}."
+        raise DataError(
+            f"`symbols` must lie in [0, {len(ALPHABET)}). Received: symbols from {symbols.min()} to {symbols.max()}."
             f" Divide pairs into symbols first: `pair // 27, pair % 27`."
         )
     return _LETTERS.decode(symbols)
 
 
 def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """Reads a text file as symbols.
+    """Reads a text file as symbols of the 27 letters.
 
-    A file over the alphabet is mapped as it stands; any other is decoded and cleaned. The encoding is UTF-8, or UTF-16
-    or UTF-32 where the file begins with a byte order mark of these; undecodable bytes become spaces. Of a .zip with
-    several files, the one read is the largest whose name has no suffix or ends in .txt.
+    A file over these letters is mapped unchanged; any other is decoded and cleaned. The encoding is UTF-8, unless the
+    file begins with a byte order mark of UTF-16 or UTF-32; undecodable bytes become spaces. Of a .zip with several
+    files, the largest is read whose name has no suffix or ends in .txt.
 
     Args:
-        path: a plain file, or a .gz, .xz or .zip by its suffix.
+        path: a plain file, or one that is compressed by its suffix (.gz, .xz, .zip).
 
     Returns:
-        uint8 (characters,), symbols in [0, 27).
+        uint8 (num_characters,), symbols in [0, 27).
 
     Raises:
-        TextError: if there is no such file, or it is a folder, damaged, empty, or without a letter or digit.
+        datasets.DataError: if the file does not exist, is a folder, is damaged or empty, or has no letter or digit.
+
+    Example:
+
+    >>> decode(read("my_text.txt")[:11])
+    'all and one'
     """
     path = existing_file(path)
     data, in_alphabet = bytearray(), True
@@ -151,24 +171,29 @@ def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     symbols = np.frombuffer(data, np.uint8)
     np.bitwise_and(symbols, 31, out=symbols)
     if not symbols.any():
-        raise TextError(
-            f"A text has at least one letter a-z or digit. Received: {path}, which has none. "
+        raise DataError(
+            f"A text must have at least one letter a-z or digit. Received: {path}, which has none. "
             f"Give a text in Latin script, in UTF-8."
         )
     return symbols
 
 
 def load(path: str | os.PathLike[str]) -> str:
-    """Reads a text file as it stands, for an `Alphabet`; line ends of any kind are newlines.
+    """Reads a text file unchanged, for an `Alphabet`. Line ends of any kind become newlines.
 
     Args:
-        path: as `read`, and decoded like there; undecodable bytes become "\N{REPLACEMENT CHARACTER}".
+        path: as `read`, decoded in the same way; undecodable bytes become "\N{REPLACEMENT CHARACTER}".
 
     Returns:
         The characters.
 
     Raises:
-        TextError: if there is no such file, or it is a folder, damaged, or empty.
+        datasets.DataError: if the file does not exist, is a folder, or is damaged or empty.
+
+    Example:
+
+    >>> load("my_text.txt")[:13]
+    'All, and one.'
     """
     path = existing_file(path)
     with unpacked(path) as stream:
@@ -179,10 +204,18 @@ def load(path: str | os.PathLike[str]) -> str:
 
 
 def sha256(symbols: NDArray[Any]) -> str:
-    """Digest of the text that symbols stand for, as the records of text8 and other texts have it.
+    """Computes the digest of the text that symbols stand for, as `text8.info` gives it.
 
     Args:
         symbols: as `decode`.
+
+    Returns:
+        The sha256 of the ASCII text, in hexadecimal.
+
+    Example:
+
+    >>> sha256(encode("a cab"))[:8]
+    '0d561d21'
     """
     digest = hashlib.sha256()
     for start in range(0, len(symbols), _BLOCK):
@@ -191,13 +224,18 @@ def sha256(symbols: NDArray[Any]) -> str:
 
 
 def python_documentation() -> NDArray[np.uint8]:
-    """Returns the English documentation that ships with Python itself, cleaned.
+    """Reads the English documentation that is part of Python (`pydoc_data.topics`), cleaned.
 
-    Some 400,000 characters (Python 3.11) that need no download: `pydoc_data.topics`, in sorted order of the keys. The
-    text changes from one Python version to the next, so no figure from it is comparable between them.
+    It has about 400,000 characters (Python 3.11) and needs no download. The text differs between versions of Python,
+    so results on it are not comparable between them.
 
     Returns:
-        uint8 (characters,), symbols in [0, 27).
+        uint8 (num_characters,), symbols in [0, 27).
+
+    Example:
+
+    >>> len(python_documentation()) > 100_000
+    True
     """
     from pydoc_data.topics import topics
 
@@ -207,42 +245,52 @@ def python_documentation() -> NDArray[np.uint8]:
 def split(
     symbols: NDArray[Any], fractions: tuple[float, float, float] = (0.9, 0.05, 0.05)
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Cuts a text into training, validation and test part, in this order and without copying.
+    """Splits a text into a training, a validation and a test part, in this order and without copying.
 
     Args:
-        symbols: (characters,).
+        symbols: (num_symbols,), of any alphabet.
         fractions: three positive numbers that sum to 1; the cuts are rounded to the nearest symbol.
 
     Returns:
-        Three views of `symbols`, one after the other.
+        Three consecutive views of `symbols`.
 
     Raises:
-        ValueError: if the fractions are not as said.
-        TextError: if a part would have fewer than two symbols.
+        ValueError: if the fractions are not positive or do not sum to 1.
+        datasets.DataError: if a part would have fewer than two symbols.
+
+    Example:
+
+    >>> [len(part) for part in split(np.zeros(100, np.uint8))]
+    [90, 5, 5]
     """
     if len(fractions) != 3 or min(fractions) <= 0 or not math.isclose(sum(fractions), 1, abs_tol=1e-6):
         raise ValueError(
-            f"A text is split by three positive fractions that sum to 1. Received: fractions={fractions}. "
+            f"`fractions` must be three positive numbers that sum to 1. Received: fractions={fractions}. "
             f"The paper's are (0.9, 0.05, 0.05)."
         )
     first, second, _ = (round(len(symbols) * end) for end in itertools.accumulate(fractions))
     parts = symbols[:first], symbols[first:second], symbols[second:]
     if min(map(len, parts)) < 2:
-        raise TextError(
-            f"Each part of a split has at least two symbols. Received: {len(symbols)} symbols, split into "
+        raise DataError(
+            f"Each part of a split must have at least two symbols. Received: {len(symbols)} symbols, split into "
             f"{len(parts[0])}, {len(parts[1])} and {len(parts[2])}. Give a longer text or other fractions."
         )
     return parts
 
 
 def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
-    """Reads a text two characters at a time: symbols a, b become the pair 27 a + b.
+    """Joins every two characters of a text: symbols a, b become the pair 27 a + b.
 
     Args:
-        symbols: (characters,), in [0, 27).
+        symbols: (num_characters,), in [0, 27).
 
     Returns:
-        uint16 (characters // 2,), pairs in [0, 729); an odd last character is left out.
+        uint16 (num_characters // 2,), pairs in [0, 729); an odd last character is left out.
+
+    Example:
+
+    >>> pairs(encode("cab")), 27 * 3 + 1
+    (array([82], dtype=uint16), 82)
     """
     even = len(symbols) // 2 * 2
     return symbols[0:even:2].astype(np.uint16) * np.uint16(len(ALPHABET)) + symbols[1:even:2]
@@ -255,8 +303,8 @@ def _decoded(data: bytes | bytearray) -> Iterator[str]:
     return codecs.iterdecode(blocks, encoding, errors="replace")
 
 
-def _empty(path: Path) -> TextError:
-    return TextError(f"A text has at least one character. Received: {path}, an empty file. Give another.")
+def _empty(path: Path) -> DataError:
+    return DataError(f"A text must have at least one character. Received: {path}, an empty file. Give another.")
 
 
 def _clean(blocks: Iterable[str]) -> bytearray:
@@ -272,3 +320,10 @@ def _clean(blocks: Iterable[str]) -> bytearray:
             raw = raw.replace(b"  ", b" ")
         text += raw[1:] if text.endswith(b" ") and raw.startswith(b" ") else raw
     return text
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TextError":
+        warn_of_former_name("datasets.text.TextError", "datasets.DataError")
+        return DataError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,21 +1,23 @@
 """Next-symbol prediction over one long text, with the state carried from window to window.
 
-The text is cut into `batch_size` lanes that lie one after the other, and a batch is one window of every lane:
+The text is cut into `batch_size` lanes of consecutive symbols, and a batch is one window of every lane:
 
-    text    a b c d e f g h i j k l m        batch_size 2, length 3: two windows a pass
+    text    a b c d e f g h i j k l m        batch_size 2, length 3: two windows per pass
 
     lane 0  a b c | d e f
     lane 1  g h i | j k l                    y of the last window ends in m
 
-so the first symbol of a window follows the last one of the window before, in every lane, and a layer with
-`stateful=True` reads each lane as one text. What is left over after the last whole window is not used.
+The first symbol of a window follows the last one of the previous window, in every lane, so a layer with
+`stateful=True` reads each lane as one text. Symbols after the last whole window are not used.
 """
 
 from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._deprecation import former_arguments
 
 __all__ = ["Windows"]
 
@@ -23,61 +25,81 @@ __all__ = ["Windows"]
 class Windows(keras.utils.PyDataset):
     """Windows of a long text, in order, for `fit(windows, shuffle=False)`.
 
-    Item i is the pair (x, y) of int32 arrays (batch_size, length), with y the symbol after x. After the last
-    window comes the first, at the end of a pass or, with a `start` greater than zero, within it. That window
-    begins with the state of another place unless something resets the states: `callbacks.CarriedState` does so at the
-    start of each epoch.
+    Item i is the pair (x, y) of int32 arrays (batch_size, length), where y holds the symbol after each symbol of x.
+    After the last window of a pass comes the first one again. It begins with the state of another place unless the
+    states are reset: `callbacks.CarriedState` resets them at the start of each epoch.
 
-    `fit` shuffles by default, which would carry states to windows they do not belong to. Keras does not tell
-    a dataset; an item out of order in the first pass of a training raises.
+    `fit` shuffles by default, which would carry states to windows they do not belong to. Keras does not tell a dataset
+    whether it shuffles; an item out of order in the first pass of a training raises.
 
     Args:
-        symbols: integers (characters,). Kept as they are; only a window at a time becomes int32.
+        symbols: integers (num_symbols,), the text. They are not copied; one window at a time becomes int32.
         batch_size: int > 0, lanes.
         length: int > 0, symbols in a window.
-        start: int >= 0, windows read already: item i is window (i + start) modulo the windows of a pass. A
-            run that was stopped after that many batches goes on where it was, with the states it had.
-        count: int > 0, items; one pass by default. With `steps_per_epoch`, `fit` ends an epoch where the items
-            end (Keras 3.15), so give the steps of all epochs here.
-
-        read: int (symbols,), what symbol each is read as, where fewer are told apart when read than when predicted:
-            x is `read[x]`, y stays.
+        start: int >= 0, number of windows that were read before: item i is window (i + start) modulo the windows of a
+            pass. A run that stopped after `start` batches resumes there, if its states are restored too.
+        num_windows: int > 0, number of items; None for one pass. With `steps_per_epoch`, `fit` ends an epoch where the
+            items end (Keras 3.15), so give the steps of all epochs here.
+        input_table: int (num_symbols_of_the_alphabet,), applied to the inputs and not to the targets: x becomes
+            `input_table[x]`. It merges symbols that are told apart only as targets, such as rare ones
+            (`lm1b.most_frequent`).
 
     Raises:
-        ValueError: if `symbols` is not one row of integers, if a size is not positive, or if the text is too
-            short for one window: batch_size * length + 1 symbols.
+        ValueError: if `symbols` is not one row of integers, a size is not positive, or the text is too short for one
+            window of every lane, which takes batch_size * length + 1 symbols.
 
     Example:
-        ```python
+
+    >>> windows = Windows(np.arange(13), batch_size=2, length=3)
+    >>> x, y = windows[1]
+    >>> x
+    array([[ 3,  4,  5],
+           [ 9, 10, 11]], dtype=int32)
+    >>> y
+    array([[ 4,  5,  6],
+           [10, 11, 12]], dtype=int32)
+
+    To train on a text:
+
         windows = Windows(text.python_documentation(), batch_size=32, length=50)
-        model.fit(windows, epochs=10, shuffle=False)
-        ```
+        model.fit(windows, epochs=10, shuffle=False, callbacks=[callbacks.CarriedState()])
     """
 
+    @former_arguments(
+        positional=("self", "symbols", "batch_size", "length", "start", "num_windows", "input_table"),
+        count="num_windows",
+        read="input_table",
+    )
     def __init__(
         self,
         symbols: NDArray[Any],
         batch_size: int,
+        *,
         length: int,
         start: int = 0,
-        count: int | None = None,
-        read: NDArray[Any] | None = None,
+        num_windows: int | None = None,
+        input_table: ArrayLike | None = None,
     ) -> None:
         super().__init__()
         symbols = np.asarray(symbols)
         if symbols.ndim != 1 or not np.issubdtype(symbols.dtype, np.integer):
             raise ValueError(
-                f"Windows are cut from one row of integer symbols. Received: {symbols.dtype} of shape "
-                f"{symbols.shape}. `datasets.text.encode` makes symbols of a text."
+                f"`symbols` must be one row of integers. Received: {symbols.dtype} of shape {symbols.shape}. "
+                "`datasets.text.encode` makes symbols of a text."
             )
-        sizes = {"batch_size": (batch_size, 1), "length": (length, 1), "start": (start, 0), "count": (count, 1)}
-        for name, (value, least) in sizes.items():
-            if value is not None and value < least:
-                raise ValueError(f"`{name}` is at least {least}. Received: {name}={value}. Give a larger one.")
+        sizes = {
+            "batch_size": (batch_size, 1),
+            "length": (length, 1),
+            "start": (start, 0),
+            "num_windows": (num_windows, 1),
+        }
+        for name, (value, bound) in sizes.items():
+            if value is not None and value < bound:
+                raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value}. Give a larger one.")
         self.batch_size, self.length, self.start = batch_size, length, start
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
-        self._read = None if read is None else np.asarray(read, np.int32)
-        self._count = self.windows_per_pass if count is None else count
+        self._input_table = None if input_table is None else np.asarray(input_table, np.int32)
+        self._num_windows = self.windows_per_pass if num_windows is None else num_windows
         if self.windows_per_pass < 1:
             raise ValueError(
                 f"One window of every lane takes batch_size * length + 1 = {batch_size * length + 1} symbols."
@@ -91,19 +113,19 @@ class Windows(keras.utils.PyDataset):
 
     @property
     def symbols_per_pass(self) -> int:
-        """Symbols predicted in one pass, in all lanes together."""
+        """Number of symbols predicted in one pass, in all lanes together."""
         return self.windows_per_pass * self.batch_size * self.length
 
     def __repr__(self) -> str:
         start = f", start={self.start}" if self.start else ""
         return (
             f"Windows(batch_size={self.batch_size}, length={self.length}{start}): {len(self):,} items of "
-            f"{self.batch_size * self.length:,} symbols, {self.windows_per_pass:,} a pass"
+            f"{self.batch_size * self.length:,} symbols, {self.windows_per_pass:,} per pass"
         )
 
     def __len__(self) -> int:
-        """Items: `count`, or the whole windows in a pass."""
-        return self._count
+        """Number of items: `num_windows`, or the windows of a pass."""
+        return self._num_windows
 
     def __getitem__(self, index: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Returns window (index + start) modulo the windows of a pass, as (x, y)."""
@@ -113,23 +135,23 @@ class Windows(keras.utils.PyDataset):
         first = (index + self.start) % self.windows_per_pass * self.length
         window = slice(first, first + self.length)
         x, y = self._inputs[:, window].astype(np.int32), self._targets[:, window].astype(np.int32)
-        return (x if self._read is None else self._read[x]), y
+        return (x if self._input_table is None else self._input_table[x]), y
 
     def on_epoch_begin(self) -> None:
-        """Called by Keras: from here on, items are read in order."""
+        """Called by Keras: from now on, items are read in order."""
         self._training = True
 
     def on_epoch_end(self) -> None:
-        """Called by Keras: from here on, items may be read in any order."""
+        """Called by Keras: from now on, items may be read in any order."""
         self._training = False
 
     def _check_order(self, index: int) -> None:
-        # Keras reads ahead, in several iterators at a time, each from item 0: in order means that every item
-        # comes after the one before has been read by somebody. That shows shuffling in the first pass only.
+        # Keras reads ahead, in several iterators at a time, each from item 0. Items are in order if every item comes
+        # after the previous one was read by any of them, which shows shuffling in the first pass only.
         if index <= self._furthest + 1:
             self._furthest = max(self._furthest, index)
         elif self._training:
             raise ValueError(
-                f"Windows are read in order, or states would be carried to the wrong place. Received: item "
+                f"Windows must be read in order, or states are carried to the wrong place. Received: item "
                 f"{index} after item {self._furthest}. Call `fit(..., shuffle=False)`."
             )

@@ -1,4 +1,4 @@
-"""Text as words: tokens, a vocabulary of the commonest, sequences of ids, and vectors counted from them."""
+"""Text as words: tokens, a vocabulary of the most frequent words, sequences of ids, and word vectors from counts."""
 
 import os
 import re
@@ -10,20 +10,34 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._repr import short_repr
-from keras_interp_rnn.datasets._files import decoded
+from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
+
+__all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]
 
 PADDING, UNKNOWN, START, END = 0, 1, 2, 3
-"""Ids that stand for no word of their own."""
+"""Ids of padding, of words outside the vocabulary, and of the tokens at the start and end of a text."""
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
+"""Names of these four ids."""
 
 _MARKUP = re.compile(r"<br\s*/?>")
 _TOKENS = re.compile(r"[^\W_]+(?:'[^\W\d_]+)?|\.\.\.|\S")
 
 
 def tokenize(text: str) -> list[str]:
-    """Lower-case words, numbers, `...` and single signs; line breaks of HTML are left out.
+    """Splits a text into tokens: lower-case words, numbers, `...` and single punctuation marks.
+
+    HTML line breaks are removed.
+
+    Args:
+        text: any text.
+
+    Returns:
+        The tokens, in order.
+
+    Example:
 
     >>> tokenize("Skip it!<br />It isn't good... 3/10")
     ['skip', 'it', '!', 'it', "isn't", 'good', '...', '3', '/', '10']
@@ -37,7 +51,15 @@ class Vocabulary:
     """The words that have an id of their own.
 
     Attributes:
-        names: of all ids; the first four are padding, unknown word, start and end.
+        names: the name of each id; the first four are padding, unknown word, start and end.
+
+    Example:
+
+    >>> vocabulary = Vocabulary.of([tokenize("a b a c"), tokenize("b a")], max_size=6)
+    >>> vocabulary.names
+    ('<pad>', '<unk>', '<s>', '</s>', 'a', 'b')
+    >>> vocabulary.encode([["a", "c"]], length=5)
+    array([[2, 4, 1, 3, 0]], dtype=int32)
     """
 
     names: tuple[str, ...]
@@ -50,52 +72,97 @@ class Vocabulary:
         return len(self.names)
 
     @classmethod
-    def of(cls, texts: Iterable[Sequence[str]], size: int) -> "Vocabulary":
-        """The commonest words of tokenized texts, `size` ids in all.
+    @former_arguments(size="max_size")
+    def of(cls, texts: Iterable[Sequence[str]], max_size: int) -> "Vocabulary":
+        """The most frequent words of tokenized texts.
+
+        Args:
+            texts: lists of tokens.
+            max_size: int > 4, number of ids, the four special ones among them; fewer if the texts have fewer words.
+
+        Returns:
+            The vocabulary, in descending order of frequency, ties in alphabetical order.
 
         Raises:
-            ValueError: if there is no room for a word.
+            ValueError: if `max_size` leaves no room for a word.
+
+        Example:
+
+        >>> len(Vocabulary.of([["to", "be", "or", "not", "to", "be"]], max_size=100))
+        8
         """
-        if size <= len(SPECIAL):
-            raise ValueError(f"A vocabulary holds {len(SPECIAL)} ids besides its words. Received: size={size}.")
+        if max_size <= len(SPECIAL):
+            raise ValueError(
+                f"`max_size` must be at least {len(SPECIAL) + 1}, for {len(SPECIAL)} special ids and a word. Received: "
+                f"max_size={max_size}. Give a larger one."
+            )
         counts = Counter(word for text in texts for word in text)
-        # Ties by the alphabet, so that the same texts make the same vocabulary.
+        # Ties in alphabetical order, so that the same texts make the same vocabulary.
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return cls((*SPECIAL, *(word for word, _ in ranked[: size - len(SPECIAL)])))
+        return cls((*SPECIAL, *(word for word, _ in ranked[: max_size - len(SPECIAL)])))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the words into a file, one a line: what a model that reads their ids needs besides itself."""
+        """Writes the names into a file, one per line. A model that reads these ids needs it besides itself.
+
+        Args:
+            path: of the file; one that exists is overwritten.
+
+        Example:
+
+        >>> Vocabulary((*SPECIAL, "good", "bad")).save("vocabulary.txt")
+        >>> Vocabulary.load("vocabulary.txt").names[4:]
+        ('good', 'bad')
+        """
         Path(path).write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
-        """The vocabulary that `save` wrote.
+        """Loads a vocabulary that `save` wrote.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            The vocabulary.
 
         Raises:
-            ValueError: if the file does not begin as one, or is not UTF-8.
+            datasets.DataError: if there is no such file, it is not in UTF-8, or it does not begin with the special
+                names.
         """
-        names = tuple(decoded(Path(path)).split("\n")[:-1])
+        names = tuple(decoded(existing_file(path)).split("\n")[:-1])
         if names[: len(SPECIAL)] != SPECIAL:
-            raise ValueError(
-                f"A vocabulary begins with {', '.join(SPECIAL)}, one a line. Received: {path}, which begins with "
+            raise DataError(
+                f"A vocabulary must begin with {', '.join(SPECIAL)}, one per line. Received: {path}, which begins with "
                 f"{', '.join(names[: len(SPECIAL)])!r}. Give a file that `save` wrote."
             )
         return cls(names)
 
-    def encode(self, texts: Sequence[Sequence[str]], longest: int, end: bool = True) -> NDArray[np.int32]:
-        """Tokenized texts as ids: (texts, longest), each with a start token, its last words, and padding behind.
+    @former_arguments(positional=("self", "texts", "length", "end"), longest="length")
+    def encode(self, texts: Sequence[Sequence[str]], length: int, *, end: bool = True) -> NDArray[np.int32]:
+        """Writes tokenized texts as rows of ids: a start token, the last words of the text, an end token, padding.
 
         Args:
-            longest: ids of a text, start and end token among them. Of a longer text the last words are kept.
-            end: whether an end token closes each text.
+            texts: lists of tokens.
+            length: int, ids per row, start and end token among them. Of a longer text the last words are kept.
+            end: whether an end token follows each text.
+
+        Returns:
+            int32 (num_texts, length).
 
         Raises:
-            ValueError: if there is no room for start and end.
+            ValueError: if `length` leaves no room for start and end.
+
+        Example:
+
+        >>> Vocabulary((*SPECIAL, "good", "bad")).encode([["not", "bad"]], length=4, end=False)
+        array([[2, 1, 5, 0]], dtype=int32)
         """
-        if longest < 1 + end:
-            raise ValueError(f"longest must be at least {1 + end}, for start and end. Received: longest={longest}.")
-        ids = np.zeros((len(texts), longest), np.int32)
-        room = longest - 1 - end
+        if length < 1 + end:
+            raise ValueError(
+                f"`length` must be at least {1 + end}, for start and end. Received: length={length}. Give a larger one."
+            )
+        ids = np.zeros((len(texts), length), np.int32)
+        room = length - 1 - end
         for row, text in zip(ids, texts, strict=True):
             words = [self._ids.get(word, UNKNOWN) for word in text[max(0, len(text) - room) :]]
             line = [START, *words, *([END] if end else [])]
@@ -103,8 +170,20 @@ class Vocabulary:
         return ids
 
 
+@former_arguments(
+    positional=("ids", "vocabulary_size", "num_features", "window", "num_contexts", "seed"),
+    size="vocabulary_size",
+    features="num_features",
+    contexts="num_contexts",
+)
 def vectors(
-    ids: NDArray[np.integer], size: int, features: int, window: int = 5, contexts: int = 2000, seed: int = 0
+    ids: NDArray[np.integer],
+    vocabulary_size: int,
+    *,
+    num_features: int,
+    window: int = 5,
+    num_contexts: int = 2000,
+    seed: int = 0,
 ) -> NDArray[np.float32]:
     r"""Word vectors counted from texts: singular vectors of their positive pointwise mutual information.
 
@@ -113,50 +192,59 @@ def vectors(
     $M \approx U S V^T$ the rows of $U S^{1/2}$ are the vectors, scaled to a mean square of 1.
 
     Args:
-        ids: int (texts, time) as `Vocabulary.encode` makes them.
-        size: number of ids. features: length of a vector. window: words to either side.
-        contexts: ids below this count as neighbours; the most frequent words come first.
+        ids: int (num_texts, time), as `Vocabulary.encode` returns them.
+        vocabulary_size: int > 0, number of ids.
+        num_features: int > 0, length of a vector.
+        window: int > 0, number of words on either side that are neighbours.
+        num_contexts: int > 0, only ids below it count as neighbours, which are the most frequent words.
         seed: of the vector from which the iteration for singular vectors starts.
 
     Returns:
-        (size, features); the special ids, and words that do not occur, are 0.
+        float32 (vocabulary_size, num_features); the special ids, and words that do not occur, are 0.
 
     Raises:
-        ValueError: if there are more features than neighbours or words.
+        ValueError: if there are more features than neighbours.
+
+    Example:
+
+    >>> vectors(np.array([[2, 4, 5, 3], [2, 4, 6, 3], [2, 5, 6, 3]]), 8, num_features=2).shape
+    (8, 2)
 
     Reference: Levy, Goldberg and Dagan, "Improving Distributional Similarity with Lessons Learned from Word
     Embeddings", 2015, sections 2 and 3.
     """
-    contexts, special = min(contexts, size), len(SPECIAL)
-    if not 0 < features <= contexts - special:
+    num_contexts, special = min(num_contexts, vocabulary_size), len(SPECIAL)
+    if not 0 < num_features <= num_contexts - special:
         raise ValueError(
-            f"A vector has at most as many features as there are words that count as neighbours, {contexts - special}. "
-            f"Received: features={features}."
+            f"`num_features` must be at least 1 and at most the number of words that count as neighbours, "
+            f"{num_contexts - special}. Received: num_features={num_features}. Choose another."
         )
     from scipy import sparse  # a tenth of a second, for those who ask
     from scipy.sparse.linalg import svds
 
-    counts = sparse.csr_array((size, contexts))
+    counts = sparse.csr_array((vocabulary_size, num_contexts))
     for distance in range(1, min(window, ids.shape[1] - 1) + 1):
         before, after = ids[:, :-distance].ravel(), ids[:, distance:].ravel()
         words = (before >= special) & (after >= special)
         for word, context in ((before[words], after[words]), (after[words], before[words])):
-            near = context < contexts
+            near = context < num_contexts
             ones = np.full(int(near.sum()), 1 - (distance - 1) / window)
-            counts = counts + sparse.csr_array((ones, (word[near], context[near])), (size, contexts))
+            counts = counts + sparse.csr_array((ones, (word[near], context[near])), (vocabulary_size, num_contexts))
     if not counts.nnz:
-        return np.zeros((size, features), np.float32)
+        return np.zeros((vocabulary_size, num_features), np.float32)
     of_word, of_context = counts.sum(axis=1), counts.sum(axis=0) ** 0.75
     pairs = counts.tocoo()
     information = np.log(pairs.data / (of_word[pairs.row] * (of_context / of_context.sum())[pairs.col]))
     positive = information > 0
-    matrix = sparse.csr_array((information[positive], (pairs.row[positive], pairs.col[positive])), (size, contexts))
+    matrix = sparse.csr_array(
+        (information[positive], (pairs.row[positive], pairs.col[positive])), (vocabulary_size, num_contexts)
+    )
     if not matrix.nnz:
-        return np.zeros((size, features), np.float32)
-    start = np.random.default_rng(seed).uniform(0.5, 1.5, contexts)
-    left, values, _ = svds(matrix, k=features, v0=start)
+        return np.zeros((vocabulary_size, num_features), np.float32)
+    start = np.random.default_rng(seed).uniform(0.5, 1.5, num_contexts)
+    left, values, _ = svds(matrix, k=num_features, v0=start)
     vectors = (left * np.sqrt(values))[:, ::-1]  # in descending order
     # A singular vector has no sign of its own: its largest entry is positive.
-    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(features)])
+    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(num_features)])
     vectors[of_word == 0] = 0
     return (vectors / np.sqrt(np.mean(vectors[of_word > 0] ** 2))).astype(np.float32)

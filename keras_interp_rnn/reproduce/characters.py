@@ -168,7 +168,7 @@ def run(
     weights = parameters(network, units, text.inputs, text.outputs)
 
     def windows(part: str, **which: Any) -> Windows:
-        return Windows(text.parts[part], protocol.batch, protocol.length, read=text.read, **which)
+        return Windows(text.parts[part], protocol.batch, length=protocol.length, input_table=text.read, **which)
 
     own = {"network": network, "units": units, "seed": seed, "minutes": minutes, "data": text.info}
     environment = records.begin(folder, {**dataclasses.asdict(protocol), **own})
@@ -187,8 +187,8 @@ def run(
     done = training.fit(
         folder,
         lambda: build(network, units, text, protocol),
-        lambda start, count: windows("train", start=start, count=count),
-        windows("validation", count=protocol.validation),
+        lambda start, count: windows("train", start=start, num_windows=count),
+        windows("validation", num_windows=protocol.validation),
         protocol.steps,
         protocol.epochs,
         verbose,

@@ -154,7 +154,7 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
 @functools.lru_cache(maxsize=1)
 def _vectors(data: Sequences, features: int) -> NDArray[np.float32]:
     assert data.vocabulary is not None
-    return words.vectors(data.train[0], len(data.vocabulary), features)
+    return words.vectors(data.train[0], len(data.vocabulary), num_features=features)
 
 
 def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

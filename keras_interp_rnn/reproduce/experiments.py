@@ -58,8 +58,8 @@ class Experiment(abc.ABC):
 def _read(source: Callable[..., Any], data: Path | None, made_up: bool, **of_data: Any) -> Any:
     try:
         return source(data, made_up, **of_data)
-    except datasets.text.TextError as error:  # names the argument of the function that reads
-        raise datasets.text.TextError(re.sub("`(folder|source)`", "`--data`", str(error))) from None
+    except datasets.DataError as error:  # names the argument of the function that reads
+        raise datasets.DataError(re.sub("`source`", "`--data`", str(error))) from None
 
 
 def _loaded(source: Callable[..., Any], asked: Asked, **of_data: Any) -> Any:
@@ -207,12 +207,12 @@ class Recommendation(Experiment):
         if asked.smoke:
             return datasets.interactions.generate(50, 64, length=30), "smoke"
         if asked.data is None:
-            raise datasets.text.TextError(
+            raise datasets.DataError(
                 "The paper's data are not public; nothing is downloaded in their place. Give a file of interactions "
                 "by --data, a line `user item [time]` or `user item item ...` each, such as data/Video.txt of "
                 "https://github.com/kang205/SASRec."
             )
-        return datasets.interactions.read(asked.data), asked.data.name.split(".")[0]
+        return datasets.interactions.load(asked.data), asked.data.name.split(".")[0]
 
     def run(self, row: str, settings: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         """Trains a row; its record."""

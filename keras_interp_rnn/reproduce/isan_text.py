@@ -11,7 +11,7 @@ import keras
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers, losses
-from keras_interp_rnn.datasets import Windows, text
+from keras_interp_rnn.datasets import DataError, Windows, text
 from keras_interp_rnn.reproduce import records
 
 SYMBOLS = len(text.ALPHABET)
@@ -26,7 +26,7 @@ def load(
         args: `model` and `text`, files; `figures` and `records`, folders; `smoke`, for a model trained in seconds.
 
     Raises:
-        TextError: if there is no such text, or no such model.
+        datasets.DataError: if there is no such text, or no such model.
     """
     symbols = text.read(args.text) if args.text else text.python_documentation()
     if args.smoke:
@@ -35,7 +35,7 @@ def load(
         model = train(layers.ISAN(12, SYMBOLS, return_sequences=True, stateful=True), symbols, 20)
     else:
         if not Path(args.model).is_file():
-            raise text.TextError(
+            raise DataError(
                 f"There is no model {args.model}. Train one by text_isan.py (or `make run`), or give --model."
             )
         model = keras.models.load_model(args.model)
@@ -59,5 +59,5 @@ def train(recurrent: keras.layers.Layer, symbols: NDArray[Any], steps: int, batc
     model = keras.Sequential([inputs, *embedding, recurrent, keras.layers.Dense(SYMBOLS)])
     schedule = keras.optimizers.schedules.CosineDecay(2e-3, steps, alpha=0.02)
     model.compile(keras.optimizers.Adam(schedule, global_clipnorm=1.0), losses.BitsPerSymbol())
-    model.fit(Windows(symbols, batch, 50, count=steps), shuffle=False, verbose=0)
+    model.fit(Windows(symbols, batch, length=50, num_windows=steps), shuffle=False, verbose=0)
     return model

@@ -39,12 +39,12 @@ def lm1b(data: Path | None, made_up: bool = False) -> Text:
         rng = np.random.default_rng(0)
         parts = {name: rng.integers(97, 123, 2000).astype(np.uint8) for name in names}
     else:
-        parts = {name: datasets.lm1b.read(name, data) for name in names}
+        parts = {name: datasets.lm1b.load(name, source=data) for name in names}
     info = {
         **{"name": "lm1b", "bytes": {name: len(part) for name, part in parts.items()}, "whole": data is None},
         "text_sha256": records.sha256(*parts.values()),
     }
-    return Text(parts, 256, datasets.lm1b.commonest(parts["train"]), info)
+    return Text(parts, 256, datasets.lm1b.most_frequent(parts["train"]), info)
 
 
 def imdb(data: Path | None, made_up: bool = False, vocabulary: int = 10_000, longest: int = 400) -> Sequences:
@@ -53,7 +53,7 @@ def imdb(data: Path | None, made_up: bool = False, vocabulary: int = 10_000, lon
         return _made_up(datasets.imdb.CLASSES)
     parts = []
     for split in ("train", "test"):
-        texts, labels = datasets.imdb.read(data, split)
+        texts, labels = datasets.imdb.load(split, source=data)
         parts.append((texts, labels))
     info = {"name": "imdb", "vocabulary": vocabulary, "longest": longest}
     return _encoded(parts[0], parts[1], datasets.imdb.CLASSES, vocabulary, longest, info)
@@ -88,7 +88,7 @@ def mnist(data: Path | None, made_up: bool = False, side: int = 28) -> Sequences
         return Sequences((x[:40], y[:40]), (x[40:], y[40:]), digits, None, {"name": "smoke"})
     parts = []
     for split in ("train", "test"):
-        images, labels = datasets.mnist.read(split, data)
+        images, labels = datasets.mnist.load(split, source=data)
         pixels = images.reshape(len(images), side, 28 // side, side, 28 // side).mean(axis=(2, 4)) / 255
         parts.append((pixels.reshape(len(images), -1, 1).astype("float32"), labels))
     return Sequences(parts[0], parts[1], digits, None, {"name": "mnist", "pixels": side * side})

@@ -71,8 +71,8 @@ def model(kind: str) -> keras.Model:
 
 def train(some: keras.Model, callbacks: list, validated: bool = True, epochs: int = 2) -> keras.callbacks.History:
     return some.fit(
-        Windows(text(0), BATCH, LENGTH),
-        validation_data=Windows(text(1, 100), BATCH, LENGTH) if validated else None,
+        Windows(text(0), BATCH, length=LENGTH),
+        validation_data=Windows(text(1, 100), BATCH, length=LENGTH) if validated else None,
         epochs=epochs,
         shuffle=False,
         callbacks=callbacks,
@@ -125,7 +125,7 @@ def test_validation_begins_with_the_initial_state() -> None:
     some = model("ISAN")
     reported = train(some, [CarriedState()], epochs=1).history["val_loss"]
     some.layers[0].reset_state()
-    again = some.evaluate(Windows(text(1, 100), BATCH, LENGTH), verbose=0)
+    again = some.evaluate(Windows(text(1, 100), BATCH, length=LENGTH), verbose=0)
     assert reported == [pytest.approx(again, rel=1e-6)]
 
 
@@ -134,14 +134,14 @@ def test_evaluation_by_itself_gives_the_states_back() -> None:
     train(some, [], validated=False)
     before = carried_state.read(some)
     assert [state.shape for state in before] == [(BATCH, 4), (BATCH, 6)]
-    some.evaluate(Windows(text(1), BATCH, LENGTH), callbacks=[CarriedState()], verbose=0)
+    some.evaluate(Windows(text(1), BATCH, length=LENGTH), callbacks=[CarriedState()], verbose=0)
     for found, expected in zip(carried_state.read(some), before, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
 def test_an_evaluation_before_training_leaves_the_initial_state_to_be_learned() -> None:
     evaluated, alone = model("ISAN"), model("ISAN")
-    evaluated.evaluate(Windows(text(1), BATCH, LENGTH), callbacks=[CarriedState()], verbose=0)
+    evaluated.evaluate(Windows(text(1), BATCH, length=LENGTH), callbacks=[CarriedState()], verbose=0)
     for some in (evaluated, alone):
         train(some, [], validated=False, epochs=1)
     assert np.abs(alone.layers[0].get_weights()[2]).max() > 1e-4
@@ -151,7 +151,7 @@ def test_an_evaluation_before_training_leaves_the_initial_state_to_be_learned() 
 
 def test_what_is_read_is_a_copy() -> None:
     some = model("ISAN")
-    x, _ = Windows(text(0), BATCH, LENGTH)[0]
+    x, _ = Windows(text(0), BATCH, length=LENGTH)[0]
     some(x)
     [before] = carried_state.read(some)
     kept = before.copy()
@@ -162,7 +162,7 @@ def test_what_is_read_is_a_copy() -> None:
 
 def test_what_is_written_is_what_the_next_batch_begins_with() -> None:
     some = model("GRU on ISAN")
-    x, _ = Windows(text(0), BATCH, LENGTH)[0]
+    x, _ = Windows(text(0), BATCH, length=LENGTH)[0]
     some(x)
     states = carried_state.read(some)
     first = keras.ops.convert_to_numpy(some(x))

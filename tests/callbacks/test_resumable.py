@@ -54,11 +54,11 @@ def train(
         Windows(
             text(0)[: windows * BATCH * LENGTH + 1],
             BATCH,
-            LENGTH,
+            length=LENGTH,
             start=resumable.epoch * STEPS,
-            count=(epochs - resumable.epoch) * STEPS,
+            num_windows=(epochs - resumable.epoch) * STEPS,
         ),
-        validation_data=Windows(text(1, 100), BATCH, LENGTH),
+        validation_data=Windows(text(1, 100), BATCH, length=LENGTH),
         epochs=epochs,
         initial_epoch=resumable.epoch,
         steps_per_epoch=STEPS,
@@ -340,7 +340,7 @@ def test_a_monitor_that_fit_does_not_log_is_named(tmp_path: Path) -> None:
         r"validation_data, or Resumable another monitor\."
     )
     with pytest.raises(ValueError, match=sentence):
-        new_model().fit(Windows(text(0), BATCH, LENGTH), shuffle=False, callbacks=[resumable], verbose=0)
+        new_model().fit(Windows(text(0), BATCH, length=LENGTH), shuffle=False, callbacks=[resumable], verbose=0)
     assert Resumable(tmp_path).epoch == 0
 
 

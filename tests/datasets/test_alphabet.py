@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import text
+from keras_interp_rnn.datasets import DataError, text
 from keras_interp_rnn.datasets.text import Alphabet
 
 BOOK = "\tNAME:\nO, for a muse of fire — é 日\U0001f600\n" * 3
@@ -63,25 +63,31 @@ def test_rare_characters_become_the_unknown_one():
 )
 def test_a_foreign_character_is_named(raw, shown, position):
     sentence = f"the 3 symbols of its alphabet. Received: {shown} at position {position}. Leave it out"
-    with pytest.raises(text.TextError, match=re.escape(sentence)):
+    with pytest.raises(DataError, match=re.escape(sentence)):
         Alphabet("abc").encode(raw)
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Alphabet(""), "at least one symbol. Received: ''"),
-        (lambda: Alphabet(["a", "b"]), r"is a string of at least one symbol. Received: \['a', 'b'\]"),
-        (lambda: Alphabet("abca"), "symbols of an alphabet differ. Received: 'a' 2 times. Use Alphabet.from_text"),
+        (lambda: Alphabet(""), "a string of at least one character. Received: ''"),
+        (lambda: Alphabet(["a", "b"]), r"must be a string of at least one character. Received: \['a', 'b'\]"),
+        (lambda: Alphabet("abca"), "`symbols` must be distinct. Received: 'a' 2 times. Use Alphabet.from_text"),
         (lambda: Alphabet("abc", "d"), "one of the symbols. Received: unknown='d'"),
         (lambda: Alphabet("abc", "ab"), "one of the symbols. Received: unknown='ab'"),
-        (lambda: Alphabet.from_text("abc", min_count=2), "at least 2 times. Received: a text of 3 characters"),
+        (
+            lambda: Alphabet.from_text("abc", min_count=2),
+            "at least min_count=2 times. Received: a text of 3 characters",
+        ),
         (lambda: Alphabet.from_text(""), "Received: a text of 0 characters"),
-        (lambda: Alphabet.from_text("abc", max_size=0), "at least one symbol. Received: max_size=0"),
-        (lambda: Alphabet.from_text("abc", max_size=1, unknown="?"), "besides `unknown`. Received: max_size=1"),
-        (lambda: Alphabet("abc").encode(b"abc"), "A string is encoded. Received: bytes. Decode bytes first"),
-        (lambda: Alphabet("abc").decode([0, 3]), r"Ids lie in \[0, 3\). Received: ids from 0 to 3"),
-        (lambda: Alphabet("abc").decode([-1]), r"Ids lie in \[0, 3\). Received: ids from -1 to -1"),
+        (lambda: Alphabet.from_text("abc", max_size=0), "`max_size` must be at least 1. Received: max_size=0"),
+        (
+            lambda: Alphabet.from_text("abc", max_size=1, unknown="?"),
+            "must be at least 2, with `unknown`. Received: max_size=1",
+        ),
+        (lambda: Alphabet("abc").encode(b"abc"), "`text` must be a string. Received: bytes. Decode bytes first"),
+        (lambda: Alphabet("abc").decode([0, 3]), r"`ids` must lie in \[0, 3\). Received: ids from 0 to 3"),
+        (lambda: Alphabet("abc").decode([-1]), r"`ids` must lie in \[0, 3\). Received: ids from -1 to -1"),
         (lambda: Alphabet("abc").decode([0.5]), "integers.*Received: float64 of shape"),
         (lambda: Alphabet("abc").decode([[1]]), r"integers.*Received: int64 of shape \(1, 1\)"),
     ],
@@ -101,9 +107,9 @@ def test_an_alphabet_is_saved_and_loaded(alphabet, tmp_path):
 @pytest.mark.parametrize("content", ["", "[]", '{"symbols": "abc"}', '{"symbols": "aa", "unknown": null}'])
 def test_a_file_that_is_no_alphabet_is_refused(content, tmp_path):
     (tmp_path / "other").write_text(content)
-    with pytest.raises(ValueError, match=r"JSON with `symbols` and `unknown`. Received: .*other, which is none"):
+    with pytest.raises(ValueError, match=r"JSON with `symbols` and `unknown`. Received: .*other, which is not"):
         Alphabet.load(tmp_path / "other")
-    with pytest.raises(text.TextError, match="There is no file"):
+    with pytest.raises(DataError, match="`path` must be a file. Received: .*nowhere, which does not exist"):
         Alphabet.load(tmp_path / "nowhere")
 
 
@@ -165,5 +171,5 @@ def test_a_model_within_a_model_carries_its_alphabet_too():
 @pytest.mark.parametrize("alphabets", [[], [Alphabet("abc"), Alphabet("acb")]])
 def test_a_model_carries_one_alphabet(alphabets):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), *(a.layer() for a in alphabets)])
-    with pytest.raises(ValueError, match=rf"carries one alphabet. Received: .*, with {len(alphabets)}. Put"):
+    with pytest.raises(ValueError, match=rf"must have one alphabet. Received: .*, with {len(alphabets)}. Put"):
         Alphabet.of(model)

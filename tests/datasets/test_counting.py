@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn.datasets import counting
 from tests.oracles import counting as oracle
 
-SMALL = {"types": 1, "maximum": 2, "delay": 2, "noise": 2, "length": 9}
+SMALL = {"num_types": 1, "max_count": 2, "delay": 2, "num_noise_symbols": 2, "length": 9}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,15 @@ def folder():
     ("types", "maximum", "delay", "noise"), [(2, 5, 1, 1), (1, 1, 0, 0), (3, 2, 4, 2), (5, 9, 1, 1)]
 )
 def test_a_stream_counts_as_the_oracle(seed, types, maximum, delay, noise):
-    batches = counting.stream(np.random.default_rng(seed), 4, 60, types, maximum, delay, noise)
+    batches = counting.stream(
+        np.random.default_rng(seed),
+        4,
+        length=60,
+        num_types=types,
+        max_count=maximum,
+        delay=delay,
+        num_noise_symbols=noise,
+    )
     for symbols, counts in itertools.islice(batches, 2):
         assert symbols.shape == (4, 60)
         assert counts.shape == (4, 60, types)
@@ -35,7 +43,7 @@ def test_a_stream_counts_as_the_oracle(seed, types, maximum, delay, noise):
 
 
 def test_the_papers_target_is_a_two_hot_vector_of_twelve():
-    _, counts = next(counting.stream(np.random.default_rng(0), 3, 50))
+    _, counts = next(counting.stream(np.random.default_rng(0), 3, length=50))
     targets = counting.one_hot(counts, 5)
     assert targets.shape == (3, 50, 12)
     assert (targets.sum(axis=-1) == 2).all()
@@ -44,12 +52,12 @@ def test_the_papers_target_is_a_two_hot_vector_of_twelve():
 
 
 def test_symbols_are_uniform_and_batches_fresh():
-    batches = counting.stream(np.random.default_rng(0), 100, 500)
+    batches = counting.stream(np.random.default_rng(0), 100, length=500)
     first, second = next(batches), next(batches)
     shares = np.bincount(np.ravel(first.symbols), minlength=5) / first.symbols.size
     np.testing.assert_allclose(shares, 0.2, atol=6 * np.sqrt(0.16 / first.symbols.size))
     assert not (first.symbols == second.symbols).all(axis=1).any()
-    again = next(counting.stream(np.random.default_rng(0), 100, 500))
+    again = next(counting.stream(np.random.default_rng(0), 100, length=500))
     np.testing.assert_array_equal(first.symbols, again.symbols)
 
 
@@ -79,13 +87,16 @@ def test_a_seed_repeats_and_another_draws_others(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"types": 0}, "types is an integer of at least 1. Received: types=0"),
-        ({"maximum": 2.5}, "maximum is an integer of at least 1. Received: maximum=2.5"),
-        ({"delay": -1}, "delay is an integer of at least 0. Received: delay=-1"),
-        ({"noise": True}, "noise is an integer of at least 0. Received: noise=True"),
-        ({"length": 0}, "length is an integer of at least 1"),
-        ({"seed": -3}, "seed is an integer of at least 0"),
-        ({"length": 5}, "3,000 different sequences .* length=5 over 5 symbols"),
+        ({"num_types": 0}, "`num_types` must be an integer of at least 1. Received: num_types=0. Choose another"),
+        ({"max_count": 2.5}, "`max_count` must be an integer of at least 1. Received: max_count=2.5"),
+        ({"delay": -1}, "`delay` must be an integer of at least 0. Received: delay=-1"),
+        (
+            {"num_noise_symbols": True},
+            "`num_noise_symbols` must be an integer of at least 0. Received: num_noise_symbols=True",
+        ),
+        ({"length": 0}, "`length` must be an integer of at least 1"),
+        ({"seed": -3}, "`seed` must be an integer of at least 0"),
+        ({"length": 5}, "3,000 distinct sequences .* length=5 over 5 symbols"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(arguments, says, folder):
@@ -94,7 +105,7 @@ def test_what_cannot_be_drawn_is_said(arguments, says, folder):
 
 
 def test_a_count_beyond_the_maximum_has_no_code():
-    with pytest.raises(ValueError, match=r"Counts lie in \[0, 2\]. Received: 0 to 3"):
+    with pytest.raises(ValueError, match=r"`counts` must lie in \[0, 2\]. Received: 0 to 3. Pass the `max_count`"):
         counting.one_hot([[0, 3]], 2)
-    with pytest.raises(ValueError, match="batch is an integer of at least 1"):
-        counting.stream(np.random.default_rng(0), 0, 5)
+    with pytest.raises(ValueError, match="`batch_size` must be an integer of at least 1"):
+        counting.stream(np.random.default_rng(0), 0, length=5)

@@ -5,8 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import interactions
-from keras_interp_rnn.datasets.text import TextError
+from keras_interp_rnn.datasets import DataError, interactions
 
 EVENTS = "ann milk\nbob milk\nann bread\nbob eggs\nann milk\nann eggs\ncy bread\n"
 SEQUENCES = "ann milk bread milk eggs\nbob milk eggs\ncy bread\n"
@@ -26,13 +25,13 @@ def by_user(data):
 
 @pytest.mark.parametrize("content", [EVENTS, SEQUENCES, EVENTS.replace(" ", "\t"), EVENTS.replace(" ", ", ")])
 def test_events_and_sequences_say_the_same(tmp_path, content):
-    data = interactions.read(written(tmp_path, content))
+    data = interactions.load(written(tmp_path, content))
     assert by_user(data) == [["milk", "bread", "milk", "eggs"], ["milk", "eggs"], ["bread"]]
     assert data.gaps is None
 
 
 def test_the_commonest_item_comes_first_and_zero_is_left_for_padding(tmp_path):
-    data = interactions.read(written(tmp_path, EVENTS))
+    data = interactions.load(written(tmp_path, EVENTS))
     counts = np.bincount(data.items)
     assert counts[0] == 0
     assert list(counts[1:]) == sorted(counts[1:], reverse=True)
@@ -42,7 +41,7 @@ def test_the_commonest_item_comes_first_and_zero_is_left_for_padding(tmp_path):
 def test_times_put_interactions_in_order_and_give_gaps(tmp_path):
     path = tmp_path / "timed.gz"
     path.write_bytes(gzip.compress(TIMED.encode()))
-    data = interactions.read(path)
+    data = interactions.load(path)
     assert by_user(data) == [["bread", "milk", "eggs"], ["eggs", "milk"]]
     # 2 s lie in [2, 4), bucket 2; 999,997 s in [2^19, 2^20), bucket 20; half a second counts as one.
     assert data.gaps.tolist() == [0, 2, 20, 0, 1]
@@ -51,8 +50,8 @@ def test_times_put_interactions_in_order_and_give_gaps(tmp_path):
 @pytest.mark.parametrize(
     ("content", "place"),
     [
-        ("", "holds none"),
-        ("\n \n", "holds none"),
+        ("", "which has none"),
+        ("\n \n", "which has none"),
         ("a 1\nb\nc 2\n", "line 2"),
         ("a 1 2\nb 1\na 3 4 5\n", "line 3 with user a"),
         ("a x 3\nb y noon\n", "line 2, with 'noon'"),
@@ -61,19 +60,19 @@ def test_times_put_interactions_in_order_and_give_gaps(tmp_path):
     ],
 )
 def test_a_line_that_does_not_fit_is_named(tmp_path, content, place):
-    with pytest.raises(TextError, match=place):
-        interactions.read(written(tmp_path, content))
+    with pytest.raises(DataError, match=place):
+        interactions.load(written(tmp_path, content))
 
 
 def test_names_in_another_encoding_are_not_thrown_together(tmp_path):
     path = tmp_path / "latin"
     path.write_bytes("a caf\xe9\na caf\xe8\n".encode("latin-1"))
-    with pytest.raises(TextError, match="Names are UTF-8. Received: .*latin, line 1 "):
-        interactions.read(path)
+    with pytest.raises(DataError, match="Names must be in UTF-8. Received: .*latin, line 1 "):
+        interactions.load(path)
 
 
 def test_the_last_two_interactions_of_long_enough_users_are_held_out(tmp_path):
-    data = interactions.read(written(tmp_path, SEQUENCES))
+    data = interactions.load(written(tmp_path, SEQUENCES))
     train, validation, test = data.leave_one_out()
 
     def names(ids):
@@ -88,16 +87,16 @@ def test_the_last_two_interactions_of_long_enough_users_are_held_out(tmp_path):
 
 
 def test_histories_keep_their_last_interactions_padded_at_the_end():
-    data = interactions.generate(items=9, users=4, length=6)
-    train, _, test = data.leave_one_out(longest=3)
+    data = interactions.generate(num_items=9, num_users=4, length=6)
+    train, _, test = data.leave_one_out(max_length=3)
     assert train.padded(np.arange(4))["items"].shape == (4, 3)
     np.testing.assert_array_equal(test.histories.padded(np.array([2]))["items"][0], data.items[14:17])
-    short = interactions.Histories(data, np.array([0, 6]), np.array([1, 9]), longest=5)
+    short = interactions.Histories(data, np.array([0, 6]), np.array([1, 9]), max_length=5)
     assert short.padded(np.array([0, 1]))["items"][0, 1:].tolist() == [0, 0]
 
 
 def test_training_batches_cover_every_history_once_in_another_order_each_epoch():
-    data = interactions.generate(items=50, users=23, length=8)
+    data = interactions.generate(num_items=50, num_users=23, length=8)
     train, _, _ = data.leave_one_out()
     batches = interactions.TrainingBatches(train, batch_size=5, seed=3)
 
@@ -117,13 +116,13 @@ def test_training_batches_cover_every_history_once_in_another_order_each_epoch()
 @pytest.mark.parametrize("seed", range(5))
 def test_keras_reads_batches_of_all_lengths(tmp_path, seed):
     lines = [" ".join(map(str, [user, *range(5)])) for user in range(30)] + ["more " + " ".join(map(str, range(9)))]
-    train, _, _ = interactions.read(written(tmp_path, "\n".join(lines))).leave_one_out(longest=6)
+    train, _, _ = interactions.load(written(tmp_path, "\n".join(lines))).leave_one_out(max_length=6)
     batches = interactions.TrainingBatches(train, batch_size=4, seed=seed)
     assert len({batches[i][1].shape[1] for i in (0, 1)}) == 2, "Keras would take the length of these two for all"
 
 
 def test_drawn_interactions_repeat_with_their_seed_and_stay_in_the_catalogue():
-    one, same, other = (interactions.generate(items=1000, users=30, seed=s) for s in (1, 1, 2))
+    one, same, other = (interactions.generate(num_items=1000, num_users=30, seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(one.items, same.items)
     assert (one.items != other.items).any()
     assert one.items.min() >= 1

@@ -62,8 +62,8 @@ def folder():
 @functools.cache
 def splits(name, config, seed=0):
     module = getattr(datasets, name)
-    made = module.builder(config, seed, folder())
-    return made, {split: module.load(split, config, seed, folder()) for split in made.info.splits}
+    made = module.builder(config, seed=seed, data_dir=folder())
+    return made, {split: module.load(split, config=config, seed=seed, data_dir=folder()) for split in made.info.splits}
 
 
 LARGE = pytest.param("balanced_parentheses", "large_near", marks=pytest.mark.slow)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from keras_interp_rnn.datasets import _files, _tfds, mnist, text
+from keras_interp_rnn.datasets import DataError, _files, _tfds, mnist
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
 LABELS = np.array([3, 1, 4, 9, 0], np.uint8)
@@ -34,7 +34,7 @@ def fill(folder: Path, prefix: str = "train", packed: bool = False) -> Path:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(("split", "prefix"), [("train", "train"), ("test", "t10k")])
 def test_images_and_labels_of_a_folder(split: str, prefix: str, packed: bool, tmp_path: Path) -> None:
-    images, labels = mnist.read(split, fill(tmp_path, prefix, packed))
+    images, labels = mnist.load(split, source=fill(tmp_path, prefix, packed))
     assert (images.dtype, labels.dtype) == (np.uint8, np.int32)
     np.testing.assert_array_equal(images, IMAGES)
     np.testing.assert_array_equal(labels, LABELS)
@@ -42,60 +42,68 @@ def test_images_and_labels_of_a_folder(split: str, prefix: str, packed: bool, tm
 
 
 def test_a_split_is_one_of_two() -> None:
-    with pytest.raises(ValueError, match=r"`split` is 'train' or 'test'. Received: 'validation'. Choose"):
-        mnist.read("validation")
+    with pytest.raises(ValueError, match=r"`split` must be one of \['train', 'test'\]. Received: 'validation'. Choose"):
+        mnist.load("validation")
 
 
 def test_a_missing_file_says_where_it_is_to_be_had(tmp_path: Path) -> None:
-    message = r"neither t10k-images-idx3-ubyte nor t10k-images-idx3-ubyte.gz in .*Fetch it from https.*put it there"
-    with pytest.raises(text.TextError, match=message):
-        mnist.read("test", fill(tmp_path))
+    message = (
+        r"folder with t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz. Received: .*Download it from https.*"
+        "put it there"
+    )
+    with pytest.raises(DataError, match=message):
+        mnist.load("test", source=fill(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"begins with the numbers 2051, how many, and \(28, 28\). Received: .*begins with fewer"),
-        (idx(2049, 5, values=LABELS), "begins with fewer. It is damaged or something else: fetch it again"),
+        (b"", r"begin with the numbers \(2051, 'number of items', 28, 28\). Received: .*begins with fewer"),
+        (idx(2049, 5, values=LABELS), "begins with fewer. It is damaged or another file: download it again"),
         (idx(2052, 5, 28, 28, values=IMAGES), r"begins with \(2052, 5, 28, 28\)"),
         (idx(2051, 5, 14, 56, values=IMAGES), r"begins with \(2051, 5, 14, 56\)"),
-        (idx(2051, 5, 28, 28, values=IMAGES[:4]), "By its header the file has 3936 bytes. Received: .* 3152. Fetch"),
-        (idx(2051, 4, 28, 28, values=IMAGES), "has 3152 bytes. Received: .*, with 3936"),
+        (
+            idx(2051, 5, 28, 28, values=IMAGES[:4]),
+            "By its header the file must have 3936 bytes. Received: .* 3152. Download",
+        ),
+        (idx(2051, 4, 28, 28, values=IMAGES), "must have 3152 bytes. Received: .*, with 3936"),
         (
             idx(2051, 4, 28, 28, values=IMAGES[:4]),
-            "Each image has a label. Received: .*4 images and .* 5 labels. Fetch",
+            "Each image must have a label. Received: .*4 images and .* 5 labels. Download",
         ),
     ],
 )
 def test_images_that_do_not_fit(content: bytes, message: str, tmp_path: Path) -> None:
     (fill(tmp_path) / "train-images-idx3-ubyte").write_bytes(content)
-    with pytest.raises(text.TextError, match=message):
-        mnist.read("train", tmp_path)
+    with pytest.raises(DataError, match=message):
+        mnist.load("train", source=tmp_path)
 
 
 def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     labels = fill(tmp_path) / "train-labels-idx1-ubyte"
     labels.write_bytes(idx(2051, 5, values=LABELS))
-    with pytest.raises(text.TextError, match=r"numbers 2049, how many, and no more. Received: .*\(2051, 5\)"):
-        mnist.read("train", tmp_path)
+    with pytest.raises(DataError, match=r"numbers \(2049, 'number of items'\). Received: .*\(2051, 5\)"):
+        mnist.load("train", source=tmp_path)
     labels.write_bytes(idx(2049, 5, values=LABELS + np.uint8(1)))
-    with pytest.raises(text.TextError, match="A label is a digit. Received: .*, with 10. Fetch"):
-        mnist.read("train", tmp_path)
+    with pytest.raises(DataError, match="A label must be a digit. Received: .*, with 10. Download"):
+        mnist.load("train", source=tmp_path)
 
 
 def test_a_damaged_packed_file_says_so(tmp_path: Path) -> None:
     path = fill(tmp_path, packed=True) / "train-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(text.TextError, match=r"unpacks to its end.*images-idx3-ubyte.gz.*fetch it again"):
-        mnist.read("train", tmp_path)
+    with pytest.raises(DataError, match=r"decompress to its end.*images-idx3-ubyte.gz.*download it again"):
+        mnist.load("train", source=tmp_path)
 
 
 def test_a_header_of_more_than_memory_holds_is_refused_before_it_is_believed(tmp_path: Path) -> None:
     path = fill(tmp_path) / "train-images-idx3-ubyte"
     path.write_bytes(idx(2051, 2**32 - 1, 28, 28, values=IMAGES))
-    message = r"By its header the file has 3367254359296 bytes, and it may have at most 2,147,483,648. Received: .*3936"
-    with pytest.raises(text.TextError, match=message):
-        mnist.read("train", tmp_path)
+    message = (
+        r"By its header the file must have 3367254359296 bytes, and at most 2,147,483,648 are allowed. Received: .*3936"
+    )
+    with pytest.raises(DataError, match=message):
+        mnist.load("train", source=tmp_path)
 
 
 @pytest.mark.parametrize("header", [(2051, 5, 28, 28), (2051, 9, 28, 28), ()])
@@ -105,9 +113,9 @@ def test_a_packed_file_unpacks_no_further_than_is_allowed(
     path = fill(tmp_path, packed=True) / "train-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(idx(*header, values=np.zeros(10_000_000, np.uint8))))
     monkeypatch.setattr(_files, "LARGEST", 1_000_000)
-    message = "unpacks to at most 1,000,000 bytes. Received: .*train-images-idx3-ubyte.gz, which unpacks to more"
-    with pytest.raises(text.TextError, match=message):
-        mnist.read("train", tmp_path)
+    message = "decompress to at most 1,000,000 bytes. Received: .*train-images-idx3-ubyte.gz, which has more"
+    with pytest.raises(DataError, match=message):
+        mnist.load("train", source=tmp_path)
 
 
 def test_images_of_tfds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +124,7 @@ def test_images_of_tfds(monkeypatch: pytest.MonkeyPatch) -> None:
         return [{"image": image[:, :, None], "label": label} for image, label in zip(IMAGES, LABELS, strict=True)]
 
     monkeypatch.setattr(_tfds, "published", published)
-    images, labels = mnist.read("test", data_dir="here")
+    images, labels = mnist.load("test", data_dir="here")
     assert (images.dtype, labels.dtype) == (np.uint8, np.int32)
     np.testing.assert_array_equal(images, IMAGES)
     np.testing.assert_array_equal(labels, LABELS)
@@ -135,11 +143,11 @@ def test_without_network_it_points_at_a_folder(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(urllib.request, "urlopen", unreachable)
     message = r"cannot download mnist from https.*no network.*four idx files by other means and give their folder"
-    with pytest.raises(text.TextError, match=message):
-        mnist.read("train", data_dir=tmp_path)
+    with pytest.raises(DataError, match=message):
+        mnist.load("train", data_dir=tmp_path)
 
 
 def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
     with pytest.raises(ImportError, match=r"^`datasets.mnist` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
-        mnist.read("train")
+        mnist.load("train")

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from keras_interp_rnn.datasets import text, text8
+from keras_interp_rnn.datasets import DataError, text, text8
 from keras_interp_rnn.datasets.text8 import text8_dataset_builder
 
 SIZE = 30_007
@@ -154,7 +154,7 @@ def test_without_network_it_says_where_to_put_the_file(manual: bool, tmp_path: P
     if manual:
         write(tmp_path / "downloads" / "manual" / "unrelated.txt", "a")
     message = r"cannot be downloaded from http://mattmahoney.net/dc/text8.zip .*no network.*put it into .*manual"
-    with pytest.raises(text.TextError, match=message):
+    with pytest.raises(DataError, match=message):
         text8.load("train", data_dir=tmp_path)
 
 
@@ -181,12 +181,12 @@ def test_the_download_is_kept_for_the_other_config(
         network.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
         chars = text8.load("test", data_dir=tmp_path)
     np.testing.assert_array_equal(chars, parts(some_text())["test"])
-    np.testing.assert_array_equal(text8.load("test", "pairs", data_dir=tmp_path), text.pairs(chars))
+    np.testing.assert_array_equal(text8.load("test", config="pairs", data_dir=tmp_path), text.pairs(chars))
 
 
 def test_a_page_that_is_not_there(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
-    with pytest.raises(text.TextError, match=r"cannot be downloaded from .*404"):
+    with pytest.raises(DataError, match=r"cannot be downloaded from .*404"):
         text8.load("train", data_dir=tmp_path)
 
 
@@ -201,7 +201,7 @@ def test_what_claims_to_be_text8_has_its_checksum(name: str, tmp_path: Path, mon
     characters = some_text() if name == "text8.zip" else text8_dataset_builder.OPENING + some_text()
     source = write(tmp_path / name, characters)
     monkeypatch.setattr(text8_dataset_builder, "CHARACTERS", len(characters))
-    with pytest.raises(text.TextError, match=r"text8 has sha256 6e8901.*its length and its name or opening.*Fetch"):
+    with pytest.raises(DataError, match=r"text8 has the sha256 6e8901.*its length and its name or opening.*Download"):
         text8.load("train", source=source, data_dir=tmp_path)
     monkeypatch.setattr(text8_dataset_builder, "SHA256", hashlib.sha256(characters.encode()).hexdigest())
     assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is True
@@ -216,21 +216,21 @@ def test_another_text_of_text8s_length_is_another_text(tmp_path: Path, monkeypat
 def test_a_damaged_source_says_so(tmp_path: Path) -> None:
     source = write(tmp_path / "mine.xz", some_text())
     source.write_bytes(source.read_bytes()[:-100])
-    with pytest.raises(text.TextError, match=r"unpacks to its end.*mine\.xz.*fetch it again"):
+    with pytest.raises(DataError, match=r"decompress to its end.*mine\.xz.*download it again"):
         text8.load("train", source=source, data_dir=tmp_path)
     write(source, some_text())
     assert len(text8.load("train", source=source, data_dir=tmp_path)) == 27_006
 
 
 def test_a_source_is_a_file_with_enough_text(tmp_path: Path) -> None:
-    with pytest.raises(text.TextError, match=r"There is no file .*nowhere\.xz"):
+    with pytest.raises(DataError, match=r"`source` must be a file. Received: .*nowhere\.xz, which does not exist"):
         text8.load("train", source=tmp_path / "nowhere.xz", data_dir=tmp_path)
-    with pytest.raises(text.TextError, match=r"at least two symbols. Received: 9 symbols"):
+    with pytest.raises(DataError, match=r"at least two symbols. Received: 9 symbols"):
         text8.load("train", source=write(tmp_path / "mine.txt", "too short"), data_dir=tmp_path)
 
 
 def test_a_config_is_one_of_two(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"`config` is one of \['chars', 'pairs'\]. Received: 'words'. Choose"):
+    with pytest.raises(ValueError, match=r"`config` must be one of \['chars', 'pairs'\]. Received: 'words'. Choose"):
         text8.load("train", config="words", data_dir=tmp_path)
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from keras_interp_rnn.datasets import _tfds, newsgroups20, text, text8, tomita
+from keras_interp_rnn.datasets import DataError, _tfds, newsgroups20, text8, tomita
 from tests.datasets.test_newsgroups20 import fill
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    tomita.load("train", "4", data_dir=folder)
+    tomita.load("train", config="4", data_dir=folder)
     return folder
 
 
@@ -54,9 +54,9 @@ def test_damaged_data_name_the_folder_to_delete(name: str, whole: Path, tmp_path
     folder = tmp_path / "data"
     shutil.copytree(whole, folder)
     DAMAGES[name](folder)
-    with pytest.raises(text.TextError, match=r"(?s)to their end. Received: .*cannot \(.*\). Delete this") as caught:
-        tomita.load("train", "4", data_dir=folder)
-    named = Path(str(caught.value).split("those in ")[1].split(", which cannot")[0])
+    with pytest.raises(DataError, match=r"(?s)to their end. Received: .*are not \(.*\). Delete this") as caught:
+        tomita.load("train", config="4", data_dir=folder)
+    named = Path(str(caught.value).split("those in ")[1].split(", which are not")[0])
     assert named in (folder / "tomita" / "4" / "1.0.0").parents or named == folder / "tomita" / "4" / "1.0.0"
     assert folder in named.parents
 
@@ -72,17 +72,17 @@ def test_damaged_data_of_a_source_name_the_folder_to_delete(source: str, tmp_pat
         load = lambda: newsgroups20.load("train", source=given, data_dir=tmp_path / "data")[0]  # noqa: E731
     before = load()
     each(INFO, lambda found: b"")(tmp_path / "data")
-    with pytest.raises(text.TextError, match="Delete this folder, and they are prepared again") as caught:
+    with pytest.raises(DataError, match="Delete this folder, and they are prepared again") as caught:
         load()
-    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(", which cannot")[0]))
+    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(", which are not")[0]))
     assert load() == before
 
 
 def test_slices_that_are_none_are_no_damage(whole: Path) -> None:
     for split in ("nothing", "train[:x%]"):
         with pytest.raises(ValueError, match="split") as caught:
-            tomita.load(split, "4", data_dir=whole)
-        assert not isinstance(caught.value, text.TextError)
+            tomita.load(split, config="4", data_dir=whole)
+        assert not isinstance(caught.value, DataError)
 
 
 def test_data_that_another_process_prepares_at_the_same_time_are_taken(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def model(stateful: bool, batch_size: int = BATCH) -> keras.Model:
 
 def test_every_window_cut_by_hand() -> None:
     symbols = some_text(67)  # (67 - 1) // 12 = 5 windows, 6 symbols left over
-    windows = Windows(symbols, BATCH, LENGTH)
+    windows = Windows(symbols, BATCH, length=LENGTH)
     assert len(windows) == 5
     assert windows.symbols_per_pass == 60
     assert windows.workers == 1
@@ -49,7 +49,7 @@ def test_every_window_cut_by_hand() -> None:
 @pytest.mark.parametrize("size", [13, 24, 25, 36, 37, 60, 61])
 def test_lanes_follow_one_another_and_fill_the_text(size: int) -> None:
     symbols = some_text(size)
-    windows = Windows(symbols, BATCH, LENGTH)
+    windows = Windows(symbols, BATCH, length=LENGTH)
     x = np.concatenate([item[0] for item in windows], axis=1)
     y = np.concatenate([item[1] for item in windows], axis=1)
     used = windows.symbols_per_pass
@@ -61,22 +61,22 @@ def test_lanes_follow_one_another_and_fill_the_text(size: int) -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
 def test_the_text_is_not_copied(dtype: type) -> None:
     symbols = some_text().astype(dtype)
-    windows = Windows(symbols, BATCH, LENGTH)
+    windows = Windows(symbols, BATCH, length=LENGTH)
     symbols[:] = 26 - symbols
     np.testing.assert_array_equal(windows[0][0][0], symbols[:LENGTH])
 
 
 @pytest.mark.parametrize("start", [0, 1, 4, 5, 13])
 def test_a_resumed_run_reads_what_the_stopped_one_would_have(start: int) -> None:
-    whole = Windows(some_text(), BATCH, LENGTH)
-    resumed = Windows(some_text(), BATCH, LENGTH, start=start)
+    whole = Windows(some_text(), BATCH, length=LENGTH)
+    resumed = Windows(some_text(), BATCH, length=LENGTH, start=start)
     assert len(resumed) == len(whole) == 5
     for item in range(5):
         np.testing.assert_array_equal(resumed[item], whole[(start + item) % 5])
 
 
 def test_a_stateful_layer_reads_each_lane_as_one_text() -> None:
-    windows = Windows(some_text(), BATCH, LENGTH)
+    windows = Windows(some_text(), BATCH, length=LENGTH)
     stateful, stateless = model(stateful=True), model(stateful=False)
     # Called one by one: under JAX, `predict` (Keras 3.15) does not carry the state from batch to batch.
     carried = [keras.ops.convert_to_numpy(stateful(x)) for x, _ in windows]
@@ -87,7 +87,7 @@ def test_a_stateful_layer_reads_each_lane_as_one_text() -> None:
 
 @FITS_STATEFUL_LAYERS
 def test_fit_in_order_over_several_epochs() -> None:
-    windows = Windows(some_text(1000), BATCH, LENGTH)
+    windows = Windows(some_text(1000), BATCH, length=LENGTH)
     history = model(True).fit(windows, validation_data=windows, epochs=3, shuffle=False, verbose=0).history
     assert history["loss"][-1] < history["loss"][0]
     model(True).fit(windows, epochs=2, steps_per_epoch=7, shuffle=False, verbose=0)
@@ -96,15 +96,15 @@ def test_fit_in_order_over_several_epochs() -> None:
 @FITS_STATEFUL_LAYERS
 def test_fit_shuffles_by_default_and_is_stopped() -> None:
     with pytest.raises(Exception, match=r"Call `fit\(\.\.\., shuffle=False\)`"):  # TensorFlow wraps the ValueError
-        model(True).fit(Windows(some_text(1000), BATCH, LENGTH), verbose=0)
+        model(True).fit(Windows(some_text(1000), BATCH, length=LENGTH), verbose=0)
 
 
 def test_out_of_training_any_item_may_be_read() -> None:
-    windows = Windows(some_text(1000), BATCH, LENGTH)
+    windows = Windows(some_text(1000), BATCH, length=LENGTH)
     windows[40], windows[3]
     windows.on_epoch_begin()
     windows[0], windows[1], windows[0], windows[2], windows[1]
-    with pytest.raises(ValueError, match=r"Windows are read in order.*Received: item 9 after item 2\."):
+    with pytest.raises(ValueError, match=r"Windows must be read in order.*Received: item 9 after item 2\."):
         windows[9]
     windows.on_epoch_end()
     windows[9]
@@ -113,32 +113,32 @@ def test_out_of_training_any_item_may_be_read() -> None:
 @pytest.mark.parametrize("index", [-1, 5])
 def test_an_index_is_in_the_pass(index: int) -> None:
     with pytest.raises(IndexError, match=re.escape(f"indices in [0, 5). Received: {index}.")):
-        Windows(some_text(), BATCH, LENGTH)[index]
+        Windows(some_text(), BATCH, length=LENGTH)[index]
 
 
 def test_a_short_text_is_refused() -> None:
-    assert len(Windows(some_text(13), BATCH, LENGTH)) == 1
+    assert len(Windows(some_text(13), BATCH, length=LENGTH)) == 1
     with pytest.raises(
         ValueError, match=r"length \+ 1 = 13 symbols. Received: 12 symbols with batch_size=3, length=4. Give"
     ):
-        Windows(some_text(12), BATCH, LENGTH)
+        Windows(some_text(12), BATCH, length=LENGTH)
 
 
 @pytest.mark.parametrize(("name", "value", "least"), [("batch_size", 0, 1), ("length", -2, 1), ("start", -1, 0)])
 def test_sizes_are_positive(name: str, value: int, least: int) -> None:
-    with pytest.raises(ValueError, match=rf"`{name}` is at least {least}. Received: {name}={value}"):
+    with pytest.raises(ValueError, match=rf"`{name}` must be at least {least}. Received: {name}={value}"):
         Windows(some_text(), **{"batch_size": BATCH, "length": LENGTH, name: value})
 
 
 @pytest.mark.parametrize("symbols", [np.zeros((4, 30), np.uint8), np.zeros(90, np.float32)])
 def test_symbols_are_one_row_of_integers(symbols: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=rf"one row of integer symbols. Received: {symbols.dtype} of shape"):
-        Windows(symbols, BATCH, LENGTH)
+    with pytest.raises(ValueError, match=rf"`symbols` must be one row of integers. Received: {symbols.dtype} of shape"):
+        Windows(symbols, BATCH, length=LENGTH)
 
 
 def test_more_items_than_a_pass_holds_go_round() -> None:
     symbols = np.arange(31) % 7
-    one_pass, longer = Windows(symbols, 2, 5), Windows(symbols, 2, 5, start=2, count=8)
+    one_pass, longer = Windows(symbols, 2, length=5), Windows(symbols, 2, length=5, start=2, num_windows=8)
     assert (len(one_pass), len(longer), longer.windows_per_pass) == (3, 8, 3)
     for i in range(8):
         for found, expected in zip(longer[i], one_pass[(i + 2) % 3], strict=True):
@@ -146,12 +146,14 @@ def test_more_items_than_a_pass_holds_go_round() -> None:
 
 
 def test_a_count_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="`count` is at least 1. Received: count=0. Give a larger one."):
-        Windows(np.arange(31) % 7, 2, 5, count=0)
+    with pytest.raises(
+        ValueError, match="`num_windows` must be at least 1. Received: num_windows=0. Give a larger one."
+    ):
+        Windows(np.arange(31) % 7, 2, length=5, num_windows=0)
 
 
 def test_windows_show_as_one_line():
     symbols = np.arange(100) % 7
-    assert repr(Windows(symbols, 4, 5)) == "Windows(batch_size=4, length=5): 4 items of 20 symbols, 4 a pass"
-    shown = "Windows(batch_size=4, length=5, start=3): 1,200 items of 20 symbols, 4 a pass"
-    assert repr(Windows(symbols, 4, 5, start=3, count=1200)) == shown
+    assert repr(Windows(symbols, 4, length=5)) == "Windows(batch_size=4, length=5): 4 items of 20 symbols, 4 per pass"
+    shown = "Windows(batch_size=4, length=5, start=3): 1,200 items of 20 symbols, 4 per pass"
+    assert repr(Windows(symbols, 4, length=5, start=3, num_windows=1200)) == shown

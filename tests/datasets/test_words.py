@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import imdb, text, words
+from keras_interp_rnn.datasets import DataError, imdb, words
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,9 @@ def test_the_commonest_words_have_ids_and_ties_go_by_the_alphabet():
     found = words.Vocabulary.of(TEXTS, 7)
     assert found.names == ("<pad>", "<unk>", "<s>", "</s>", "b", "a", "c")
     assert len(found) == 7
-    with pytest.raises(ValueError, match="holds 4 ids besides its words. Received: size=4"):
+    with pytest.raises(
+        ValueError, match="`max_size` must be at least 5, for 4 special ids and a word. Received: max_size=4"
+    ):
         words.Vocabulary.of(TEXTS, 4)
 
 
@@ -35,7 +37,7 @@ def test_a_vocabulary_is_written_and_read(tmp_path):
     found.save(tmp_path / "vocabulary.txt")
     assert words.Vocabulary.load(tmp_path / "vocabulary.txt") == found
     (tmp_path / "other.txt").write_text("a\nb\n")
-    with pytest.raises(ValueError, match=r"begins with <pad>, <unk>, <s>, </s>, one a line. Received: .*other.txt"):
+    with pytest.raises(ValueError, match=r"begin with <pad>, <unk>, <s>, </s>, one per line. Received: .*other.txt"):
         words.Vocabulary.load(tmp_path / "other.txt")
     (tmp_path / "other.txt").write_text("<pad>\n<unk>\n<s>\n</s>\n\u00e9t\u00e9\n", encoding="latin-1")
     with pytest.raises(ValueError, match=r"in UTF-8. Received: .*other.txt, which is not \(.*position 21.*Convert it"):
@@ -49,7 +51,7 @@ def test_texts_become_rows_with_start_and_end_and_padding():
     assert found.encode(TEXTS, 4, end=False).tolist() == [[2, 4, 5, 4], [2, 5, 1, 4]]
     assert found.encode(TEXTS, 7).dtype == np.int32
     assert found.encode(TEXTS, 2).tolist() == [[2, 3], [2, 3]]
-    with pytest.raises(ValueError, match="at least 2, for start and end. Received: longest=1"):
+    with pytest.raises(ValueError, match="`length` must be at least 2, for start and end. Received: length=1"):
         found.encode(TEXTS, 1)
 
 
@@ -72,8 +74,8 @@ class TestVectors:
 
     @pytest.mark.parametrize("seed", range(3))
     def test_they_are_the_singular_vectors_of_the_mutual_information(self, seed):
-        ids = np.random.default_rng(seed).integers(0, 24, (30, 12)) ** 2 // 24  # the first ids are the commonest
-        found = words.vectors(ids, 24, 20, window=3, contexts=24).astype(float)
+        ids = np.random.default_rng(seed).integers(0, 24, (30, 12)) ** 2 // 24  # the first ids are the most frequent
+        found = words.vectors(ids, 24, num_features=20, window=3, num_contexts=24).astype(float)
         left, values, _ = np.linalg.svd(self.information(ids.tolist(), 24, 3))
         wanted = (left * np.sqrt(values))[:, :20]
         wanted *= 1 / np.sqrt(np.mean(wanted[np.unique(ids[ids > 3])] ** 2))
@@ -84,18 +86,20 @@ class TestVectors:
         rng = np.random.default_rng(0)
         x = rng.integers(6, 30, (200, 9))
         x[:, 3], x[:, 4], x[:, 5] = 30, rng.integers(4, 6, 200), 31  # 4 and 5 between the same words
-        found = words.vectors(x, 32, 8, window=1)
+        found = words.vectors(x, 32, num_features=8, window=1)
         angles = found @ found[4] / np.linalg.norm(found[4]) / np.linalg.norm(found, axis=1).clip(1e-9)
         assert angles[5] > 0.9 > angles[6:].max()
         assert np.mean(found[4:] ** 2) == pytest.approx(1, rel=1e-4)
 
     def test_no_words_no_vectors(self):
-        assert not words.vectors(np.zeros((2, 5), np.int32), 12, 3).any()
-        assert words.vectors(np.full((2, 1), 5), 12, 3).shape == (12, 3)
+        assert not words.vectors(np.zeros((2, 5), np.int32), 12, num_features=3).any()
+        assert words.vectors(np.full((2, 1), 5), 12, num_features=3).shape == (12, 3)
 
     def test_more_features_than_neighbours(self):
-        with pytest.raises(ValueError, match="at most as many features .* neighbours, 8. Received: features=9"):
-            words.vectors(np.zeros((2, 5), np.int32), 12, 9)
+        with pytest.raises(
+            ValueError, match="at most the number of words that count as neighbours, 8. Received: num_features=9"
+        ):
+            words.vectors(np.zeros((2, 5), np.int32), 12, num_features=9)
 
 
 def test_reviews_as_files(tmp_path):
@@ -104,27 +108,30 @@ def test_reviews_as_files(tmp_path):
         folder.mkdir(parents=True)
         for i in range(2):
             (folder / f"{i}_{7 * label}.txt").write_text(f"review {name} {i}")
-    texts, labels = imdb.read(tmp_path, "test")
+    texts, labels = imdb.load("test", source=tmp_path)
     assert texts == ["review neg 0", "review neg 1", "review pos 0", "review pos 1"]
     assert labels.tolist() == [0, 0, 1, 1]
-    with pytest.raises(text.TextError, match=r"no reviews in .*neither train/neg/\*.txt nor train-neg.tsv"):
-        imdb.read(tmp_path, "train")
-    with pytest.raises(ValueError, match="split must be 'train' or 'test'. Received: 'valid'"):
-        imdb.read(tmp_path, "valid")
+    with pytest.raises(
+        DataError,
+        match=r"`source` must be a folder with reviews.*neither train/neg/\*.txt nor train-neg.tsv.*as `source`",
+    ):
+        imdb.load("train", source=tmp_path)
+    with pytest.raises(ValueError, match=r"`split` must be one of \['train', 'test'\]. Received: 'valid'"):
+        imdb.load("valid", source=tmp_path)
     (tmp_path / "test" / "neg" / "1_0.txt").write_bytes(b"review neg \xe9")
-    with pytest.raises(text.TextError, match=r"is in UTF-8. Received: .*1_0.txt, which is not .*0xe9.*Convert it"):
-        imdb.read(tmp_path, "test")
+    with pytest.raises(DataError, match=r"must be in UTF-8. Received: .*1_0.txt, which is not .*0xe9.*Convert it"):
+        imdb.load("test", source=tmp_path)
 
 
 def test_reviews_as_tables(tmp_path):
     (tmp_path / "train-neg.tsv").write_text("0\t1\tvery \u0085 bad\n1\t2\tbad\n")
     (tmp_path / "train-pos.tsv").write_text("0\t9\tgood\n")
-    texts, labels = imdb.read(tmp_path, "train")
+    texts, labels = imdb.load("train", source=tmp_path)
     assert texts == ["very \u0085 bad", "bad", "good"]
     assert labels.tolist() == [0, 0, 1]
     (tmp_path / "train-pos.tsv").write_text("0\t9\tgood\nbroken\n")
-    with pytest.raises(text.TextError, match=r"train-pos.tsv, line 2, with 1 fields. Mend or remove it"):
-        imdb.read(tmp_path, "train")
+    with pytest.raises(DataError, match=r"train-pos.tsv, line 2, with 1 fields. Fix or remove it"):
+        imdb.load("train", source=tmp_path)
     (tmp_path / "train-pos.tsv").write_bytes(b"0\t9\tgood \xe9\n")
-    with pytest.raises(text.TextError, match=r"is in UTF-8. Received: .*train-pos.tsv, which is not"):
-        imdb.read(tmp_path, "train")
+    with pytest.raises(DataError, match=r"must be in UTF-8. Received: .*train-pos.tsv, which is not"):
+        imdb.load("train", source=tmp_path)

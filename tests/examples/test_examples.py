@@ -89,7 +89,7 @@ def bad_texts(folder):
     (folder / "truncated.gz").write_bytes(gzip.compress(b"some words " * 500)[:-20])
     (folder / "folder").mkdir()
     return {
-        "missing.txt": "There is no file",
+        "missing.txt": "does not exist",
         "folder": "which is a folder",
         "empty.txt": "empty",
         "symbols.txt": "at least one letter a-z or digit",

@@ -36,7 +36,7 @@ def test_the_papers_largest_isan():
 def test_bits_are_those_of_the_best_model(tmp_path):
     text = sources.text8(None, made_up=True)
     record, best = characters.run("test", "LSTM", "4e3", text, TINY, tmp_path, verbose=0)
-    windows = Windows(text.parts["test"], 8, 20)
+    windows = Windows(text.parts["test"], 8, length=20)
     assert record["result"]["test_bits"] == pytest.approx(keras.models.load_model(best).evaluate(windows, verbose=0))
     assert record["result"]["characters"] == 2 * 3 * 8 * 20
     assert 0 < record["result"]["training_seconds"] <= record["result"]["seconds"]
@@ -55,7 +55,7 @@ def test_minutes_become_steps_once(tmp_path):
 def test_an_isan_without_biases_keeps_none_in_training():
     text = sources.text8(None, made_up=True)
     model = characters.build("ISAN without biases", 5, text, TINY)
-    model.fit(Windows(text.parts["train"], 8, 20, count=3), shuffle=False, verbose=0)
+    model.fit(Windows(text.parts["train"], 8, length=20, num_windows=3), shuffle=False, verbose=0)
     cell = model.layers[0].cell
     assert not np.asarray(cell.bias).any()
     assert np.asarray(cell.recurrent_kernel).any()
@@ -78,7 +78,7 @@ def test_a_linear_network_is_linear_up_to_its_readout(network):
 def test_bits_of_pairs_are_those_of_each_character(tmp_path):
     text = sources.pairs(None, made_up=True)
     record, best = characters.run("test", "GRU", "9e4", text, TINY, tmp_path, verbose=0)
-    windows = Windows(text.parts["test"], 8, 20)
+    windows = Windows(text.parts["test"], 8, length=20)
     wanted = keras.models.load_model(best).evaluate(windows, verbose=0) / 2
     assert record["result"]["test_bits"] == pytest.approx(wanted)
     assert record["result"]["characters"] == 2 * 2 * 3 * 8 * 20
@@ -100,7 +100,7 @@ def test_counted_models_are_those_of_the_analysis(model):
 
 def test_symbols_may_be_read_as_fewer_than_are_predicted():
     read = np.array([0, 1, 2, 0, 0])
-    windows = Windows(np.array([1, 3, 4, 2, 1, 3, 0]), 1, 6, read=read)
+    windows = Windows(np.array([1, 3, 4, 2, 1, 3, 0]), 1, length=6, input_table=read)
     x, y = windows[0]
     assert x.tolist() == [[1, 0, 0, 2, 1, 0]]
     assert y.tolist() == [[3, 4, 2, 1, 3, 0]]

@@ -67,7 +67,7 @@ def test_embeddings_start_from_word_vectors():
     data = sources.imdb(None, made_up=True)
     model = classification.build(protocol("LSTM", vectors=0.5), data, 10, 0)
     [embedding] = [layer for layer in model.layers if isinstance(layer, keras.layers.Embedding)]
-    wanted = 0.5 * words.vectors(data.train[0], len(data.vocabulary), 4)
+    wanted = 0.5 * words.vectors(data.train[0], len(data.vocabulary), num_features=4)
     np.testing.assert_array_equal(embedding.get_weights()[0], wanted)
 
 

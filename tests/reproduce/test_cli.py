@@ -14,9 +14,8 @@ import keras
 import pytest
 
 import keras_interp_rnn
-from keras_interp_rnn.datasets import interactions
+from keras_interp_rnn.datasets import DataError, interactions
 from keras_interp_rnn.datasets.imdb import ARCHIVE
-from keras_interp_rnn.datasets.text import TextError
 from keras_interp_rnn.reproduce import arguments, cli, records, report
 from keras_interp_rnn.reproduce.experiments import EXPERIMENTS
 from keras_interp_rnn.reproduce.papers import ENTRIES
@@ -71,8 +70,8 @@ def test_the_papers_figures_belong_to_rows():
     [
         (["sr-imbd"], "The tables are isan-text8, .* `list` says more. Received: 'sr-imbd'"),
         (["sr-imdb", "--rows", "BERT"], "sr-imdb has the rows 'LSTM', 'LSTM-P', .*Received: 'BERT'. Take one"),
-        (["sr-imdb", "--data", "nowhere"], "There are no reviews in nowhere"),
-        (["isan-text8", "--data", "nowhere.xz"], "There is no file nowhere.xz"),
+        (["sr-imdb", "--data", "nowhere"], "`--data` must be a folder with reviews. Received: nowhere"),
+        (["isan-text8", "--data", "nowhere.xz"], "`--data` must be a file. Received: nowhere.xz"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, capsys):
@@ -96,7 +95,7 @@ def test_of_all_tables_those_without_data_are_left_out_and_named(monkeypatch, ca
     def reproduce(name, args):
         asked.append(name)
         if name in ("sr-imdb", "isan-lm1b"):
-            raise TextError("There is nothing to download.")
+            raise DataError("There is nothing to download.")
 
     monkeypatch.setattr(cli, "reproduce", reproduce)
     assert cli.main(["all"]) == 2
@@ -177,7 +176,7 @@ def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
 def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
     file = tmp_path / "one.txt"
     file.write_text("a x y z\nb y x z\n")
-    about = identity("one", interactions.read(file))
+    about = identity("one", interactions.load(file))
     records.write(
         tmp_path / "minimal-rnn-recommendation-GRU-0.json",
         {
@@ -195,7 +194,7 @@ def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
     assert cli.main(arguments) == 2
     assert f"with {{'sha256': '{about['sha256']}'}}" in capsys.readouterr().err
     assert cli.main([*arguments[:-1], str(tmp_path / "nowhere")]) == 2
-    assert "There is no file" in capsys.readouterr().err
+    assert "must be a file. Received: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

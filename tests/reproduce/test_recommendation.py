@@ -47,7 +47,7 @@ def test_an_unknown_architecture_is_named():
 
 @pytest.mark.slow
 def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
-    data = interactions.generate(items=60, users=400, length=12)
+    data = interactions.generate(num_items=60, num_users=400, length=12)
     train, validation, _ = data.leave_one_out()
     model = recommendation.recommender("MinimalRNN", 60, units=16, with_gaps=False)
     model.compile(keras.optimizers.Adam(0.01))
@@ -75,7 +75,7 @@ def test_popularity_by_hand():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_popularity_is_that_of_a_sort(seed):
-    data = interactions.generate(items=30, users=50, seed=seed, length=9)
+    data = interactions.generate(num_items=30, num_users=50, seed=seed, length=9)
     train, _, test = data.leave_one_out()
     counts = np.zeros(len(data.names) + 1, int)
     for start, end in zip(train.starts, train.ends, strict=True):
@@ -86,7 +86,7 @@ def test_popularity_is_that_of_a_sort(seed):
 
 
 def test_a_model_is_ranked_by_one_graph(monkeypatch):
-    data = interactions.generate(items=30, users=300, length=12)
+    data = interactions.generate(num_items=30, num_users=300, length=12)
     _, validation, _ = data.leave_one_out()
     model = recommendation.recommender("GRU", 30, units=4, with_gaps=False)
     for size in (64, 100, 37, 64):
@@ -114,7 +114,7 @@ def test_the_weights_of_figure_3_are_the_layers_own(with_gaps):
 
 @pytest.mark.slow
 def test_killed_in_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch):
-    data = interactions.generate(items=60, users=40, length=12)
+    data = interactions.generate(num_items=60, num_users=40, length=12)
     protocol = recommendation.Protocol(units=6, batch=8, epochs=4, negatives=20, probe=2, lags=(0, 5))
 
     def train(protocol, folder):

@@ -49,7 +49,7 @@ def _isan(folder: Path) -> None:
     model.compile(keras.optimizers.Adam(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     texts = [datasets.text.encode(TEXT), datasets.text.encode("an argument")]
     model.fit(
-        datasets.Windows(text, 32, 25),
+        datasets.Windows(text, 32, length=25),
         epochs=3,
         shuffle=False,
         verbose=0,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._repr import short_repr
 
 PAIRS = ("()", "[]", "{}", "<>")
@@ -15,60 +16,105 @@ PAIRS = ("()", "[]", "{}", "<>")
 
 @short_repr
 class Counts(NamedTuple):
-    """symbols: int32 (batch, time). counts: int32 (batch, time, types), what is to be put out."""
+    """Sequences of symbols, and the counts that a network has to output.
+
+    Attributes:
+        symbols: int32 (batch, time), in [0, 2 num_types + num_noise_symbols).
+        counts: int32 (batch, time, num_types), in [0, max_count].
+    """
 
     symbols: NDArray[np.int32]
     counts: NDArray[np.int32]
 
 
-def symbol_names(types: int = 2, noise: int = 1) -> tuple[str, ...]:
-    """Names of the 2 types + noise symbols: each type's opening and closing parenthesis, then letters.
+@former_arguments(types="num_types", noise="num_noise_symbols")
+def symbol_names(num_types: int = 2, num_noise_symbols: int = 1) -> tuple[str, ...]:
+    """Names of the symbols: the opening and closing parenthesis of each type, then letters.
+
+    Args:
+        num_types: int > 0, types of parentheses.
+        num_noise_symbols: int >= 0, symbols that change no count.
+
+    Returns:
+        2 num_types + num_noise_symbols names.
 
     Raises:
-        ValueError: if a number is not one of the allowed, see `stream`.
+        ValueError: if a number is not an integer or too small.
+
+    Example:
+
+    >>> symbol_names(num_types=2, num_noise_symbols=1)
+    ('(', ')', '[', ']', 'a')
     """
-    check_numbers(types=types, noise=noise)
-    pairs = [*PAIRS[:types], *((f"({i}", f"){i}") for i in range(len(PAIRS) + 1, types + 1))]
-    letters = [chr(ord("a") + i) if i < 26 else f"a{i}" for i in range(noise)]
+    check_numbers(num_types=num_types, num_noise_symbols=num_noise_symbols)
+    pairs = [*PAIRS[:num_types], *((f"({i}", f"){i}") for i in range(len(PAIRS) + 1, num_types + 1))]
+    letters = [chr(ord("a") + i) if i < 26 else f"a{i}" for i in range(num_noise_symbols)]
     return (*(name for pair in pairs for name in pair), *letters)
 
 
+@former_arguments(
+    positional=("seed", "batch_size", "length", "num_types", "max_count", "delay", "num_noise_symbols"),
+    rng="seed",
+    batch="batch_size",
+    types="num_types",
+    maximum="max_count",
+    noise="num_noise_symbols",
+)
 def stream(
-    rng: np.random.Generator,
-    batch: int,
+    seed: int | np.random.Generator,
+    batch_size: int,
+    *,
     length: int,
-    types: int = 2,
-    maximum: int = 5,
+    num_types: int = 2,
+    max_count: int = 5,
     delay: int = 1,
-    noise: int = 1,
+    num_noise_symbols: int = 1,
 ) -> Iterator[Counts]:
-    """Fresh batches without end; every sequence begins with all counts 0.
+    """Yields new batches without end. Every sequence begins with all counts 0.
 
     Args:
-        rng: draws the symbols, `rng.integers(2 * types + noise, size=(batch, length))` for each batch.
-        batch, length: sequences of a batch and their steps, at least 1.
-        types: of parentheses, at least 1. Symbol 2 k opens and symbol 2 k + 1 closes type k, counted from 0.
-        maximum: largest count, at least 1; opening further changes nothing, nor does closing at 0.
-        delay: steps between a count and when it is to be put out, at least 0.
-        noise: how many symbols change nothing, at least 0.
+        seed: an integer, or a generator, which draws each batch by
+            `integers(2 * num_types + num_noise_symbols, size=(batch_size, length))`.
+        batch_size: int > 0, sequences in a batch.
+        length: int > 0, steps of a sequence.
+        num_types: int > 0, types of parentheses. Symbol 2 k opens and symbol 2 k + 1 closes type k, counted from 0.
+        max_count: int > 0; opening at this count changes nothing, nor does closing at 0.
+        delay: int >= 0, steps between a count and the step at which it has to be output.
+        num_noise_symbols: int >= 0, symbols that change no count.
 
     Yields:
-        `Counts`.
+        `Counts` of one batch.
 
     Raises:
-        ValueError: if a number is no integer or too small.
+        ValueError: if a number is not an integer or too small.
+
+    Example:
+
+    >>> symbols, counts = next(stream(0, batch_size=1, length=6, num_types=1, delay=0))
+    >>> symbols
+    array([[2, 1, 1, 0, 0, 0]], dtype=int32)
+    >>> counts[:, :, 0]
+    array([[0, 0, 0, 1, 2, 3]], dtype=int32)
     """
-    check_numbers(batch=batch, length=length, types=types, maximum=maximum, delay=delay, noise=noise)
-    changes = np.zeros((2 * types + noise, types), np.int32)
-    for kind in range(types):
+    check_numbers(
+        batch_size=batch_size,
+        length=length,
+        num_types=num_types,
+        max_count=max_count,
+        delay=delay,
+        num_noise_symbols=num_noise_symbols,
+    )
+    rng = np.random.default_rng(seed)
+    changes = np.zeros((2 * num_types + num_noise_symbols, num_types), np.int32)
+    for kind in range(num_types):
         changes[2 * kind, kind], changes[2 * kind + 1, kind] = 1, -1
 
     def batches() -> Iterator[Counts]:
         while True:
-            symbols = rng.integers(len(changes), size=(batch, length)).astype(np.int32)
-            counts = np.zeros((batch, length + 1, types), np.int32)
+            symbols = rng.integers(len(changes), size=(batch_size, length)).astype(np.int32)
+            counts = np.zeros((batch_size, length + 1, num_types), np.int32)
             for t in range(length):
-                counts[:, t + 1] = np.clip(counts[:, t] + changes[symbols[:, t]], 0, maximum)
+                counts[:, t + 1] = np.clip(counts[:, t] + changes[symbols[:, t]], 0, max_count)
             late = np.maximum(np.arange(1, length + 1) - delay, 0)
             yield Counts(symbols, counts[:, late])
 
@@ -76,9 +122,15 @@ def stream(
 
 
 def check_numbers(**numbers: int) -> None:
-    """Raises ValueError unless every number is an integer, and at least 1, or 0 where that is allowed."""
-    least = {"delay": 0, "noise": 0, "seed": 0}
+    """Checks that every number is an integer of at least 1, or of at least 0 if that is allowed.
+
+    Raises:
+        ValueError: if one is not.
+    """
+    bounds = {"delay": 0, "num_noise_symbols": 0, "seed": 0}
     for name, value in numbers.items():
-        bound = least.get(name, 1)
+        bound = bounds.get(name, 1)
         if isinstance(value, bool) or value != int(value) or value < bound:
-            raise ValueError(f"{name} is an integer of at least {bound}. Received: {name}={value!r}.")
+            raise ValueError(
+                f"`{name}` must be an integer of at least {bound}. Received: {name}={value!r}. Choose another."
+            )

@@ -14,37 +14,45 @@ from keras_interp_rnn.datasets.counting._stream import Counts, stream, symbol_na
 __all__ = ["SIZES", "Builder", "CountingConfig"]
 
 SIZES = {"train": 2000, "validation": 500, "test": 500}
-"""Sequences of a split."""
+"""Number of sequences of each split."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class CountingConfig(tfds.core.BuilderConfig):
     """The numbers of `counting.stream`, the length of a sequence, and a seed."""
 
-    types: int = 2
-    maximum: int = 5
+    num_types: int = 2
+    max_count: int = 5
     delay: int = 1
-    noise: int = 1
+    num_noise_symbols: int = 1
     length: int = 100
     seed: int = 0
 
     @classmethod
-    def of(cls, types: int, maximum: int, delay: int, noise: int, length: int, seed: int) -> CountingConfig:
-        """The config under the name that says its numbers."""
+    def of(
+        cls, num_types: int, max_count: int, delay: int, num_noise_symbols: int, length: int, seed: int
+    ) -> CountingConfig:
+        """The config whose name gives its numbers."""
         return cls(
-            name=f"types{types}-maximum{maximum}-delay{delay}-noise{noise}-length{length}-seed{seed}",
-            description=f"Nesting levels of {types} types of parentheses, up to {maximum}, {delay} steps late.",
-            types=types,
-            maximum=maximum,
+            # The sequences are drawn from a seed that contains the name, and folders have it: it keeps former words.
+            name=f"types{num_types}-maximum{max_count}-delay{delay}-noise{num_noise_symbols}-length{length}-seed{seed}",
+            description=(
+                f"Nesting levels of {num_types} types of parentheses, at most {max_count}, delayed by {delay} steps."
+            ),
+            num_types=num_types,
+            max_count=max_count,
             delay=delay,
-            noise=noise,
+            num_noise_symbols=num_noise_symbols,
             length=length,
             seed=seed,
         )
 
 
 class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS declares no types
-    """Symbols drawn uniformly, and the clipped counts that are to be put out."""
+    """Sequences of uniformly drawn parentheses and noise, and the nesting level of each type.
+
+    Reference: Foerster et al., "Input Switched Affine Networks", ICML 2017, section 4.
+    """
 
     VERSION = tfds.core.Version("1.0.0")
     RELEASE_NOTES: ClassVar[dict[str, str]] = {"1.0.0": "Initial release."}
@@ -58,7 +66,7 @@ class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type:
             features=tfds.features.FeaturesDict(
                 {
                     "symbols": tfds.features.Tensor(shape=(config.length,), dtype=np.int32),
-                    "counts": tfds.features.Tensor(shape=(config.length, config.types), dtype=np.int32),
+                    "counts": tfds.features.Tensor(shape=(config.length, config.num_types), dtype=np.int32),
                 }
             ),
             supervised_keys=("symbols", "counts"),
@@ -69,17 +77,17 @@ class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type:
     def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Any]:
         config = self.builder_config
         rng = np.random.default_rng(list(f"{self.name} {self.VERSION} {config.name}".encode()))
-        found = distinct(rng, sum(SIZES.values()), config)
+        sequences = distinct(rng, sum(SIZES.values()), config)
         self.info.metadata.update(
             {
-                "symbols": list(symbol_names(config.types, config.noise)),
+                "symbols": list(symbol_names(config.num_types, config.num_noise_symbols)),
                 "seed": config.seed,
                 "splits": {name: {"sequences": size} for name, size in SIZES.items()},
             }
         )
         ends = np.cumsum(list(SIZES.values()))
         return {
-            name: self._generate_examples(Counts(*(array[end - size : end] for array in found)))
+            name: self._generate_examples(Counts(*(array[end - size : end] for array in sequences)))
             for (name, size), end in zip(SIZES.items(), ends, strict=True)
         }
 
@@ -88,22 +96,30 @@ class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type:
             yield key, {"symbols": symbols, "counts": counts}
 
 
-def distinct(rng: np.random.Generator, sequences: int, config: CountingConfig) -> Counts:
-    """So many sequences, no two of them the same.
+def distinct(rng: np.random.Generator, num_sequences: int, config: CountingConfig) -> Counts:
+    """Draws sequences of which no two are the same.
 
     Raises:
-        ValueError: if there are fewer than four times as many of this length.
+        ValueError: if fewer than four times as many of this length exist.
     """
-    symbols = 2 * config.types + config.noise
-    if symbols**config.length < 4 * sequences:
+    num_symbols = 2 * config.num_types + config.num_noise_symbols
+    if num_symbols**config.length < 4 * num_sequences:
         raise ValueError(
-            f"{sequences:,} different sequences are drawn from at least four times as many. Received: length="
-            f"{config.length} over {symbols} symbols. Ask for longer ones."
+            f"{num_sequences:,} distinct sequences are drawn from at least four times as many. Received: length="
+            f"{config.length} over {num_symbols} symbols. Choose a larger `length`."
         )
-    batches = stream(rng, sequences, config.length, config.types, config.maximum, config.delay, config.noise)
-    found: dict[bytes, tuple[Any, Any]] = {}
-    while len(found) < sequences:
+    batches = stream(
+        rng,
+        num_sequences,
+        length=config.length,
+        num_types=config.num_types,
+        max_count=config.max_count,
+        delay=config.delay,
+        num_noise_symbols=config.num_noise_symbols,
+    )
+    rows: dict[bytes, tuple[Any, Any]] = {}
+    while len(rows) < num_sequences:
         for row, counts in zip(*next(batches), strict=True):
-            if len(found) < sequences:
-                found.setdefault(row.tobytes(), (row, counts))
-    return Counts(*(np.stack(arrays) for arrays in zip(*found.values(), strict=True)))
+            if len(rows) < num_sequences:
+                rows.setdefault(row.tobytes(), (row, counts))
+    return Counts(*(np.stack(arrays) for arrays in zip(*rows.values(), strict=True)))

@@ -1,13 +1,13 @@
-"""The 20 newsgroups, sorted by date: 11,314 posts to train on and 7,532 later ones to test, read through TFDS.
+"""The 20 newsgroups, sorted by date: 11,314 posts for training and 7,532 later ones for the test, read through TFDS.
 
     texts, labels = newsgroups20.load("train")                   # 11,314 posts, int32 (11314,)
-    texts, labels = newsgroups20.load("test", headers=False)     # what was written, without header and signature
+    texts, labels = newsgroups20.load("test", headers=False)     # without headers and signatures
     newsgroups20.CLASSES[labels[0]]                              # "alt.atheism"
     own = newsgroups20.load("train", source="20news-bydate.tar.gz")
 
-The first call prepares the data, from the archive or folder given as `source`, else from one put into
-`<data_dir>/downloads/manual` by hand, else from the download. Data of a source lie in a folder named by its sha256, so
-another source never gets the data of the first.
+The first call prepares the data: from the archive or folder given as `source`; else from one in
+`<data_dir>/downloads/manual`; else from the download. Data of a source are kept in a folder named by its sha256, so
+that two sources never share prepared data.
 
 Reference: Lang, "NewsWeeder: learning to filter netnews", 1995; the split is that of
 http://qwone.com/~jason/20Newsgroups.
@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets import _tfds
+from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets.newsgroups20._classes import CLASSES
 
 if TYPE_CHECKING:
@@ -35,52 +37,68 @@ _DASHES = re.compile(r"\s*-{2,}\s*")
 _AFTER_DASHES, _WITHOUT_DASHES = 10, 4
 
 
-def builder(source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
-    """Returns the TFDS builder, its data prepared.
+@former_arguments(positional=("source", "data_dir"))
+def builder(*, source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
+    """Prepares the data, and returns their TFDS builder.
 
     Args:
-        source: 20news-bydate.tar.gz, or the folder it was unpacked to, which holds `20news-bydate-train` and
-            `20news-bydate-test`.
-        data_dir: where prepared data lie; by default the environment variable TFDS_DATA_DIR, or
-            ~/tensorflow_datasets.
+        source: 20news-bydate.tar.gz, or the folder it was unpacked to, which has `20news-bydate-train` and
+            `20news-bydate-test`; None to download it.
+        data_dir: folder of prepared data; None for the environment variable TFDS_DATA_DIR, or ~/tensorflow_datasets.
 
     Returns:
-        The builder, for `as_dataset` and everything else TFDS does.
+        The builder, for `as_dataset` and everything else TFDS offers.
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
-        datasets.text.TextError: if the posts are missing or damaged.
+        datasets.DataError: if the posts are missing or damaged.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import newsgroups20
+    >>> made = newsgroups20.builder(source="20news-bydate")
+    >>> made.info.features["label"].int2str(0)
+    'alt.atheism'
     """
     _tfds.imported("newsgroups20")
     from keras_interp_rnn.datasets.newsgroups20.newsgroups20_dataset_builder import Builder, manual_source
 
-    source = source or manual_source(_tfds.data_root(data_dir) / "downloads" / "manual")
-    return _tfds.prepare(Builder(source=source, data_dir=_tfds.data_root(data_dir)))
+    root = _tfds.data_root(data_dir)
+    source = source or manual_source(root / "downloads" / "manual")
+    return _tfds.prepare(Builder(source=source, data_dir=root), quiet=source is not None)
 
 
+@former_arguments(positional=("split", "headers", "source", "data_dir"))
 def load(
-    split: str, headers: bool = True, source: PathLike | None = None, data_dir: PathLike | None = None
+    split: str, *, source: PathLike | None = None, data_dir: PathLike | None = None, headers: bool = True
 ) -> tuple[list[str], NDArray[np.int32]]:
-    """Returns posts and their labels, group by group and by number within a group.
+    """Loads the posts of a split and their labels, by group and by number within a group.
 
     Args:
         split: "train" or "test".
-        headers: whether posts are whole; if not, `body` of each.
         source: as `builder`.
         data_dir: as `builder`.
+        headers: whether posts have their headers and signatures; if not, only the `body` of each.
 
     Returns:
-        The posts, and int32 (posts,), each a place in `CLASSES`.
+        The posts, and int32 (num_texts,), indices into `CLASSES`.
 
     Raises:
         ValueError: if `split` is neither of the two.
-        ImportError, datasets.text.TextError: as `builder`.
+        ImportError: if `tensorflow_datasets` is missing.
+        datasets.DataError: if the posts are missing or damaged.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import newsgroups20
+    >>> texts, labels = newsgroups20.load("train", source="20news-bydate", headers=False)
+    >>> len(texts), texts[0], newsgroups20.CLASSES[labels[0]]
+    (20, 'About alt.atheism.', 'alt.atheism')
     """
-    if split not in ("train", "test"):
-        raise ValueError(f"`split` is 'train' or 'test'. Received: {split!r}. Choose one of them.")
+    one_of("split", split, ("train", "test"))
     texts: list[str] = []
     labels: list[int] = []
-    for example in _tfds.in_order(builder(source, data_dir), split):
+    for example in _tfds.in_order(builder(source=source, data_dir=data_dir), split):
         text = example["text"].decode("utf-8")
         texts.append(text if headers else body(text))
         labels.append(int(example["label"]))
@@ -88,17 +106,19 @@ def load(
 
 
 def body(post: str) -> str:
-    r"""Returns what was written in a post, without its header and its signature; quotations stay.
+    r"""Removes the header and the signature of a post; quotations stay.
 
-    The header ends with the first blank line. The signature is what follows the last line of nothing but dashes, two
-    or more, if that is at most 10 lines; where there is none such, it is the last paragraph, if that has at most 4
-    lines. Lines of dashes at the very end belong to the signature. A signature is never all there is: then it stays.
+    The header ends with the first blank line. The signature is the text after the last line that consists of two or
+    more dashes, if it has at most 10 lines; without such a line it is the last paragraph, if that has at most 4 lines.
+    Lines of dashes at the very end belong to the signature. A post that consists of a signature alone keeps it.
 
     Args:
         post: a post with its header.
 
     Returns:
         The rest, without blanks at its end; "" for a header alone.
+
+    Example:
 
     >>> body("From: a@b.c\nSubject: hay\n\nFor sale.\n\n-- \nAnn")
     'For sale.'
@@ -109,7 +129,7 @@ def body(post: str) -> str:
         last -= 1
     dashes = next((i for i in reversed(range(last)) if _DASHES.fullmatch(lines[i])), None)
     blank = next((i for i in reversed(range(last)) if not lines[i].strip()), None)
-    for end, most in ((dashes, _AFTER_DASHES), (blank, _WITHOUT_DASHES)):
-        if end is not None and last - end - 1 <= most and "".join(lines[:end]).strip():
+    for end, max_lines in ((dashes, _AFTER_DASHES), (blank, _WITHOUT_DASHES)):
+        if end is not None and last - end - 1 <= max_lines and "".join(lines[:end]).strip():
             return "\n".join(lines[:end]).rstrip()
     return "\n".join(lines)

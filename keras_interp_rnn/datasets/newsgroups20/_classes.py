@@ -22,4 +22,4 @@ CLASSES = (
     "talk.politics.misc",
     "talk.religion.misc",
 )
-"""Names of the groups; a label is a place in this list."""
+"""Names of the groups; a label is an index into this tuple."""

@@ -1,13 +1,13 @@
 """TFDS builder of the 20 newsgroups: a post and the group it was sent to, by group and number.
 
-Where the posts come from, in this order:
+The posts come from the first of these that exists:
 
 1. the archive or folder given as `source`;
 2. `20news-bydate.tar.gz`, or the two unpacked folders, in `manual_dir`;
 3. the download.
 
-Posts are read as latin-1, in which every byte is a character. The data may be used for research; none of them lie in
-this package.
+Posts are read as latin-1, in which every byte is a character. The data may be used for research; this package contains
+none of them.
 """
 
 import gzip
@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 
 import tensorflow_datasets as tfds
 
-from keras_interp_rnn.datasets import _tfds, text
-from keras_interp_rnn.datasets._files import within
+from keras_interp_rnn.datasets import _tfds
+from keras_interp_rnn.datasets._files import DataError, within
 from keras_interp_rnn.datasets.newsgroups20._classes import CLASSES
 
 __all__ = ["ARCHIVE", "FOLDERS", "Builder", "manual_source"]
@@ -45,16 +45,16 @@ Posts = dict[tuple[str, str, str], bytes]
 class Builder(tfds.core.GeneratorBasedBuilder):
     """The 20 newsgroups by date, one example per post, in the order of groups and numbers.
 
-    With a `source`, everything lies in a folder of `data_dir` named by the sha256 of the archive or of the posts, so
-    data of two sources are never mixed up.
+    With a `source`, the data are kept in a folder of `data_dir` named by the sha256 of the archive or of the posts, so
+    that two sources never share prepared data.
 
     Args:
-        source: the archive, or the folder it was unpacked to, to use in place of the download.
-        data_dir: where prepared data lie; TFDS's own default.
+        source: the archive, or the folder it was unpacked to, to read instead of the download.
+        data_dir: folder of prepared data; None for TFDS's default.
         **kwargs: as `tfds.core.GeneratorBasedBuilder`.
 
     Raises:
-        text.TextError: if there is nothing at `source`, or a folder that does not hold the groups.
+        datasets.DataError: if `source` does not exist, or is a folder without the groups.
     """
 
     VERSION = tfds.core.Version("1.0.0")
@@ -78,7 +78,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         features = {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=CLASSES)}
         return tfds.core.DatasetInfo(
             builder=self,
-            description="18,846 posts to 20 newsgroups of 1993, without duplicates; the later ones are the test.",
+            description="18,846 posts to 20 newsgroups of 1993, without duplicates; the test split has the later ones.",
             features=tfds.features.FeaturesDict(features),
             supervised_keys=("text", "label"),
             disable_shuffling=True,
@@ -104,7 +104,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
 
 
 def manual_source(folder: Path) -> Path | None:
-    """Returns the archive in a folder, or the folder if the unpacked ones are in it, or None."""
+    """The archive in a folder; the folder itself if it has the unpacked folders; or None."""
     if (folder / ARCHIVE).is_file():
         return folder / ARCHIVE
     return folder if any((folder / name).is_dir() for name in FOLDERS.values()) else None
@@ -113,34 +113,35 @@ def manual_source(folder: Path) -> Path | None:
 def _manual_source(dl_manager: tfds.download.DownloadManager) -> Path | None:
     try:
         return manual_source(Path(dl_manager.manual_dir))
-    except AssertionError:  # what TFDS raises where the folder is missing or empty
+    except AssertionError:  # raised by TFDS if the folder is missing or empty
         return None
 
 
 def _download(dl_manager: tfds.download.DownloadManager) -> Path:
-    """Downloads the archive, or says where to put it by hand."""
+    """Downloads the archive; the error says where to put it by hand."""
     try:
         if not (dl_manager.download_dir / Builder.name).is_dir():
             _tfds.reach(URL)
         return Path(dl_manager.download(URL))
     except _tfds.download_errors() as error:
-        raise text.TextError(
-            f"The 20 newsgroups cannot be downloaded from {URL} ({error}). Fetch {ARCHIVE} by other means and put it "
-            f"into {dl_manager.download_dir / 'manual'}, or give it, or the folder it unpacks to, as `source`."
+        raise DataError(
+            f"The 20 newsgroups cannot be downloaded from {URL} ({error}). Download {ARCHIVE} by other means and put "
+            f"it into {dl_manager.download_dir / 'manual'}, or give it, or the folder it unpacks to, as `source`."
         ) from error
 
 
 def _existing(source: str | os.PathLike[str]) -> Path:
     path = Path(source).expanduser()
     if not path.exists():
-        raise text.TextError(
-            f"There is no file or folder {path}. Check the path; a relative one starts at {Path.cwd()}."
+        raise DataError(
+            f"`source` must be a file or folder. Received: {path}, which does not exist. Check the path; a relative "
+            f"one starts at {Path.cwd()}."
         )
     return path
 
 
 def _sha256(path: Path) -> str:
-    """Of an archive, or of the names and contents of all posts of a folder."""
+    """The digest of an archive, or of the names and contents of all posts of a folder."""
     sha256 = hashlib.sha256()
     if path.is_dir():
         for key, post in sorted(_read(path).items()):
@@ -154,16 +155,16 @@ def _sha256(path: Path) -> str:
 
 
 def _read(path: Path) -> Posts:
-    """Reads all posts, and checks that every group has some in both folders."""
+    """Reads all posts, and checks that every group has posts in both folders."""
     posts = _of_folder(path) if path.is_dir() else _of_archive(path)
-    found = {key[:2] for key in posts}
-    wanted = {(folder, group) for folder in FOLDERS.values() for group in CLASSES}
-    for what, names in (("no posts in", wanted - found), ("posts in unknown", found - wanted)):
+    groups = {key[:2] for key in posts}
+    expected = {(folder, group) for folder in FOLDERS.values() for group in CLASSES}
+    for what, names in (("no posts in", expected - groups), ("posts in unknown", groups - expected)):
         if names:
             listed = sorted("/".join(name) for name in names)
             more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
-            raise text.TextError(
-                f"Posts of each of the 20 groups lie in {FOLDERS['train']}/<group> and {FOLDERS['test']}/<group>. "
+            raise DataError(
+                f"Each of the 20 groups must have posts in {FOLDERS['train']}/<group> and {FOLDERS['test']}/<group>. "
                 f"Received: {path}, with {what} {', '.join(listed[:3])}{more}. Give {ARCHIVE} or the folder it was "
                 "unpacked to."
             )
@@ -177,8 +178,8 @@ def _of_folder(path: Path) -> Posts:
 
 def _of_archive(path: Path) -> Posts:
     try:
-        # Unpacked to its end first: there stands the checksum, and a tar file read in its packed form goes back and
-        # forth. By its first bytes: TFDS names what it downloads without a suffix.
+        # Decompressed to its end first, where the checksum is; and reading a compressed tar file would seek back and
+        # forth. The format is told by the first bytes, as TFDS names downloads without a suffix.
         with path.open("rb") as file:
             start = file.read(6)
         opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), open)
@@ -187,25 +188,25 @@ def _of_archive(path: Path) -> Posts:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             return _of_members(path, archive)
     except _UNPACKING as error:
-        raise text.TextError(
-            f"The posts come as a packed tar file that unpacks to its end. Received: {path}, which does not ({error}). "
-            f"It is truncated, damaged or something else: fetch {ARCHIVE} from {URL} again."
+        raise DataError(
+            f"`source` must be a tar file that can be read to its end. Received: {path}, which cannot ({error}). "
+            f"It is truncated, damaged or another file: download {ARCHIVE} from {URL} again."
         ) from error
 
 
 def _of_members(path: Path, archive: tarfile.TarFile) -> Posts:
-    """The posts of the two folders that lie next to each other, at the top or in one folder; others are passed over."""
-    found: dict[tuple[str, ...], list[tuple[tuple[str, str, str], tarfile.TarInfo]]] = {}
+    """The posts of the two folders, which are at the top or in one common folder; other files are skipped."""
+    members: dict[tuple[str, ...], list[tuple[tuple[str, str, str], tarfile.TarInfo]]] = {}
     for member in archive:
         parts = PurePosixPath(member.name).parts
         if member.isfile() and (key := _key(parts[-3:])):
-            found.setdefault(parts[:-3], []).append((key, member))
+            members.setdefault(parts[:-3], []).append((key, member))
     posts: Posts = {}
-    for key, member in found[min(found, key=len)] if found else ():
-        if key in posts or member.issparse():  # a few bytes of a sparse file unpack to any number
-            raise text.TextError(
-                f"A post is one plain file. Received: {path}, with {member.name} "
-                f"{'twice' if key in posts else 'as a sparse file'}. Fetch {ARCHIVE} from {URL} again."
+    for key, member in members[min(members, key=len)] if members else ():
+        if key in posts or member.issparse():  # a few bytes of a sparse file expand to any number
+            raise DataError(
+                f"A post must be one plain file. Received: {path}, with {member.name} "
+                f"{'twice' if key in posts else 'as a sparse file'}. Download {ARCHIVE} from {URL} again."
             )
         stream = archive.extractfile(member)
         posts[key] = stream.read() if stream else b""
@@ -213,12 +214,12 @@ def _of_members(path: Path, archive: tarfile.TarFile) -> Posts:
 
 
 def _key(parts: tuple[str, ...]) -> tuple[str, str, str] | None:
-    """Folder, group and number; None for what are none, and for hidden files."""
+    """Folder, group and number; None for other files, hidden ones among them."""
     if len(parts) != 3 or parts[0] not in FOLDERS.values() or any(part.startswith(".") for part in parts[1:]):
         return None
     return parts[0], parts[1], parts[2]
 
 
 def _place(key: tuple[str, str, str]) -> tuple[str, int, str]:
-    """Where a post stands among those of its folder: numbers of fewer digits first."""
+    """Sort key of a post among those of its folder: group, then number."""
     return key[1], len(key[2]), key[2]

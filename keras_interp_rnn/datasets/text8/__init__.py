@@ -5,10 +5,9 @@
     own = text8.load("train", source="my_text.txt.gz")
     text8.info(source="my_text.txt.gz")["whole_text8"] # False
 
-The first call prepares the data, from the file given as `source`, else from a file put into
-`<data_dir>/downloads/manual` by hand (text8.zip, text8.xz, ...), else from the download. Data of a file lie
-in a folder named by its sha256, so another file never gets the data of the first. The split is 90 : 5 : 5 by
-characters, in text order, as in Mikolov et al. (2012).
+The first call prepares the data: from the file given as `source`; else from a file in `<data_dir>/downloads/manual`
+(text8.zip, text8.xz, ...); else from the download. Data of a file are kept in a folder named by its sha256, so that
+two files never share prepared data. The split is 90 : 5 : 5 by characters, in text order, as in Mikolov et al. (2012).
 """
 
 import os
@@ -18,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets import _tfds
+from keras_interp_rnn.datasets._arguments import one_of
 
 if TYPE_CHECKING:
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder
@@ -28,55 +29,71 @@ __all__ = ["builder", "info", "load"]
 PathLike = str | os.PathLike[str]
 
 
-def builder(config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
-    """Returns the TFDS builder, its data prepared.
+@former_arguments(positional=("config", "source", "data_dir"))
+def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
+    """Prepares the data, and returns their TFDS builder.
 
     Args:
-        config: "chars", 27 symbols, or "pairs", 729.
-        source: a text file, plain, .gz, .xz or .zip, in place of text8.
-        data_dir: where prepared data lie; by default the environment variable TFDS_DATA_DIR, or
-            ~/tensorflow_datasets.
+        config: "chars" for 27 symbols, "pairs" for 729.
+        source: a text file, plain or compressed (.gz, .xz, .zip), to read instead of text8; None for text8.
+        data_dir: folder of prepared data; None for the environment variable TFDS_DATA_DIR, or ~/tensorflow_datasets.
 
     Returns:
-        The builder, for `as_dataset` and everything else TFDS does.
+        The builder, for `as_dataset` and everything else TFDS offers.
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
         ValueError: if `config` is unknown.
-        datasets.text.TextError: if the text is missing, damaged or too short.
+        datasets.DataError: if the text is missing, damaged or too short.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import text8
+    >>> made = text8.builder("chars", source="my_text.txt")
+    >>> sorted(made.info.splits)
+    ['test', 'train', 'validation']
     """
     _tfds.imported("text8")
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder, manual_file
 
-    if config not in Builder.builder_configs:
-        raise ValueError(
-            f"`config` is one of {sorted(Builder.builder_configs)}. Received: {config!r}. Choose one of them."
-        )
-    source = source or manual_file(_tfds.data_root(data_dir) / "downloads" / "manual")
-    made = Builder(config=config, source=source, data_dir=_tfds.data_root(data_dir))
+    one_of("config", config, sorted(Builder.builder_configs))
+    root = _tfds.data_root(data_dir)
+    source = source or manual_file(root / "downloads" / "manual")
+    made = Builder(config=config, source=source, data_dir=root)
     return _tfds.prepare(made, quiet=source is not None)
 
 
+@former_arguments(positional=("split", "config", "source", "data_dir"))
 def load(
-    split: str, config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None
+    split: str, *, source: PathLike | None = None, data_dir: PathLike | None = None, config: str = "chars"
 ) -> NDArray[Any]:
-    """Returns a split as one array, in text order.
+    """Loads a split as one array, in text order.
 
     Args:
-        split: "train", "validation" or "test", or a slice of one in TFDS's notation ("train[:10%]"), cut
-            between chunks of 100,000 characters.
-        config: as `builder`.
+        split: "train", "validation" or "test", or a slice of one in TFDS's notation ("train[:10%]"), cut between chunks
+            of 100,000 characters.
         source: as `builder`.
         data_dir: as `builder`.
+        config: as `builder`.
 
     Returns:
-        uint8 (characters,) in [0, 27), or uint16 (pairs,) in [0, 729).
+        uint8 (num_characters,) in [0, 27), or uint16 (num_pairs,) in [0, 729).
 
     Raises:
-        ImportError, ValueError, datasets.text.TextError: as `builder`.
+        ImportError: if `tensorflow_datasets` is missing.
+        ValueError: if `split` or `config` is unknown.
+        datasets.DataError: if the text is missing, damaged or too short.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import text, text8
+    >>> text.decode(text8.load("train", source="my_text.txt")[:11])
+    'all and one'
+    >>> text8.load("validation", source="my_text.txt", config="pairs").dtype
+    dtype('uint16')
     """
-    made = builder(config, source, data_dir)
-    import tensorflow_datasets as tfds  # after `builder`, which says what to install where it is missing
+    made = builder(config, source=source, data_dir=data_dir)
+    import tensorflow_datasets as tfds  # after `builder`, which says what to install if it is missing
 
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import CHUNK
 
@@ -91,8 +108,9 @@ def load(
     return symbols[:filled]
 
 
-def info(config: str = "chars", source: PathLike | None = None, data_dir: PathLike | None = None) -> dict[str, Any]:
-    """Says what text the data were prepared from.
+@former_arguments(positional=("config", "source", "data_dir"))
+def info(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> dict[str, Any]:
+    """Describes the text that the data were prepared from.
 
     Args:
         config: as `builder`.
@@ -100,12 +118,24 @@ def info(config: str = "chars", source: PathLike | None = None, data_dir: PathLi
         data_dir: as `builder`.
 
     Returns:
-        name: "text8", or another text's file name without its last ending; source: the file's name; sha256: of the
-        file; text_sha256: of the text, unpacked and cleaned; characters: in all three splits; whole_text8: whether the
-        text is text8 itself.
+        - name: "text8", or the file name of another text without its last suffix;
+        - source: the name of the file;
+        - sha256: of the file;
+        - text_sha256: of the text, decompressed and cleaned;
+        - characters: their number in all three splits;
+        - whole_text8: whether the text is text8 itself.
 
     Raises:
-        ImportError, ValueError, datasets.text.TextError: as `builder`.
+        ImportError: if `tensorflow_datasets` is missing.
+        ValueError: if `config` is unknown.
+        datasets.DataError: if the text is missing, damaged or too short.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import text8
+    >>> about = text8.info(source="my_text.txt")
+    >>> about["name"], about["whole_text8"]
+    ('my_text', False)
     """
-    found = dict(builder(config, source, data_dir).info.metadata)
-    return {"name": "text8" if found["whole_text8"] else Path(found["source"]).stem, **found}
+    metadata = dict(builder(config, source=source, data_dir=data_dir).info.metadata)
+    return {"name": "text8" if metadata["whole_text8"] else Path(metadata["source"]).stem, **metadata}

@@ -1,14 +1,14 @@
 """TFDS builder of text8: a text as a row of symbols, in text order, in chunks.
 
-Where the text comes from, in this order:
+The text comes from the first of these that exists:
 
 1. the file given as `source`;
 2. the first of `MANUAL_FILES` in `manual_dir`;
 3. the download.
 
-Any text file will do for the first two: it is read by `datasets.text.read` and split 90 : 5 : 5 like text8.
-What it was stands in the metadata: name and sha256 of the file, sha256 and length of the text, and whether
-that is text8 itself. A text that has text8's length and its name or opening, but not its sha256, is refused.
+The first two can be any text file: it is read by `datasets.text.read` and split 90 : 5 : 5 like text8. The metadata
+describe it: name and sha256 of the file, sha256 and length of the text, and whether that is text8 itself. A text with
+the length of text8 and its name or opening, but another sha256, is refused.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ import tensorflow_datasets as tfds
 from numpy.typing import NDArray
 
 from keras_interp_rnn.datasets import _tfds, text
-from keras_interp_rnn.datasets._files import existing_file
+from keras_interp_rnn.datasets._files import DataError, existing_file
 
 __all__ = ["CHUNK", "MANUAL_FILES", "Builder", "manual_file"]
 
@@ -49,18 +49,18 @@ _DTYPES = {"chars": np.uint8, "pairs": np.uint16}
 
 
 class Builder(tfds.core.GeneratorBasedBuilder):
-    """text8, or another text in its place, one example per chunk of `CHUNK` characters.
+    """text8, or another text instead of it, one example per chunk of `CHUNK` characters.
 
-    With a `source`, everything lies in a folder of `data_dir` named by the file's sha256, so data of two
-    sources are never mixed up. Without one, data prepared before are used again, as everywhere in TFDS.
+    With a `source`, the data are kept in a folder of `data_dir` named by the sha256 of the file, so that two sources
+    never share prepared data. Without one, prepared data are used again, as everywhere in TFDS.
 
     Args:
-        source: a text file to use in place of the download.
-        data_dir: where prepared data lie; TFDS's own default.
+        source: a text file to read instead of the download.
+        data_dir: folder of prepared data; None for TFDS's default.
         **kwargs: as `tfds.core.GeneratorBasedBuilder`; `config` is "chars" or "pairs".
 
     Raises:
-        text.TextError: if `source` is not a file.
+        datasets.DataError: if `source` is not a file.
 
     Reference: Mikolov et al., Subword language modeling with neural networks, 2012, for the split.
     """
@@ -69,7 +69,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     RELEASE_NOTES: ClassVar[dict[str, str]] = {"1.0.0": "Initial release."}
     BUILDER_CONFIGS: ClassVar[list[tfds.core.BuilderConfig]] = [
         tfds.core.BuilderConfig(name="chars", description="27 symbols: space and a to z."),
-        tfds.core.BuilderConfig(name="pairs", description="729 symbols: two characters a, b as 27 a + b."),
+        tfds.core.BuilderConfig(name="pairs", description="729 symbols: two characters a, b become 27 a + b."),
     ]
     MANUAL_DOWNLOAD_INSTRUCTIONS = f"Put {URL} there, or another text under one of the names {MANUAL_FILES}."
 
@@ -80,7 +80,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         data_dir: str | os.PathLike[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._source = None if source is None else existing_file(source)
+        self._source = None if source is None else existing_file(source, "source")
         if self._source is not None:
             data_dir = _tfds.data_root(data_dir) / f"source-{_file_sha256(self._source)[:12]}"
         with _tfds.undamaged(_tfds.data_root(data_dir) / self.name):
@@ -94,7 +94,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         )
         return tfds.core.DatasetInfo(
             builder=self,
-            description="100,000,000 characters of English Wikipedia (March 2006), cleaned to a-z and space.",
+            description="100,000,000 characters of English Wikipedia (March 2006), reduced to a-z and space.",
             features=tfds.features.FeaturesDict({"symbols": symbols}),
             disable_shuffling=True,
             homepage="http://mattmahoney.net/dc/textdata.html",
@@ -117,40 +117,40 @@ class Builder(tfds.core.GeneratorBasedBuilder):
 
 
 def manual_file(folder: Path) -> Path | None:
-    """Returns the first of `MANUAL_FILES` in a folder, or None if none is there."""
+    """The first of `MANUAL_FILES` in a folder, or None."""
     return next((folder / name for name in MANUAL_FILES if (folder / name).is_file()), None)
 
 
 def _manual_file(dl_manager: tfds.download.DownloadManager) -> Path | None:
     try:
         return manual_file(Path(dl_manager.manual_dir))
-    except AssertionError:  # what TFDS raises where the folder is missing or empty
+    except AssertionError:  # raised by TFDS if the folder is missing or empty
         return None
 
 
 def _download(dl_manager: tfds.download.DownloadManager) -> Path:
-    """Downloads text8, or says where to put it by hand."""
+    """Downloads text8; the error says where to put it by hand."""
     try:
         if not any((dl_manager.download_dir / Builder.name).glob("*.zip")):
-            # TFDS tries ten times in three minutes before it reports that there is no network: ask first.
+            # TFDS tries ten times in three minutes before it reports that there is no network. This answers at once.
             urllib.request.urlopen(urllib.request.Request(URL, method="HEAD"), timeout=10).close()
         return Path(dl_manager.download(URL))
     except (OSError, tfds.download.DownloadError) as error:
-        raise text.TextError(
-            f"text8 cannot be downloaded from {URL} ({error}). Fetch it by other means and put it into "
+        raise DataError(
+            f"text8 cannot be downloaded from {URL} ({error}). Download it by other means and put it into "
             f"{dl_manager.download_dir / 'manual'}, or give any text file as `source`."
         ) from error
 
 
 def _record(path: Path, symbols: NDArray[np.uint8]) -> dict[str, Any]:
-    """Says what a text is, and refuses one that should be text8 and is not."""
+    """Describes a text, and refuses one that claims to be text8 and is not."""
     sha256 = text.sha256(symbols)
     whole = sha256 == SHA256
     claims = path.name.split(".")[0] == "text8" or text.decode(symbols[: len(OPENING)]) == OPENING
     if len(symbols) == CHARACTERS and claims and not whole:
-        raise text.TextError(
-            f"text8 has sha256 {SHA256}. Received: {path}, which has its length and its name or opening, but "
-            f"sha256 {sha256}. Fetch {URL} again, or give another text another name."
+        raise DataError(
+            f"text8 has the sha256 {SHA256}. Received: {path}, which has its length and its name or opening, but "
+            f"the sha256 {sha256}. Download {URL} again, or rename the file if it is another text."
         )
     return {
         "source": path.name,

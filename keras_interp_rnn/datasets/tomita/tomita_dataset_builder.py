@@ -19,18 +19,21 @@ LENGTHS = {
 }
 
 EACH = 100
-"""At most so many words of either label of a length."""
+"""Maximum number of words per label and length."""
 
 
 class Builder(LanguageBuilder):
-    """Words of up to 1,000 symbols, labelled by one of the seven languages."""
+    """Words of up to 1,000 symbols over 0 and 1, labelled by one of the seven languages of Tomita.
+
+    Reference: Tomita, "Dynamic construction of finite automata from examples using hill-climbing", 1982.
+    """
 
     BUILDER_CONFIGS: ClassVar[list[LanguageConfig]] = [
         LanguageConfig(name=str(number), description=f"Tomita {number}: {description}.")
         for number, description in DESCRIPTIONS.items()
     ]
     ALPHABET = "01"
-    SOURCE = "Tomita, 1982. Splits are apart by the length of their words."
+    SOURCE = "The splits differ in the lengths of their words. Reference: Tomita, 1982."
 
     def drawn(self, language: str, rng: random.Random) -> dict[str, Words]:
         inside = tomita(int(language))
@@ -39,18 +42,18 @@ class Builder(LanguageBuilder):
                 word: label
                 for length in lengths
                 for label, dfa in ((True, inside), (False, inside.complement()))
-                for word in _some(dfa, length, rng)
+                for word in _sample_words(dfa, length, rng)
             }
             for split, lengths in LENGTHS.items()
         }
 
 
-def _some(dfa: DFA, length: int, rng: random.Random) -> list[str]:
-    """Up to `EACH` different words of a length."""
+def _sample_words(dfa: DFA, length: int, rng: random.Random) -> list[str]:
+    """Up to `EACH` distinct words of a length that the automaton accepts."""
     if dfa.count(length) <= 2 * EACH:
         every = ["".join(map(str, word)) for word in dfa.words(length)]
         return every if len(every) <= EACH else rng.sample(every, EACH)
-    found: dict[str, None] = {}
-    while len(found) < EACH:
-        found["".join(map(str, dfa.sample(length, rng)))] = None
-    return list(found)
+    words: dict[str, None] = {}
+    while len(words) < EACH:
+        words["".join(map(str, dfa.sample(length, rng)))] = None
+    return list(words)
