@@ -120,13 +120,14 @@ def phrases(best: Phrases) -> str:
 def trace(traced: Trace) -> str:
     """A heat map of each quantity over the steps of the first sequence."""
     maps = "".join(
-        f"<h2>{html.escape(name)} <small>{'×'.join(map(str, values.shape))}</small></h2>"
+        f"<h2>{html.escape(name)} <small>{'×'.join(map(str, values.shape))}, {text.span(values)}</small></h2>"
         f"{svg.heat_map(svg.of_first_sequence(values))}"
         for name, values in traced.items()
     )
     return (
         f"<div><p>The first sequence: at most {svg.MAX_STEPS} steps, from left to right, and {svg.MAX_ENTRIES} "
-        f"entries, from top to bottom. Blue is positive, red negative, grey unknown.</p>{maps}</div>"
+        f"entries, from top to bottom. Blue is positive, red negative, grey unknown; full colour is 1, or more where "
+        f"values exceed 1.</p>{maps}</div>"
     )
 
 

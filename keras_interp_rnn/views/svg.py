@@ -61,12 +61,14 @@ def of_first_sequence(values: NDArray[Any]) -> NDArray[np.float64]:
 def heat_map(values: ArrayLike) -> str:
     """A grid of numbers: blue above zero, red below, the stronger the larger; grey where there is none.
 
+    Full colour stands for 1, as most quantities of a cell lie in [-1, 1]; or for the largest absolute value above 1.
+
     Args:
         values: (time, entries); time runs from left to right. Each cell has its number as a tooltip.
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
-    scale = float(np.nanmax(np.abs(cut), initial=0.0)) or 1.0
+    scale = float(np.nanmax(np.abs(cut), initial=1.0))
     cells = []
     for t, row in enumerate(cut):
         for i, value in enumerate(row.tolist()):

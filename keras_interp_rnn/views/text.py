@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
@@ -83,10 +84,7 @@ def trace(traced: Trace) -> str:
     width = max(map(len, traced), default=0)
     lines = []
     for name, values in traced.items():
-        known = np.asarray(values, np.float64)
-        known = known[~np.isnan(known)]
-        span = f"{known.min():.4g} to {known.max():.4g}" if known.size else "nothing known"
-        lines.append(f"{name:{width}}  {'x'.join(map(str, values.shape))}  {span}")
+        lines.append(f"{name:{width}}  {'x'.join(map(str, values.shape))}  {span(values)}")
     return "\n".join(lines)
 
 
@@ -143,6 +141,13 @@ def certificate(result: Certificate) -> str:
         f"certified for every word at temperature {result.temperature:g}: epsilon {result.epsilon:.2g}, least margin "
         f"{result.margins.min():.2f} nats, of the decision {result.decision_margins.min():.2g}"
     )
+
+
+def span(values: ArrayLike) -> str:
+    """The smallest and the largest number of an array, NaN left out."""
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
+    return f"{known.min():.4g} to {known.max():.4g}" if known.size else "nothing known"
 
 
 def word(symbols: Sequence[Hashable]) -> str:

@@ -182,6 +182,8 @@ def test_a_heat_map_has_a_cell_for_each_number():
     assert colors[0] == colors[2] == colors[5] != colors[1]
     assert len(set(colors)) == 3
     assert [cell[0].text for cell in cells][3] == "step 1, entry 1: nan"
+    small = ET.fromstring(svg.heat_map([[0.25, -0.5]]))
+    assert [float(cell.get("fill-opacity")) for cell in small] == [0.25, 0.5]
 
 
 def test_a_large_heat_map_says_how_much_it_shows():

@@ -113,6 +113,9 @@ class Contributions(Result):
         Args:
             separator: the symbol, or symbols, that a word begins with, as in "␣annual␣revenue"; by default the white
                 space of the alphabet, or symbol 0 where it has none.
+
+        Returns:
+            `WordContributions`.
         """
         first = np.flatnonzero(np.isin(self.symbols, self._separators(separator))) + 1
         starts = np.unique(np.concatenate([[0], [1][: len(self.symbols)], first]).astype(np.int64))
@@ -126,6 +129,9 @@ class Contributions(Result):
 
         Args:
             target: index into `targets`, by default the last one.
+
+        Returns:
+            (winner, runner-up); the winner twice, if there is one output.
         """
         order = np.argsort(-self.logits[target], kind="stable")
         return int(order[0]), int(order[1] if len(order) > 1 else order[0])
@@ -148,12 +154,15 @@ class Contributions(Result):
 
     @former_arguments(("self", "num_sources", "target", "output"), count="num_sources")
     def top(self, num_sources: int = 5, *, target: int = -1, output: int | None = None) -> list[tuple[int, float]]:
-        """The sources with the largest terms of one logit, by absolute value: (source, term in nats).
+        """The sources with the largest terms of one logit, by absolute value, in nats.
 
         Args:
             num_sources: maximum number of sources.
             target: index into `targets`, by default the last one.
             output: whose logit; by default the winner's.
+
+        Returns:
+            [(source, term), ...], the largest absolute value first.
         """
         read = int(self.targets[target]) + 1
         column = self.values[:read, target, self.winner(target)[0] if output is None else output]

@@ -1,8 +1,8 @@
 r"""How far back an input-switched affine network looks: contributions by their age.
 
 Foerster et al., ICML 2017, section 3.3 and figure 4. With $\kappa_s^t$ the contribution of the symbol at s to the
-logits at t (eq. 6), everything here is a mean over t of something at one age t - s. All targets of one age come from
-those of the age before by one product for each symbol of the vocabulary:
+logits at t (eq. 6), everything here is a mean over t at a fixed age t - s. The terms of one age follow from those of
+the age before by one product per symbol of the vocabulary:
 
     u_0(t) = b_{x_t},        u_a(t) = u_{a-1}(t - 1) W_{x_t},        kappa_{t-a}^t = u_a(t) R.
 """
@@ -73,10 +73,13 @@ class Timescales(Result):
     median_without: Array
 
     def fit(self) -> TwoExponentials:
-        """Two exponentials through the logarithm of the decay, by least squares.
+        """Fits two exponentials to the logarithm of the decay, by least squares.
+
+        Returns:
+            `TwoExponentials`.
 
         Raises:
-            ValueError: if the decay is 0 at every age, as that of a network without biases.
+            ValueError: if the decay is 0 at every age, as for a network without biases.
         """
         from scipy.optimize import least_squares  # takes a fifth of a second, and few fit
 

@@ -1,7 +1,8 @@
 """What a model computes from symbols, derived along its graph: which ISAN reads them, and which head reads the states.
 
-A tensor of the model holds the symbols, an ISAN's states, their logits, or something else. The rules are a closed list
-of exact types: a subclass, a quantized layer, a mask or an unknown operation makes something else, with the reason.
+A tensor of the model holds the symbols, an ISAN's states, their logits or probabilities, or something else. The rules
+are a closed list of exact types: a subclass, a quantized layer, a mask or an unknown operation gives "other", with the
+reason.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Value:
 
     Attributes:
         layer: the head of logits and probabilities.
-        reason: of "other", what made it so, for the error.
+        reason: of "other", its cause, for the error.
     """
 
     kind: str

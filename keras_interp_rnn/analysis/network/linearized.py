@@ -123,7 +123,7 @@ def _read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
 
 
 def _vocabulary(cell: Any) -> int | None:
-    """How many symbols the innermost cell reads, if it reads symbols."""
+    """The vocabulary size of the innermost cell; None if it does not read symbols."""
     size = getattr(_innermost(cell), "vocabulary_size", None)
     return None if size is None else int(size)
 
@@ -209,7 +209,7 @@ def _linear(step: Callable[[Any, Any], Any], cell: Any, state: NDArray[Any], inp
 
 
 def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Array) -> Array:
-    """P @ df/dx at every row x of a function that treats rows one by one: (rows, r, outputs) -> (rows, r, features).
+    """P @ df/dx at every row x of a function of independent rows: (rows, r, outputs) -> (rows, r, features).
 
     Every row is repeated r times, and each copy takes one row of P: a single backward pass for all.
     """

@@ -1,9 +1,9 @@
 """Moves states through a text word by word, by the map of each word; many texts side by side, in lanes.
 
-Lanes that wait for the same word share one product. A lane whose word few others wait for waits until more do, so lanes
-are not in step. One lane alone multiplies a row by a matrix at a time, at the speed of memory.
+Lanes that need the same word share one product. A lane waits while few others need its word, so lanes advance at
+different rates. A single lane multiplies one row by a matrix at a time, at the speed of memory.
 
-States carry a column of ones behind, which meets the offset, the last row of each map.
+The last column of states is all ones; it multiplies the offset, the last row of each map.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 ROWS = 2**16
-"""Words that are collected before they are handed on together."""
+"""Words that are collected before they are yielded together."""
 FEW_LANES = 16
-"""Lanes below which each reads on by itself."""
+"""Below this number of lanes, each is read by itself."""
 SERVED = 0.3
-"""The fraction of the waiting lanes that move on in a round."""
+"""The fraction of the waiting lanes that advance in a round."""
 BLOCK = 2**9
-"""Lanes that are fetched, moved on and put back at a time, in the second-level cache."""
+"""Lanes that are read, advanced and written back at a time, in the second-level cache."""
 PIECE = 10**6
 """Multiply-adds below which OpenBLAS multiplies without packing, a fifth faster."""
 
@@ -73,11 +73,11 @@ def _read_alone(words: Array, states: Array, maps: Array, length: Array) -> Iter
 
 
 def _read_in_rounds(words: Array, states: Array, maps: Array, length: Array) -> Iterator[WordsRead]:
-    """Round after round, the lanes that wait for the same word move on together.
+    """In each round the lanes that need the same word advance together.
 
-    Served whenever q lanes wait for it, a word of frequency p takes p / q products a step and keeps q / 2 lanes
-    waiting. For a given number of lanes the products are fewest with q in proportion to the square root of p: the words
-    with the largest q^2 / p are served first.
+    A word of frequency p that is served whenever q lanes need it takes p / q products per step and keeps q / 2 lanes
+    waiting. For a given number of lanes the number of products is minimal for q proportional to the square root of p,
+    so the words with the largest q^2 / p are served first.
     """
     number = len(maps)
     total = (words >= 0).sum(axis=0)
@@ -136,7 +136,7 @@ def _joined(parts: list[tuple[Array, ...]], before: Array) -> WordsRead:
 
 
 def _blocks(ends: Array) -> list[slice]:
-    """Neighbouring groups joined to blocks of about `BLOCK` rows; ends: where each group ends."""
+    """Neighbouring groups joined to blocks of about `BLOCK` rows; ends: the end of each group."""
     cuts = np.flatnonzero(np.diff(ends // BLOCK, prepend=0)) + 1
     bounds = [0, *cuts.tolist()]
     if bounds[-1] < len(ends):

@@ -1,4 +1,4 @@
-"""Words as one trie: which of them stand at each place of a text, and how to cut the text into as few as possible.
+"""A trie of words: which of them occur at each place of a text, and how to cut a text into as few words as possible.
 
 No states and no maps: nothing here depends on the network.
 """
@@ -25,9 +25,9 @@ IMPOSSIBLE = 2**30
 
 
 class Trie(NamedTuple):
-    """A trie of sorted words, its nodes in the order of a walk that takes a node before its children.
+    """A trie of sorted words, its nodes in depth-first order, a node before its children.
 
-    Sorted so, the words below a node are neighbours.
+    In this order the words below a node are neighbours.
     """
 
     words: tuple[Word, ...]
@@ -73,7 +73,7 @@ def build(words: Iterable[Word], vocabulary_size: int) -> Trie:
 
 
 def matches(trie: Trie, text: Array, starts: int) -> Array:
-    """(longest, starts, lanes): the word of 1, 2, ... symbols at each of the first places of text, or -1.
+    """(longest, starts, lanes): the word of 1, 2, ... symbols that begins at each of the first places of text, or -1.
 
     Args:
         text: (starts + longest - 1 or fewer at the end, lanes).

@@ -1,4 +1,4 @@
-r"""Reading whole words by one affine map each, and scoring every symbol inside them on the way.
+r"""Reads whole words by one affine map each, and scores every symbol within them.
 
 Compositions of affine maps are affine, so a table of maps lets an input-switched affine network read a word at the
 cost of a symbol (Foerster et al., ICML 2017, section 5.1). With the maps of the prefixes of a word x_1 ... x_m
@@ -15,7 +15,7 @@ word takes n (n + 1) numbers, a prefix K (n + 1): words share their prefixes, wh
 How texts are cut into words does not depend on the states and is settled first (`segmentation`); `reader` then moves
 states from word to word, and `scorer` scores the symbols.
 
-Limits: no masks, no `go_backwards`, no distributions instead of symbols, no gradients.
+Limits: ids alone, not distributions over symbols; no masks, no `go_backwards`, no gradients.
 """
 
 from __future__ import annotations
@@ -167,6 +167,9 @@ class CompositionTable:
             symbols: int (time,), a text like those to be read; a few million symbols are enough.
             max_length: int in [1, 63], symbols of the longest word.
 
+        Returns:
+            A `CompositionTable`.
+
         Raises:
             ValueError: as for the class; if the single symbols do not fit into `max_bytes`, or `max_length` is outside
                 [1, 63].
@@ -219,7 +222,7 @@ class CompositionTable:
             int (steps,), indices into `words`.
 
         Raises:
-            ValueError: if the method is another, or if the symbols are not one text.
+            ValueError: for another method, or if the symbols are not one text.
         """
         return self._cut(as_symbols(symbols, self._vocabulary)[None], method)[:, 0].astype(np.int64)
 
