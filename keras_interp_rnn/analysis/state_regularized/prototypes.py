@@ -74,8 +74,8 @@ def prototypes(
         >>> model = keras.Sequential(
         ...     [keras.layers.Embedding(5, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)]
         ... )
-        >>> analysis.prototypes(model, np.array([[1, 2, 3], [4, 3, 1]]), tokens="?abcd").share.sum()
-        np.float64(1.0)
+        >>> analysis.prototypes(model, np.array([[1, 2, 3], [4, 3, 1]]), tokens="?abcd").share.shape
+        (2,)
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 2 and table 6; the class of a centroid: its footnote 5.
     """
