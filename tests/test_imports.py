@@ -75,6 +75,7 @@ MAY_IMPORT = {
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
     "automata/_deployed.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "equations", "layers"))},
     "automata/_bounds.py": {f"{OURS}.{n}" for n in ("_cells", "automata", "equations")},
+    "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("_result", "analysis", "layers"))},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata", "layers"))},
     "automata/extraction.py": {"scipy", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata"))},
     "automata/certificate.py": {f"{OURS}._result", f"{OURS}.automata"},

@@ -51,6 +51,18 @@ LANGUAGE = automata.DFA(
 SENTENCES = {
     "Agreement": AGREEMENT,
     "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(500)), 1.0, 1 / 3, BIG, BIG, ""),
+    "Equivalence": analysis.Equivalence(
+        False,
+        1e-6,
+        float("inf"),
+        -1,
+        exact=False,
+        witness=WORD,
+        difference=1 / 3,
+        is_shortest=False,
+        num_tried=10_000,
+        residual=float("inf"),
+    ),
     "Extraction": automata.Extraction(
         *(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, tuple((i, i % 26) for i in range(500))),
         *(0.9, BIG, "counts", None),

@@ -3,6 +3,8 @@
 - Any recurrent layer: `trace`, the Jacobians; `generate`, of a character model.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
+- A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
+  one, exact Shapley values.
 - Baselines: back-off n-grams and naive Bayes.
 
 `network` (a model, a layer or a cell) is resolved by one rule: see `analysis.network`.
@@ -45,22 +47,30 @@ from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes, p
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
 from keras_interp_rnn.analysis.statistics import correlation, relative_drift
 from keras_interp_rnn.analysis.traces import Trace, trace
+from keras_interp_rnn.analysis.weighted.backgrounds import Background
+from keras_interp_rnn.analysis.weighted.equivalence import Equivalence, equivalent
+from keras_interp_rnn.analysis.weighted.minimization import Minimization, minimize
+from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues, shapley_values
 
 __all__ = [
     "AffineMap",
+    "Background",
     "BackoffModel",
     "Basis",
     "BasisBlocks",
     "BiasParts",
     "CompositionTable",
     "Contributions",
+    "Equivalence",
     "Explanation",
     "FixedPoints",
+    "Minimization",
     "NaiveBayes",
     "NgramAgreement",
     "Phrases",
     "Prototypes",
     "RecentContributions",
+    "ShapleyValues",
     "StatesAfterWords",
     "Timescales",
     "Trace",
@@ -77,6 +87,7 @@ __all__ = [
     "contributions",
     "contributions_by_age",
     "correlation",
+    "equivalent",
     "explain",
     "fixed_points",
     "fraction_near_zero",
@@ -85,6 +96,7 @@ __all__ = [
     "input_output_jacobian",
     "jacobian_singular_values",
     "label_basis",
+    "minimize",
     "named_blocks",
     "network",
     "ngram_agreement",
@@ -94,6 +106,7 @@ __all__ = [
     "recent_contributions",
     "relative_drift",
     "rounding_error",
+    "shapley_values",
     "sparse_basis",
     "state_spectrum",
     "timescales",

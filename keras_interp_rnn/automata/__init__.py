@@ -9,6 +9,7 @@ from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
 from keras_interp_rnn.automata.languages import tomita
 from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport, train_recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
+from keras_interp_rnn.automata.weighted import WeightedAutomaton
 from keras_interp_rnn.automata.words import WordEncoding
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Recognizer",
     "SymbolEmbedding",
     "TrainingReport",
+    "WeightedAutomaton",
     "WordEncoding",
     "certify",
     "extract",

@@ -13,7 +13,15 @@ from scipy.special import softmax
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
 from keras_interp_rnn._result import as_html, as_text
-from keras_interp_rnn.analysis import Contributions, Explanation, Phrases, Prototypes, Trace
+from keras_interp_rnn.analysis import (
+    Contributions,
+    Equivalence,
+    Explanation,
+    Minimization,
+    Phrases,
+    Prototypes,
+    Trace,
+)
 from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.dfa import MISSING
 from keras_interp_rnn.views import svg, text
@@ -64,7 +72,7 @@ def contributions_page(split: Contributions) -> str:
 
 @as_html.register
 def contributions(split: Contributions, *, target: int = -1) -> str:
-    """One target: every symbol shaded by how far it moved the winner ahead of the runner-up."""
+    """One target: every symbol shaded by how far it moved the winner ahead of the runner-up, or a single output."""
     if not len(split.targets):
         return "<p>Contributions of an empty text</p>"
     first, second = split.winner(target)
@@ -77,10 +85,16 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
         for source, value in enumerate(difference[1 : step + 1].tolist(), start=1)
     )
     winner, runner = (html.escape(split.name(i)) for i in (first, second))
-    return (
-        f"<div><p>Next: <b>{winner}</b> {p[first]:.1%} before <b>{runner}</b> {p[second]:.1%}. "
+    bias = split.bias[first] - split.bias[second]
+    heading = (
+        f"Next: <b>{winner}</b> {p[first]:.1%} before <b>{runner}</b> {p[second]:.1%}. "
         f"Blue moved {winner} ahead, red {runner}; up to {scale:.2f} nats a symbol. "
-        f"Initial state {difference[0]:+.3f}, readout bias {split.bias[first] - split.bias[second]:+.3f}. "
+    )
+    if split.logits.shape[1] == 1:
+        bias = split.bias[0]
+        heading = f"Output <b>{split.logits[target, 0]:.4f}</b>. Blue raised it, red lowered it; up to {scale:.2f}. "
+    return (
+        f"<div><p>{heading}Initial state {difference[0]:+.3f}, {html.escape(split.bias_name)} {bias:+.3f}. "
         f'Residual of the sum {split.residual:.1e}.</p><p style="font-family:monospace;font-size:130%;'
         f'overflow-wrap:anywhere">{spans}</p></div>'
     )
@@ -138,9 +152,11 @@ def automaton(dfa: DFA) -> str:
 
 
 @as_html.register(Agreement)
+@as_html.register(Equivalence)
+@as_html.register(Minimization)
 @as_html.register(Fidelity)
 @as_html.register(TrainingReport)
-def sentences(result: Agreement | Fidelity | TrainingReport) -> str:
+def sentences(result: Agreement | Fidelity | Equivalence | Minimization | TrainingReport) -> str:
     """The lines of the text, as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 

@@ -14,7 +14,15 @@ from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import as_text
-from keras_interp_rnn.analysis import Contributions, Explanation, Phrases, Prototypes, Trace
+from keras_interp_rnn.analysis import (
+    Contributions,
+    Equivalence,
+    Explanation,
+    Minimization,
+    Phrases,
+    Prototypes,
+    Trace,
+)
 from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport
 
 WORD = 60
@@ -23,7 +31,10 @@ WORD = 60
 
 @as_text.register
 def contributions(split: Contributions, *, target: int = -1, width: int = 24) -> str:
-    """A line for each source: how far it moved the winner ahead of the runner-up, as a number and a bar."""
+    """A line for each source: how far it moved the winner ahead of the runner-up, as a number and a bar.
+
+    Of a single output: what each source added to it.
+    """
     if not len(split.targets):
         return "Contributions of an empty text"
     first, second = split.winner(target)
@@ -37,7 +48,12 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     ]
     scale = max(float(np.abs(difference).max()), 1e-300)
     bias = float(split.bias[first] - split.bias[second])
-    for name, value in [("bias", bias), *((split.source_name(s), difference[s]) for s in range(step + 1))]:
+    if split.logits.shape[1] == 1:
+        lines, bias = [f"after {read!r}: {split.logits[target, 0]:.4f}", "source   share"], float(split.bias[0])
+    for name, value in [
+        (split.bias_name.split()[-1], bias),
+        *((split.source_name(s), difference[s]) for s in range(step + 1)),
+    ]:
         bar = round(width * min(abs(value) / scale, 1))
         lines.append(f"{name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
     return "\n".join(lines)
@@ -140,6 +156,32 @@ def certificate(result: Certificate) -> str:
     return (
         f"certified for every word at temperature {result.temperature:g}: epsilon {result.epsilon:.2g}, least margin "
         f"{result.margins.min():.2f} nats, of the decision {result.decision_margins.min():.2g}"
+    )
+
+
+@as_text.register
+def equivalence(result: Equivalence) -> str:
+    """Equal, with the bound and the words it is about; different, with a witness; or what is known."""
+    words = "all words" if result.max_length is None else f"all words of at most {result.max_length} symbols"
+    if result.witness is not None:
+        which = "a shortest word" if result.is_shortest else "a word"
+        after = repr(word(result.witness)) if result.witness else "no symbol"
+        return f"different: by {result.difference:.3g} after {after}, {which} that tells them apart"
+    if result.equal:
+        how = "in exact arithmetic" if result.exact else f"to {result.bound:.1e}"
+        return f"equal on {words}, {how}"
+    proved = f"equal to {result.tolerance:g} on {words}" if result.max_length != -1 else "nothing is proved"
+    return (
+        f"undecided: {proved}; the largest difference on {result.num_tried:,} words tried was {result.difference:.1e}"
+    )
+
+
+@as_text.register
+def minimization(result: Minimization) -> str:
+    """One line: the sizes, and how clear they are."""
+    return (
+        f"{result.units} of {result.units_before} units ({result.reachable} dimensions are reached); singular values "
+        f"kept from {result.smallest_kept:.1e}, dropped to {result.largest_dropped:.1e}; residual {result.residual:.1e}"
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,6 +87,9 @@ class Contributions(Result):
     residual: float
     alphabet: Sequence[str] | None = None
 
+    bias_name: ClassVar[str] = "readout bias"
+    """How views call what no source has added."""
+
     def without(self, sources: Collection[int]) -> Array:
         """The logits (M, outputs) without the contributions of some sources.
 
@@ -141,8 +144,10 @@ class Contributions(Result):
 
         Args:
             target: index into `targets`, by default the last one.
-            towards, against: outputs i and j; by default the winner and the runner-up.
+            towards, against: outputs i and j; by default the winner and the runner-up. Of a single output, its terms.
         """
+        if self.logits.shape[1] == 1:
+            return self.values[:, target, 0]
         first, second = self.winner(target)
         i, j = first if towards is None else towards, second if against is None else against
         return self.values[:, target, i] - self.values[:, target, j]

@@ -20,6 +20,7 @@ from keras_interp_rnn.analysis.network.isan_weights import (
     check_forwards,
     isan_layer,
     isan_like,
+    isan_of,
     isan_weights,
     open_isan,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "evaluate",
     "isan_layer",
     "isan_like",
+    "isan_of",
     "isan_weights",
     "linear_steps",
     "open_isan",

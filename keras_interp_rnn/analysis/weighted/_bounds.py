@@ -1,0 +1,237 @@
+r"""How far a weighted automaton is from the constant 0, on words of a length and on all words.
+
+The lemma (docs/notes/weighted-automata.md). Let s_w be the states of an affine form with readout R and offset c, let
+any M_x, m_x and X be given, and p = s_0, u_0 = 0. With u_{wx} = u_w M_x + m_x and s_w = p + u_w X + delta_w,
+
+    delta_{wx} = delta_w W_x + u_w E_x + e_x,     E_x = X W_x - M_x X,     e_x = p W_x + b_x - p - m_x X,
+    f(w)       = (p R + c) + u_w X R + delta_w R.
+
+Let a_j and d_j bound the norms of M_w and W_w over words w of j symbols, and eta and epsilon those of E_x and e_x. Then
+for words of at most t symbols
+
+    |u_w| <= U_t = |m| sum_{j<t} a_j,     |delta_w| <= D_t = (eta U_t + epsilon) sum_{j<t} d_j,
+    |f_j(w)| <= |p R_j + c_j| + U_t |X R_j| + D_t |R_j|.
+
+As a_{i+j} <= a_i a_j, the sums over all j are finite if some a_k < 1 and d_k < 1, and the bound then holds for all
+words. It holds whatever X and M are: they are a proposal, here the space that the states reach and what the symbols do
+in it. delta is measured in the norm |delta L| of a matrix L in which the W_x contract, if there is one. Every product
+is widened by what its rounding may be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn.analysis.weighted.forms import AffineForm
+from keras_interp_rnn.analysis.weighted.spaces import forward_space
+
+Array = NDArray[np.float64]
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+LONGEST = 10_000
+"""Length up to which bounds are followed."""
+
+CUTS = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
+"""Singular values, relative, below which directions count as not reached: each makes a proposal."""
+
+PRODUCTS = 3e7
+"""Multiplications that the norms of words may take."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """|f_j(w)| for all j is at most `after(t)` for words of at most t symbols, and at most `always` for all words.
+
+    Attributes:
+        start: max |p R_j + c_j|. reach: max |X R_j|. error: max |R_j| in the norm of delta.
+        drift: max |m_x|. eta, epsilon: as above.
+        inside, outside: a_j and d_j for j = 0, ..., k.
+    """
+
+    start: float
+    reach: float
+    error: float
+    drift: float
+    eta: float
+    epsilon: float
+    inside: tuple[float, ...]
+    outside: tuple[float, ...]
+
+    @property
+    def residual(self) -> float:
+        """How far the proposal is from being the automaton: the largest of |p R + c|, |X R|, |E| and |e|."""
+        return max(self.start, self.reach, self.eta, self.epsilon)
+
+    @property
+    def always(self) -> float:
+        """For all words; infinite where no product of few matrices contracts."""
+        return self._value(_sum(self.inside), _sum(self.outside))
+
+    def after(self, length: int) -> float:
+        """For words of at most so many symbols."""
+        return self._value(_sum(self.inside, length), _sum(self.outside, length))
+
+    def longest(self, tolerance: float, up_to: int = LONGEST) -> tuple[int, float]:
+        """The largest t, at most `up_to`, whose bound is at most the tolerance, and the bound.
+
+        (-1, infinity) where there is none.
+        """
+        low, high = -1, up_to + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.after(middle) <= tolerance else (low, middle)
+        return low, self.after(low) if low >= 0 else math.inf
+
+    def _value(self, inside: float, outside: float) -> float:
+        reached = self.drift * inside if self.drift else 0.0
+        off = self.eta * reached + self.epsilon
+        parts = (self.start, reached * self.reach if self.reach else 0.0, off * outside * self.error if off else 0.0)
+        value = sum(parts) * (1 + 64 * EPSILON)  # a few roundings of positive terms
+        return value if not math.isnan(value) else math.inf
+
+
+def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:
+    """Bound of the sum of the first `count` of a_0, a_1, ..., by a_{qk + r} <= a_k^q a_r."""
+    *first, last = norms
+    period = len(first)
+    once = sum(first)
+    if math.isinf(count):
+        return once / (1 - last) * (1 + 8 * EPSILON) if last < 1 else math.inf
+    times, rest = divmod(int(count), period)
+    try:
+        powers = times if last == 1 else (1 - last**times) / (1 - last)
+        return (once * powers + last**times * sum(first[:rest])) * (1 + 1e-12)
+    except OverflowError:
+        return math.inf
+
+
+def bounds_of(form: AffineForm) -> list[Bound]:
+    """Bounds by the spaces that the states reach; each holds, and which is the best depends on the length."""
+    bounds: list[Bound] = []
+    for norm in (np.eye(form.units), contracting_norm(form.kernel)):
+        bounds += _bounds_in(form, norm)
+    return bounds
+
+
+def _bounds_in(form: AffineForm, norm: Array) -> list[Bound]:
+    kernel, size = form.kernel, form.units
+    # By how much a sum of products of so many numbers may be rounded.
+    gamma = 4 * (size + 4) * EPSILON
+    smallest = float(np.linalg.svd(norm, compute_uv=False).min() - gamma * np.linalg.norm(norm))
+    if not smallest > 0:
+        return []
+    # In the coordinates s L, with L^{-1} W L = inside + L^{-1} (W L - L inside), so that what it is off by is known.
+    inside: Array = np.asarray(np.linalg.solve(norm, kernel @ norm), np.float64)
+    off = float(_size(((kernel, norm), (-norm, inside)), None, gamma).max() / smallest)
+    outside = word_norms(inside, off)
+    moved = form.initial @ kernel + form.bias - form.initial
+    start = np.abs(form.initial @ form.readout + form.offset)
+    start += gamma * (np.abs(form.initial) @ np.abs(form.readout) + np.abs(form.offset))
+    seen = np.linalg.solve(norm, form.readout)
+    missed = np.linalg.norm(np.abs(norm @ seen - form.readout) + gamma * np.abs(norm) @ np.abs(seen), axis=0)
+    error = np.linalg.norm(seen, axis=0) * (1 + gamma) + (missed + gamma * np.linalg.norm(form.readout)) / smallest
+    bounds, ranks = [], set()
+    space: Array
+    for cut in CUTS:
+        basis = forward_space(moved @ norm, inside, cut).basis
+        if len(basis) in ranks:
+            continue
+        ranks.add(len(basis))
+        reached, drift = basis @ inside @ basis.T, moved @ norm @ basis.T
+        space = np.asarray(np.linalg.solve(norm.T, basis.T).T, np.float64)
+        each, point = np.ones((len(kernel), 1, 1)), form.initial[None, None]
+        eta = _size(((space[None], kernel), (-reached, space[None])), norm, gamma)
+        one_step = ((point, kernel), (each, form.bias[:, None]), (-each, point), (-drift[:, None], space[None]))
+        epsilon = _size(one_step, norm, gamma)
+        reach = np.abs(space @ form.readout) + gamma * (np.abs(space) @ np.abs(form.readout))
+        bounds.append(
+            Bound(
+                float(start.max(initial=0.0)),
+                float(np.linalg.norm(reach, axis=0).max(initial=0.0)),
+                float(error.max(initial=0.0)),
+                float(np.linalg.norm(drift, axis=1).max(initial=0.0) * (1 + gamma)),
+                float(eta.max(initial=0.0)),
+                float(epsilon.max(initial=0.0)),
+                word_norms(reached, 0.0),
+                outside,
+            )
+        )
+    return bounds
+
+
+def _size(products: tuple[tuple[Array, Array], ...], norm: Array | None, gamma: float) -> Array:
+    """|sum of products L| for each symbol, in the Frobenius norm, widened by the rounding of the products."""
+    total = sum(a @ b for a, b in products)
+    widths = sum(np.abs(a) @ np.abs(b) for a, b in products)
+    if norm is not None:
+        total, widths = total @ norm, widths @ np.abs(norm)
+    return np.asarray(np.linalg.norm(np.abs(total) + gamma * widths, axis=(-2, -1)))
+
+
+def word_norms(matrices: Array, off: float) -> tuple[float, ...]:
+    """Upper bounds of the spectral norms of the products of 0, 1, ..., k matrices, k by what `PRODUCTS` allows.
+
+    Args:
+        off: the norm by which each matrix may differ from the one that is meant.
+    """
+    symbols, size = matrices.shape[:2]
+    if not size:
+        return 1.0, 0.0
+    largest = _spectral(matrices)
+    # Each further factor is off by its own share, and by the rounding of a product.
+    share = off + size * 4 * (size + 4) * EPSILON * largest
+    norms, products = [1.0, largest + off], matrices
+    while len(products) * symbols * size**3 <= PRODUCTS and math.isfinite(norms[-1]):
+        with np.errstate(all="ignore"):
+            products = (products[:, None] @ matrices).reshape(-1, size, size)
+            power = len(norms)
+            norms.append(_spectral(products) + (largest + share) ** power - largest**power)
+            if not largest or norms[-1] < 0.5:
+                break
+    # The most useful period: the one that contracts most for its length.
+    best = min(range(1, len(norms)), key=lambda k: norms[k] ** (1 / k) if math.isfinite(norms[k]) else math.inf)
+    return tuple(norms[: best + 1])
+
+
+def _spectral(matrices: Array) -> float:
+    """An upper bound of the largest spectral norm; only what the Frobenius norm does not rule out is decomposed."""
+    sizes = np.linalg.norm(matrices, axis=(1, 2))
+    if not np.isfinite(sizes).all():
+        return math.inf
+    order, largest = np.argsort(-sizes), 0.0
+    for first in range(0, len(order), 64):
+        some = order[first : first + 64]
+        if sizes[some[0]] <= largest:
+            break
+        largest = max(largest, float(np.linalg.norm(matrices[some], 2, axis=(1, 2)).max()))
+    return largest * (1 + 16 * matrices.shape[1] * EPSILON)
+
+
+def contracting_norm(kernel: Array, rounds: int = 12, steps: int = 60) -> Array:
+    """L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
+
+    P with sum_x pi_x W_x P W_x^T = lambda P, by iteration, gives |W_x| <= (lambda / pi_x)^(1/2) for every symbol (after
+    Blondel and Nesterov, 2005); the weights pi of those that contract least are raised.
+    """
+    symbols, size = kernel.shape[:2]
+    best, weights = _spectral(kernel), np.full(symbols, 1 / symbols)
+    chosen: Array = np.eye(size)
+    for _ in range(rounds if best > 0 else 0):
+        shape: Array = np.eye(size)
+        for _ in range(steps):
+            shape = np.tensordot(weights, kernel @ shape @ np.swapaxes(kernel, 1, 2), 1) / best**2 + 1e-4 * shape
+            shape = (shape + shape.T) / (2 * np.trace(shape) / size)
+        if not np.isfinite(shape).all():
+            break
+        norm: Array = np.asarray(np.linalg.cholesky(shape + 1e-5 * np.eye(size)))
+        sizes = np.linalg.norm(np.linalg.solve(norm, kernel @ norm), 2, axis=(1, 2))
+        if sizes.max() < best:
+            best, chosen = float(sizes.max()), norm
+        weights = weights * np.maximum(sizes / sizes.max(), 1e-2)
+        weights /= weights.sum()
+    return chosen

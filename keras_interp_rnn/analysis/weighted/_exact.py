@@ -1,0 +1,101 @@
+r"""Equality of two weighted automata on all words in exact arithmetic: floats are integers times powers of two.
+
+The function of a weighted automaton is zero on all words if and only if it is on a basis of its forward space
+(Schuetzenberger, 1961; Tzeng, 1992). The basis is found by elimination over the integers, after a look modulo a prime,
+which finds a difference faster, if there is one: a number that is not 0 modulo a prime is not 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+PRIME = 67_108_859
+"""Below 2^26, so that sums of 2,048 products of residues fit into 63 bits."""
+
+WORK = 1e9
+"""Operations on words of 64 bits that a proof may take: about a minute."""
+
+
+def is_zero(initial: Array, transitions: Array, final: Array) -> bool | None:
+    """Whether initial W_{x_1} ... W_{x_k} final is exactly 0 for all words; None where that would take too long."""
+    size = len(initial)
+    # The entries of a basis are minors: products of at most as many numbers as the basis has vectors.
+    bits = size * _bits(transitions) + _bits(initial)
+    if len(transitions) * size**3 * max(1.0, bits / 64) > WORK:
+        return None
+    return _vanishes_modulo(initial, transitions, final) and _vanishes(*map(_integers, (initial, transitions, final)))
+
+
+def _bits(array: Array) -> int:
+    """How many bits the integers have at most that an array is, times one power of two."""
+    exponents = np.frexp(array[array != 0])[1]
+    return int(53 + exponents.max() - exponents.min()) if exponents.size else 0
+
+
+def _integers(array: Array) -> Any:
+    """An array times one number, as Python's integers without a common factor."""
+    mantissas, exponents = np.frexp(array)
+    numbers = np.ldexp(mantissas, 53).astype(np.int64)
+    used = numbers != 0
+    least = int(exponents[used].min()) if used.any() else 0
+    shifts = np.where(used, exponents - least, 0)
+    whole = np.array([int(n) << int(s) for n, s in zip(numbers.ravel(), shifts.ravel(), strict=True)], object)
+    common = math.gcd(*whole.tolist()) or 1
+    return (whole // common).reshape(array.shape)
+
+
+def _vanishes(initial: Any, transitions: Any, final: Any) -> bool:
+    rows: list[tuple[int, Any]] = []  # (pivot, vector), each zero at the pivots before it
+    waiting = deque([initial])
+    while waiting:
+        vector = waiting.popleft()
+        for pivot, row in rows:
+            if vector[pivot]:
+                vector = _primitive(vector * row[pivot] - row * vector[pivot])
+        used = np.flatnonzero(vector)
+        if not len(used):
+            continue
+        if (vector @ final).any():
+            return False
+        rows.append((int(used[0]), vector))
+        waiting.extend(_primitive(vector @ matrix) for matrix in transitions)
+    return True
+
+
+def _primitive(vector: Any) -> Any:
+    """Without a common factor, so that entries grow no longer than minors do."""
+    return vector // (math.gcd(*vector.tolist()) or 1)
+
+
+def _vanishes_modulo(initial: Array, transitions: Array, final: Array) -> bool:
+    vector, matrices, columns = (_residues(array) for array in (initial, transitions, final))
+    rows: list[tuple[int, Any]] = []
+    waiting = deque([vector])
+    while waiting:
+        vector = waiting.popleft()
+        for pivot, row in rows:
+            if vector[pivot]:
+                vector = (vector - row * vector[pivot]) % PRIME
+        used = np.flatnonzero(vector)
+        if not len(used):
+            continue
+        vector = vector * pow(int(vector[used[0]]), -1, PRIME) % PRIME
+        if ((vector @ columns) % PRIME).any():
+            return False
+        rows.append((int(used[0]), vector))
+        waiting.extend((vector @ matrix) % PRIME for matrix in matrices)
+    return True
+
+
+def _residues(array: Array) -> NDArray[np.int64]:
+    mantissas, exponents = np.frexp(array)
+    numbers = np.ldexp(mantissas, 53).astype(np.int64) % PRIME
+    powers = {int(e): pow(2, int(e) - 53, PRIME) for e in np.unique(exponents)}
+    return numbers * np.vectorize(powers.__getitem__, otypes=[np.int64])(exponents) % PRIME

@@ -1,0 +1,109 @@
+"""What symbols are taken to be where they are unknown: independent draws, or a Markov chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.network import as_symbols
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Background(Result):
+    """A distribution over words of any length, for `shapley_values`.
+
+    Args:
+        initial: (K,), probabilities of the first symbol, and of every symbol where these are independent.
+        transitions: (K, K), row a the probabilities of what follows a; None for independent symbols.
+
+    Raises:
+        ValueError: if these are no probabilities.
+
+    Example:
+
+    >>> Background([0.5, 0.25, 0.25]).is_markov
+    False
+    >>> Background.estimated([[0, 1, 1, 2], [0, 2]], num_symbols=3, markov=True).transitions.round(2)
+    array([[0.2 , 0.4 , 0.4 ],
+           [0.2 , 0.4 , 0.4 ],
+           [0.33, 0.33, 0.33]])
+    """
+
+    initial: Array
+    transitions: Array | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "initial", _probabilities("initial", self.initial, 1))
+        if self.transitions is not None:
+            object.__setattr__(self, "transitions", _probabilities("transitions", self.transitions, 2))
+            if self.transitions.shape != (len(self.initial),) * 2:
+                raise ValueError(
+                    f"A chain over {len(self.initial)} symbols has as many rows and columns of transitions. Received: "
+                    f"{self.transitions.shape}."
+                )
+
+    @property
+    def is_markov(self) -> bool:
+        """Whether symbols depend on the one before."""
+        return self.transitions is not None
+
+    @property
+    def num_symbols(self) -> int:
+        return len(self.initial)
+
+    @classmethod
+    def uniform(cls, num_symbols: int) -> Background:
+        """Independent symbols, each with the same probability."""
+        return cls(np.full(num_symbols, 1 / num_symbols))
+
+    @classmethod
+    def estimated(
+        cls, sequences: Iterable[ArrayLike], *, num_symbols: int, markov: bool = False, pseudo_count: float = 1.0
+    ) -> Background:
+        """The relative frequencies in some sequences.
+
+        Args:
+            sequences: of ids in [0, num_symbols); one text is [text].
+            num_symbols: K.
+            markov: whether a symbol depends on the one before. The first one of a chain is then as those of the
+                sequences.
+            pseudo_count: added to every count.
+
+        Raises:
+            ValueError: if a symbol is outside the vocabulary; if there is none and `pseudo_count` is 0.
+        """
+        words = [as_symbols(sequence, num_symbols) for sequence in sequences]
+        if not markov:
+            every = np.concatenate([*words, np.zeros(0, np.int64)])
+            return cls(_shares(np.bincount(every, minlength=num_symbols), pseudo_count))
+        first = np.bincount([word[0] for word in words if len(word)], minlength=num_symbols)
+        pairs = np.zeros((num_symbols, num_symbols))
+        for word in words:
+            np.add.at(pairs, (word[:-1], word[1:]), 1)
+        return cls(_shares(first, pseudo_count), np.array([_shares(row, pseudo_count) for row in pairs]))
+
+
+def _shares(counts: ArrayLike, pseudo_count: float) -> Array:
+    added = np.asarray(counts, np.float64) + pseudo_count
+    if pseudo_count < 0 or not added.sum() > 0:
+        raise ValueError(
+            "Frequencies are of symbols that occur, or of pseudo-counts above 0. Received: no symbol, or none after "
+            f"some symbol, and pseudo_count={pseudo_count}."
+        )
+    return np.asarray(added / added.sum(), np.float64)
+
+
+def _probabilities(name: str, given: ArrayLike, rank: int) -> Array:
+    array = np.array(given, np.float64)
+    if array.ndim != rank or not array.size or not (array >= 0).all() or not np.allclose(array.sum(axis=-1), 1):
+        raise ValueError(
+            f"A background consists of probabilities, which are at least 0 and sum to 1. Received: {name} of shape "
+            f"{array.shape} and sums {np.unique(array.sum(axis=-1))[:5] if array.ndim else array}. Divide by the sums."
+        )
+    return array / array.sum(axis=-1, keepdims=True)

@@ -1,0 +1,241 @@
+r"""Whether two networks compute the same logits: a proof with its bound, or a word on which they differ.
+
+Side by side, two affine networks are one, with states [h, h'], readout [R; -R'] and offset c - c': the networks are
+equal where it is 0. Three steps:
+
+1. All words, the shortest first, as many as a budget allows; then words that lead to new directions of the state, which
+   are enough to find any difference in exact arithmetic (Tzeng, 1992), and successors of those with the largest
+   differences. A word on which both differ by more than the tolerance, each run on it by itself, is a witness.
+2. Equality of the weights as they are, in exact arithmetic, by integers: the difference is then 0 on all words.
+3. Otherwise a bound of the difference by the lemma of `_bounds`: for all words, if the networks contract; else for all
+   words up to a length.
+
+What it leaves out: that a network run in floating point rounds. Both are taken as functions over the real numbers.
+
+Reference: Tzeng, "A polynomial-time algorithm for the equivalence of probabilistic automata", SIAM J. Comput., 1992.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._result import Sentence
+from keras_interp_rnn.analysis.weighted import _bounds, _exact
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+
+Array = NDArray[np.float64]
+
+COMPARED = ("logits", "probabilities")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Equivalence(Sentence):
+    """What was found out about two networks.
+
+    Attributes:
+        equal: True, if it is proved that they differ by at most `bound` on every word of at most `max_length` symbols,
+            and `bound` is at most `tolerance`; False, if there is a witness; None, if there is neither.
+        tolerance: of the logits, or of the logits less their mean where probabilities are compared.
+        bound: largest difference on words of at most `max_length` symbols, proved; infinite where nothing is proved.
+        max_length: of the words that the bound is about; None for all words, -1 for none. Where `equal` is None, the
+            largest length for which the bound is within the tolerance.
+        exact: whether the bound is 0 by exact arithmetic.
+        witness: a word on which they differ by more than the tolerance; None where there is none.
+        difference: on the witness, both run in float64; without one the largest on the words that were tried.
+        is_shortest: whether it is proved that no shorter word is a witness.
+        num_tried: words that were tried.
+        residual: of the proof, how far the space that both reach is from being invariant and unseen by the difference;
+            0 for an exact proof, infinite without one.
+
+    Units: nats (logits).
+    """
+
+    equal: bool | None
+    tolerance: float
+    bound: float
+    max_length: int | None
+    exact: bool
+    witness: tuple[Hashable, ...] | None
+    difference: float
+    is_shortest: bool
+    num_tried: int
+    residual: float
+
+
+def equivalent(
+    first: Any,
+    second: Any,
+    *,
+    tolerance: float = 1e-6,
+    compare: str = "logits",
+    max_length: int | None = None,
+    max_words: int = 20_000,
+) -> Equivalence:
+    r"""Whether two networks have the same logits on all words, proved, or a word on which they have not.
+
+    Args:
+        first, second: models of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head, a softmax
+            behind it or not; pairs (layer, readout); layers, whose states are then compared; or a
+            `WeightedAutomaton`, a `DFA`, a `Certificate` that holds. Where both name their symbols these pair up by
+            name, else by position.
+        tolerance: > 0, by how much an output may differ.
+        compare: "logits"; or "probabilities", for which logits count less their mean over the outputs, as softmax does
+            not see a constant. Log probabilities then differ by at most twice the tolerance.
+        max_length: of the words that are compared; None for all words.
+        max_words: how many words may be tried, a bound on time and memory.
+
+    Returns:
+        `Equivalence`.
+
+    Raises:
+        ValueError: if the networks have different numbers of symbols or outputs, or other alphabets; if a network is
+            none of these.
+
+    Units: nats (logits).
+    Exactness: of the weights as real numbers; see `Equivalence.bound` and docs/notes/weighted-automata.md.
+    Cost: O(max_words K n^2) for the search, O(K n^3) for the bound.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, automata
+        >>> parity = automata.DFA([[0, 1], [1, 0]], accepting={1})
+        >>> print(analysis.equivalent(parity, automata.WeightedAutomaton.from_dfa(parity).to_isan()))
+        equal on all words, in exact arithmetic
+        >>> analysis.equivalent(parity, automata.tomita(1)).witness
+        ()
+
+    Reference: Tzeng, SIAM J. Comput., 1992; proof of the bound in docs/notes/weighted-automata.md.
+    """
+    if not tolerance > 0 or compare not in COMPARED or (max_length is not None and max_length < 0) or max_words < 1:
+        raise ValueError(
+            f"tolerance is above 0, compare one of {COMPARED}, max_length None or at least 0, max_words at least 1. "
+            f"Received: tolerance={tolerance}, compare={compare!r}, max_length={max_length}, max_words={max_words}."
+        )
+    both, names = _side_by_side(affine_form(first), affine_form(second), compare)
+    if _exact.is_zero(*both.homogeneous()):
+        return Equivalence(True, tolerance, 0.0, max_length, True, None, 0.0, False, 0, 0.0)
+    found = _search(both, tolerance, max_length, max_words)
+    if found.witness is not None:
+        word = tuple(names[i] for i in found.witness) if names is not None else found.witness
+        return Equivalence(
+            False, tolerance, math.inf, -1, False, word, found.difference, found.is_shortest, found.num_tried, math.inf
+        )
+    rest = (False, None, found.difference, False, found.num_tried)
+    bounds = _bounds.bounds_of(both)
+    best = min(bounds, key=lambda bound: bound.always)
+    if best.always <= tolerance:
+        return Equivalence(True, tolerance, best.always, max_length, *rest, best.residual)
+    longest = _bounds.LONGEST if max_length is None else max_length
+    reached = [(*bound.longest(tolerance, longest), bound.residual) for bound in bounds]
+    length, largest, residual = max(reached, key=lambda one: (one[0], -one[1]))
+    equal = True if max_length is not None and length == max_length else None
+    return Equivalence(equal, tolerance, largest, length, *rest, residual if length >= 0 else math.inf)
+
+
+def _side_by_side(first: AffineForm, second: AffineForm, compare: str) -> tuple[AffineForm, Any]:
+    """The network whose outputs are the differences, and the names of its symbols, or None."""
+    if first.num_symbols != second.num_symbols or first.num_outputs != second.num_outputs:
+        raise ValueError(
+            "Networks are compared that read the same symbols and have as many outputs. Received: "
+            f"{first.num_symbols} symbols and {first.num_outputs} outputs, and {second.num_symbols} and "
+            f"{second.num_outputs}."
+        )
+    named = [form.alphabet for form in (first, second) if form.alphabet is not None]
+    if len(named) == 2:
+        if set(first.alphabet or ()) != set(second.alphabet or ()):
+            raise ValueError(
+                f"Both networks must read the same alphabet. Received: {tuple(named[0])!r} and {tuple(named[1])!r}."
+            )
+        second = second.over(tuple(named[0]))
+    n, m = first.units, second.units
+    kernel = np.zeros((first.num_symbols, n + m, n + m))
+    kernel[:, :n, :n], kernel[:, n:, n:] = first.kernel, second.kernel
+    readout = np.concatenate([first.readout, -second.readout])
+    offset = first.offset - second.offset
+    if compare == "probabilities" and len(offset) > 1:
+        readout, offset = readout - readout.mean(axis=1, keepdims=True), offset - offset.mean()
+    both = AffineForm(
+        np.concatenate([first.initial, second.initial]),
+        kernel,
+        np.concatenate([first.bias, second.bias], axis=1),
+        readout,
+        offset,
+    )
+    return both, tuple(named[0]) if named else None
+
+
+@dataclass(frozen=True)
+class _Found:
+    witness: tuple[int, ...] | None
+    difference: float
+    is_shortest: bool
+    num_tried: int
+
+
+def _search(both: AffineForm, tolerance: float, max_length: int | None, max_words: int) -> _Found:
+    """Words on which the outputs exceed the tolerance: all of the shortest, then the most promising of each length.
+
+    Of each length those states are kept that lead to new directions, and those with the largest outputs. With every
+    state goes a bound of its rounding, so that no word is a witness by rounding alone.
+    """
+    symbols, size = both.num_symbols, both.units
+    width = max(1, max_words // (4 * symbols))
+    longest = 2 * size + 1 if max_length is None else max_length
+    gamma = (size + 3) * _bounds.EPSILON
+    kernel, readout = np.abs(both.kernel), np.abs(both.readout)
+    states, words = both.initial[None], np.zeros((1, 0), np.int32)
+    errors = np.zeros_like(states)
+    directions, largest, tried, complete = np.zeros((0, size)), 0.0, 0, True
+    for length in range(longest + 1):
+        outputs = np.abs(states @ both.readout + both.offset)
+        rounding = errors @ readout + gamma * (np.abs(states) @ readout + np.abs(both.offset))
+        sure = (outputs - 2 * rounding).max(axis=1, initial=0.0)
+        outputs = outputs.max(axis=1, initial=0.0)
+        tried += len(states)
+        largest = max(largest, float(outputs.max()))
+        if sure.max() > tolerance:
+            best = int(sure.argmax())
+            return _Found(tuple(words[best].tolist()), float(outputs[best]), complete, tried)
+        if length == longest or tried >= max_words:
+            break
+        if tried + len(states) * symbols > max_words or len(states) > width:
+            new, directions = _leading_out(states - both.initial, directions)
+            keep = np.unique(np.concatenate([new, np.argsort(-outputs, kind="stable")[: max(1, width // 8)]]))
+            complete = complete and len(keep) == len(states)
+            states, errors, words = states[keep], errors[keep], words[keep]
+        with np.errstate(all="ignore"):  # what overflows is dropped
+            off = [
+                errors @ kernel[x] + gamma * (np.abs(states) @ kernel[x] + np.abs(both.bias[x])) for x in range(symbols)
+            ]
+            states = np.concatenate([states @ both.kernel[x] + both.bias[x] for x in range(symbols)])
+            errors = 2 * np.concatenate(off)
+            finite = np.isfinite(states).all(axis=1) & np.isfinite(errors).all(axis=1)
+            finite &= np.isfinite(np.abs(states) @ readout + errors @ readout).all(axis=1)
+        words = np.concatenate([np.pad(words, ((0, 0), (0, 1)), constant_values=x) for x in range(symbols)])
+        complete = complete and bool(finite.all())
+        states, errors, words = states[finite], errors[finite], words[finite]
+        if not len(states):
+            break
+    return _Found(None, largest, False, tried)
+
+
+def _leading_out(vectors: Array, directions: Array) -> tuple[NDArray[np.int64], Array]:
+    """The vectors that lead out of the space of those before, by Gram-Schmidt with pivots, and the space with them."""
+    rest = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+    rest = rest - rest @ directions.T @ directions
+    chosen: list[int] = []
+    for _ in range(min(rest.shape)):
+        sizes = np.linalg.norm(rest, axis=1)
+        pivot = int(sizes.argmax())
+        if sizes[pivot] <= 1e-8:
+            break
+        chosen.append(pivot)
+        new = rest[pivot] / sizes[pivot]
+        directions = np.concatenate([directions, new[None]])
+        rest = rest - np.outer(rest @ new, new)
+    return np.array(chosen, np.int64), directions

@@ -1,0 +1,228 @@
+r"""One form for every network that is a weighted automaton: a state, an affine map a symbol, an affine readout.
+
+    s_0 = initial,     s_{wx} = s_w W_x + b_x,     f(w) = s_w R + c.
+
+An ISAN with a linear readout is that already; with the coordinate 1 appended to the state it is a weighted automaton,
+one matrix a symbol (docs/notes/weighted-automata.md). A weighted automaton is it with b = 0 and c = 0, a deterministic
+automaton is one whose states are one-hot vectors and whose output is 1 for words that it accepts, else 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn.analysis.network import (
+    affine_readout,
+    alphabet_of,
+    as_symbols,
+    check_forwards,
+    encode_text,
+    isan_layer,
+    isan_weights,
+)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AffineForm:
+    """A network as arrays, states as rows.
+
+    Attributes:
+        initial: (n,). kernel: (K, n, n). bias: (K, n). readout: (n, outputs). offset: (outputs,).
+        alphabet: the K symbols; None where they are the ids 0 to K - 1.
+        return_sequences: of the layer, where there is one.
+    """
+
+    initial: Array
+    kernel: Array
+    bias: Array
+    readout: Array
+    offset: Array
+    alphabet: Sequence[Hashable] | None = None
+    return_sequences: bool = False
+
+    @property
+    def units(self) -> int:
+        return len(self.initial)
+
+    @property
+    def num_symbols(self) -> int:
+        return len(self.kernel)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.offset)
+
+    def homogeneous(self) -> tuple[Array, Array, Array]:
+        """The same function with one matrix a symbol: initial (N,), transitions (K, N, N), final (N, outputs).
+
+        N = n + 1, or n where there is no bias and no offset.
+        """
+        if not self.bias.any() and not self.offset.any():
+            return self.initial, self.kernel, self.readout
+        n = self.units
+        transitions = np.zeros((self.num_symbols, n + 1, n + 1))
+        transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = self.kernel, self.bias, 1
+        return np.append(self.initial, 1.0), transitions, np.concatenate([self.readout, self.offset[None]])
+
+    def outputs(self, word: Iterable[int]) -> Array:
+        """f(w) of a word of ids."""
+        state = self.initial
+        for symbol in word:
+            state = state @ self.kernel[symbol] + self.bias[symbol]
+        return np.asarray(state @ self.readout + self.offset)
+
+    def over(self, alphabet: Sequence[Hashable]) -> AffineForm:
+        """The same network with its symbols in this order; its own alphabet has the same symbols."""
+        assert self.alphabet is not None
+        order = [list(self.alphabet).index(symbol) for symbol in alphabet]
+        return AffineForm(
+            self.initial, self.kernel[order], self.bias[order], self.readout, self.offset, tuple(alphabet)
+        )
+
+    def ids(self, word: Any) -> NDArray[np.int64]:
+        """A word, as symbols of the alphabet or as ids, as ids; raises ValueError as `word_ids`."""
+        return word_ids(word, self.alphabet, self.num_symbols)
+
+
+def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -> NDArray[np.int64]:
+    """A word as ids.
+
+    Args:
+        word: ids; or symbols of the alphabet, where there is one. Ints are symbols where the alphabet has ints.
+
+    Raises:
+        ValueError: if it has a symbol that is none of the alphabet's, or an id outside [0, num_symbols).
+    """
+    if alphabet is None:
+        return as_symbols(word, num_symbols)
+    if isinstance(word, str) and hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for unknown ones
+        return encode_text(word, alphabet).astype(np.int64)
+    given = word.tolist() if hasattr(word, "tolist") else list(word)
+    place = {symbol: i for i, symbol in enumerate(alphabet)}
+    numbered = all(isinstance(symbol, int) for symbol in given) and not any(isinstance(s, int) for s in place)
+    if numbered:
+        return as_symbols(np.array(given, np.int64), num_symbols)
+    strays = [symbol for symbol in given if symbol not in place]
+    if strays:
+        raise ValueError(
+            f"A word is made of the alphabet {tuple(place)!r}. Received: the symbol {strays[0]!r}. Leave it out, or "
+            "pass ids."
+        )
+    return np.array([place[symbol] for symbol in given], np.int64)
+
+
+def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] | None = None) -> AffineForm:
+    """What a network computes of words, as arrays.
+
+    Args:
+        network: an ISAN or a FactoredISAN over a vocabulary: a model with a linear Dense head, a softmax behind it or
+            not; a layer or a cell; a pair (layer, readout); or an automaton: `automata.WeightedAutomaton`,
+            `automata.DFA`, or an `automata.Certificate` that holds, which stands for the automaton of its centroids.
+        readout: of a layer or a cell, a Dense layer or (matrix, bias); None reads the state.
+        alphabet: names of the symbols of a network; by default those that a model carries.
+
+    Raises:
+        ValueError: for any other network, for weights that are not finite, for a certificate that does not hold.
+    """
+    if hasattr(network, "path") and hasattr(network, "holds"):
+        if not network.holds:
+            raise ValueError(
+                "A network is an automaton if that is proved. Received: a certificate that does not hold "
+                f"({network.failure}). Train to a lower temperature, or pass the automaton itself."
+            )
+        network = network.path
+    if hasattr(network, "accepting"):
+        initial, kernel, final = arrays_of_dfa(network)
+        given = AffineForm(initial, kernel, np.zeros(kernel.shape[:2]), final, np.zeros(1), network.alphabet)
+        return _without_readout(given, readout)
+    if hasattr(network, "transitions") and hasattr(network, "final"):
+        return _without_readout(_of_weighted(network), readout)
+    pair = _pair(network)
+    if pair is not None and readout is None:
+        network, readout = pair
+    weights, head = isan_weights(network), affine_readout(network, readout)
+    check_forwards(network)
+    names = alphabet_of(network) if alphabet is None else alphabet
+    sequences = getattr(isan_layer(network), "return_sequences", False)
+    return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
+
+
+def arrays_of_dfa(dfa: Any) -> tuple[Array, Array, Array]:
+    """A `DFA` in zeros and ones: initial (n,), transitions (K, n, n), zero rows where one is missing, final (n, 1)."""
+    size = len(dfa)
+    transitions = np.zeros((len(dfa.alphabet), size, size))
+    for state, row in enumerate(dfa.transitions):
+        for symbol, target in enumerate(row):
+            if target >= 0:
+                transitions[symbol, state, target] = 1
+    initial, final = np.zeros(size), np.zeros((size, 1))
+    initial[dfa.start], final[sorted(dfa.accepting)] = 1, 1
+    return initial, transitions, final
+
+
+def checked_arrays(initial: ArrayLike, transitions: ArrayLike, final: ArrayLike) -> tuple[Array, Array, Array]:
+    """The parts of a weighted automaton as float64 arrays.
+
+    Raises:
+        ValueError: if the shapes do not pair up, or a number is not finite.
+    """
+    names = ("initial", "transitions", "final")
+    arrays = []
+    for name, given in zip(names, (initial, transitions, final), strict=True):
+        array = np.array(given)
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"Weights are real numbers. Received: {name} of dtype {array.dtype}.")
+        arrays.append(array.astype(np.float64))
+        if not np.isfinite(arrays[-1]).all():
+            raise ValueError(f"The weights must be finite. Received: NaN or infinity in {name}.")
+    first, matrices, last = arrays
+    size = first.size
+    if (
+        first.shape != (size,)
+        or size == 0
+        or matrices.shape[1:] != (size, size)
+        or not len(matrices)
+        or last.ndim not in (1, 2)
+        or len(last) != size
+    ):
+        raise ValueError(
+            "A weighted automaton has shapes initial (n,), transitions (symbols, n, n), and final (n,) or (n, outputs),"
+            f" with n and symbols at least 1. Received: {first.shape}, {matrices.shape} and {last.shape}."
+        )
+    return first, matrices, last
+
+
+def _of_weighted(automaton: Any) -> AffineForm:
+    """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_isan` has it; else linear."""
+    initial, transitions, final = checked_arrays(automaton.initial, automaton.transitions, automaton.final)
+    final = final[:, None] if final.ndim == 1 else final
+    constant = np.zeros(len(initial))
+    constant[-1] = 1
+    if len(initial) > 1 and initial[-1] == 1 and (transitions[:, :, -1] == constant).all():
+        kernel, bias = transitions[:, :-1, :-1], transitions[:, -1, :-1]
+        return AffineForm(initial[:-1], kernel, bias, final[:-1], final[-1], automaton.alphabet)
+    return AffineForm(
+        initial, transitions, np.zeros(transitions.shape[:2]), final, np.zeros(final.shape[1]), automaton.alphabet
+    )
+
+
+def _pair(network: Any) -> tuple[Any, Any] | None:
+    """(layer, readout) of a tuple of both, or of a result that holds both."""
+    if isinstance(network, tuple) and len(network) == 2:
+        return network
+    if hasattr(network, "layer") and hasattr(network, "readout"):
+        return network.layer, network.readout
+    return None
+
+
+def _without_readout(form: AffineForm, readout: Any) -> AffineForm:
+    if readout is not None:
+        raise ValueError("An automaton has outputs of its own. Received: a readout besides one. Leave it out.")
+    return form

@@ -1,0 +1,148 @@
+r"""The smallest ISAN with the same logits, by the spaces that symbols reach and that the readout sees.
+
+Let p = h_0, and Q an orthonormal basis (rows) of the smallest space of directions that holds p W_x + b_x - p for every
+x and that no W_x leaves: all states are p + u Q. Let V be an orthonormal basis (columns) of the smallest space that
+holds the columns of Q R and that no Q W_x Q^T takes out of itself: what the logits will ever say of u is u V. Then
+
+    y = u V:      y_0 = 0,   W'_x = V^T Q W_x Q^T V,   b'_x = (p W_x + b_x - p) Q^T V,   R' = V^T Q R,   c' = p R + c
+
+has the same logits, and no ISAN of fewer units has (docs/notes/weighted-automata.md). Ranks are numerical: directions
+below `tolerance` count as none, and `residual` is what was left out.
+
+Reference: Schuetzenberger, "On the definition of a family of automata", Information and Control, 1961, for linear
+automata; the affine form is this package's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._result import Unpackable
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.network import isan_of
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+from keras_interp_rnn.analysis.weighted.spaces import Space, backward_space, forward_space
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Minimization(Unpackable):
+    r"""The smallest network with the same outputs. It unpacks into its layer and its readout.
+
+    Attributes:
+        layer: a built ISAN. readout: from its states to the outputs, `readout.apply(layer(symbols))`.
+        units_before: of the network that was given.
+        reachable: dimension of the space that its states reach, around the initial one.
+        units: of the smallest network.
+        tolerance: relative singular values at or below it counted as zero.
+        smallest_kept, largest_dropped: the least singular value that counted and the largest one that did not, over
+            both steps, relative. Where they are close the number of units is a matter of the tolerance.
+        residual: the largest norm of what the projections left out of the weights, relative to the weights.
+    """
+
+    layer: Any
+    readout: AffineMap
+    units_before: int
+    reachable: int
+    units: int
+    tolerance: float
+    smallest_kept: float
+    largest_dropped: float
+    residual: float
+
+    def parts(self) -> tuple[Any, AffineMap]:
+        """What it unpacks into: the layer and its readout."""
+        return self.layer, self.readout
+
+
+def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dtype: str = "float64") -> Minimization:
+    r"""The ISAN of the fewest units that has the same logits on every text.
+
+    Args:
+        network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head; a layer or a
+            cell; a pair (layer, readout); or a `WeightedAutomaton`, a `DFA`, a `Certificate` that holds.
+        readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
+        tolerance: in [0, 1). Singular values at or below it, relative to the norms of what was mapped, count as zero.
+            For weights that were rounded to float32, 1e-6.
+        dtype: of the new layer.
+
+    Returns:
+        `Minimization`: the layer, its readout, and the singular values by which its size was determined.
+
+    Raises:
+        ValueError: if the network is none of these, or the tolerance is outside [0, 1).
+
+    Units: none.
+    Exactness: equal outputs but for what was dropped; `residual` is its norm. A proof that both are equal is
+        `analysis.equivalent(network, minimized)`.
+    Cost: O(K n^3).
+    Example:
+
+        >>> from keras_interp_rnn import analysis, automata
+        >>> parity = automata.DFA([[0, 1], [1, 0]], accepting={1})
+        >>> smallest = analysis.minimize(parity)  # the outputs are (1 - (-1)^t) / 2: one number and a constant
+        >>> smallest.units_before, smallest.units, smallest.layer.units
+        (2, 1, 1)
+
+    Reference: Schuetzenberger, 1961; proof in docs/notes/weighted-automata.md.
+    """
+    check_tolerance(tolerance)
+    form = affine_form(network, readout)
+    small, forward, backward, residual = minimized(form, tolerance)
+    readout_map = AffineMap(small.readout if small.units else np.zeros((1, small.num_outputs)), small.offset)
+    layer = isan_of(small.kernel, small.bias, small.initial, dtype=dtype, return_sequences=form.return_sequences)
+    return Minimization(
+        layer,
+        readout_map,
+        form.units,
+        len(forward.basis),
+        small.units,
+        tolerance,
+        min(forward.kept, backward.kept),
+        max(forward.dropped, backward.dropped),
+        residual,
+    )
+
+
+def minimized(form: AffineForm, tolerance: float) -> tuple[AffineForm, Space, Space, float]:
+    """The smallest affine form, the forward and the backward space, and the residual."""
+    moved = form.initial @ form.kernel + form.bias - form.initial
+    forward = forward_space(moved, form.kernel, tolerance)
+    to = forward.basis.T
+    reached = forward.basis @ form.kernel @ to
+    drift, seen = moved @ to, forward.basis @ form.readout
+    backward = backward_space(seen, reached, tolerance)
+    view = backward.basis.T
+    kernel, readout = backward.basis @ reached @ view, backward.basis @ seen
+    left_out = (
+        (moved - drift @ to.T, moved),
+        (forward.basis @ form.kernel - reached @ forward.basis, form.kernel),
+        (reached @ view - view @ kernel, reached),
+        (seen - view @ readout, seen),
+    )
+    residual = max(_norm(what) / max(_norm(of), 1e-300) for what, of in left_out)
+    small = AffineForm(
+        np.zeros(len(readout)),
+        kernel,
+        drift @ view,
+        readout,
+        form.initial @ form.readout + form.offset,
+        form.alphabet,
+        form.return_sequences,
+    )
+    return small, forward, backward, residual
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Raises ValueError for a relative tolerance outside [0, 1)."""
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"A tolerance lies in [0, 1). Received: {tolerance}. Leave it out for 1e-10.")
+
+
+def _norm(arrays: Array) -> float:
+    return float(np.sqrt((arrays**2).sum(axis=(-2, -1))).max(initial=0.0))

@@ -1,0 +1,57 @@
+r"""Reachable and observable spaces of weighted automata, with the singular values by which they were cut.
+
+The forward space of vectors v and matrices W_x is the span of all v W_{x_1} ... W_{x_k}: the smallest space that holds
+v and that no W_x leaves. A basis is made generation by generation: what the images of the last generation have outside
+of the basis so far is decomposed, and directions with a singular value above the tolerance join it. The backward space
+of columns R, the span of all W_{x_1} ... W_{x_k} R, is the forward space of the transposed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Space(NamedTuple):
+    """An orthonormal basis, and how clear its dimension is.
+
+    Attributes:
+        basis: (dimension, n), rows.
+        kept: the least singular value of a direction that was kept, relative to the largest image; 1 of no direction.
+        dropped: the largest singular value of one that was not.
+    """
+
+    basis: Array
+    kept: float
+    dropped: float
+
+
+def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
+    """The smallest space that holds the rows of `vectors` and that no matrix leaves, to a relative tolerance."""
+    size = matrices.shape[1]
+    basis, kept, dropped = np.zeros((0, size)), 1.0, 0.0
+    images, scale = vectors, np.linalg.norm(vectors, axis=1).max(initial=0.0)
+    of_matrices = max((np.linalg.norm(matrix, 2) for matrix in matrices), default=0.0)
+    while len(images) and len(basis) < size and scale > 0:
+        outside = images / scale
+        for _ in range(2):  # once leaves rounding of the parts inside
+            outside = outside - outside @ basis.T @ basis
+        if len(outside) > size:  # a square matrix with the same singular values and directions
+            outside = np.linalg.qr(outside, mode="r")
+        _, values, directions = np.linalg.svd(outside, full_matrices=False)
+        new = values > tolerance
+        kept = min(kept, values[new].min(initial=np.inf))
+        dropped = max(dropped, values[~new].max(initial=0.0))
+        found = directions[new]
+        basis = np.concatenate([basis, found])
+        images, scale = (found @ matrices).reshape(-1, size), of_matrices
+    return Space(basis, float(kept), float(dropped))
+
+
+def backward_space(columns: Array, matrices: Array, tolerance: float) -> Space:
+    """The smallest space that holds the columns (n, outputs) and that no matrix takes out of itself from the left."""
+    return forward_space(columns.T, np.swapaxes(matrices, 1, 2), tolerance)

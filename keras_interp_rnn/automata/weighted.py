@@ -1,0 +1,349 @@
+r"""Weighted automata: a vector, a matrix for each symbol, final vectors. An ISAN with a linear readout is one.
+
+The value of a word is f(x_1 ... x_T) = initial A_{x_1} ... A_{x_T} final, states as rows. An ISAN is one of n + 1
+states: the last coordinate of its states is the constant 1, the last row of its matrices the bias
+(docs/notes/weighted-automata.md). Deterministic automata, hidden Markov models and back-off n-gram models are others.
+
+References: Schuetzenberger, "On the definition of a family of automata", Information and Control, 1961; Droste, Kuich
+and Vogler (eds.), "Handbook of Weighted Automata", 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn import layers
+from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
+from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedAutomaton(Result):
+    r"""A weighted automaton over the reals: $f(x_1 \ldots x_T) = \alpha A_{x_1} \cdots A_{x_T} \omega$.
+
+    Args:
+        initial: (n,), $\alpha$.
+        transitions: (K, n, n), $A_x$ for every symbol; states are rows.
+        final: (n,), $\omega$, for one number a word; or (n, outputs), for several.
+        alphabet: the K symbols, hashable and different; None for the ids 0 to K - 1.
+
+    Raises:
+        ValueError: if the shapes do not pair up, a number is not finite, or the alphabet does not fit.
+
+    Example:
+
+    >>> ones = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]], [[1, 1], [0, 1]]], [0, 1], alphabet="01")
+    >>> ones.value("10110"), ones.values(["", "11"])
+    (3.0, array([0., 2.]))
+    """
+
+    initial: Array
+    transitions: Array
+    final: Array
+    alphabet: tuple[Hashable, ...] | None = None
+
+    def __post_init__(self) -> None:
+        arrays = checked_arrays(self.initial, self.transitions, self.final)
+        for name, array in zip(("initial", "transitions", "final"), arrays, strict=True):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if self.alphabet is not None:
+            symbols = tuple(self.alphabet)
+            if len(symbols) != len(arrays[1]) or len(set(symbols)) < len(symbols):
+                raise ValueError(
+                    f"An alphabet has {len(arrays[1])} different symbols, one for each matrix. Received: {symbols!r}."
+                )
+            object.__setattr__(self, "alphabet", symbols)
+
+    def __len__(self) -> int:
+        """Number of states."""
+        return len(self.initial)
+
+    @property
+    def num_symbols(self) -> int:
+        """K."""
+        return len(self.transitions)
+
+    # Values
+
+    def value(self, word: Iterable[Hashable]) -> Any:
+        """F of one word: a float, or (outputs,) where `final` has several columns.
+
+        Args:
+            word: symbols of the alphabet, or ids where there is none.
+
+        Raises:
+            ValueError: if a symbol is none of the automaton's.
+        """
+        state = self.initial
+        for symbol in word_ids(word, self.alphabet, self.num_symbols):
+            state = state @ self.transitions[symbol]
+        found = state @ self.final
+        return float(found) if self.final.ndim == 1 else found
+
+    def values(self, words: Iterable[Iterable[Hashable]]) -> Array:
+        """F of several words: (words,), or (words, outputs).
+
+        Raises:
+            ValueError: as `value`.
+        """
+        return np.array([self.value(word) for word in words]).reshape(-1, *self.final.shape[1:])
+
+    # Other automata of it
+
+    def sum(self, other: WeightedAutomaton) -> WeightedAutomaton:
+        """The automaton whose value is the sum of both: n + m states.
+
+        Raises:
+            ValueError: if alphabets or numbers of outputs differ.
+        """
+        second = self._compatible(other)
+        n, m = len(self), len(second)
+        transitions = np.zeros((self.num_symbols, n + m, n + m))
+        transitions[:, :n, :n], transitions[:, n:, n:] = self.transitions, second.transitions
+        return replace(
+            self,
+            initial=np.concatenate([self.initial, second.initial]),
+            transitions=transitions,
+            final=np.concatenate([self.final, second.final]),
+        )
+
+    def product(self, other: WeightedAutomaton) -> WeightedAutomaton:
+        """The automaton whose value is the product of both, output by output: n m states.
+
+        Raises:
+            ValueError: as `sum`.
+        """
+        second = self._compatible(other)
+        size = len(self) * len(second)
+        pairs = np.einsum("kij,klm->kiljm", self.transitions, second.transitions)
+        return replace(
+            self,
+            initial=np.kron(self.initial, second.initial).astype(np.float64),
+            transitions=pairs.reshape(-1, size, size),
+            final=np.einsum("i...,j...->ij...", self.final, second.final).reshape(size, *self.final.shape[1:]),
+        )
+
+    def scale(self, factor: float) -> WeightedAutomaton:
+        """The automaton whose value is `factor` times this one's."""
+        return replace(self, final=self.final * float(factor))
+
+    def minimize(self, *, tolerance: float = 1e-10) -> WeightedAutomaton:
+        """The automaton of the fewest states with the same values, at least one.
+
+        Args:
+            tolerance: as `analysis.minimize`, which finds the smallest ISAN and says how clear its size is.
+        """
+        matrices, final = self.transitions, self.final.reshape(len(self), -1)
+        forward = forward_space(self.initial[None], matrices, tolerance).basis
+        reached = forward @ matrices @ forward.T
+        backward = backward_space(forward @ final, reached, tolerance).basis
+        if not len(backward):
+            return replace(
+                self,
+                initial=np.zeros(1),
+                transitions=np.zeros((self.num_symbols, 1, 1)),
+                final=np.zeros((1, *self.final.shape[1:])),
+            )
+        return replace(
+            self,
+            initial=self.initial @ forward.T @ backward.T,
+            transitions=backward @ reached @ backward.T,
+            final=(backward @ forward @ final).reshape(len(backward), *self.final.shape[1:]),
+        )
+
+    def _compatible(self, other: WeightedAutomaton) -> WeightedAutomaton:
+        """The other one with its symbols in this one's order."""
+        if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != self.final.shape[1:]:
+            raise ValueError(
+                f"Weighted automata are joined that have as many outputs. Received: {other!r} beside one with final "
+                f"{self.final.shape}."
+            )
+        mine, others = self._symbols, other._symbols
+        if set(mine) != set(others):
+            raise ValueError(f"Both automata must read the same alphabet. Received: {mine!r} and {others!r}.")
+        return replace(other, transitions=other.transitions[[others.index(symbol) for symbol in mine]], alphabet=mine)
+
+    @property
+    def _symbols(self) -> tuple[Hashable, ...]:
+        return tuple(range(self.num_symbols)) if self.alphabet is None else self.alphabet
+
+    # From and to networks and models
+
+    @classmethod
+    def from_isan(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
+        """What an ISAN with a linear readout is: n + 1 states, the last one the constant 1.
+
+        Args:
+            network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head, a softmax
+                behind it or not; a layer or a cell; or a pair (layer, readout).
+            readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
+
+        Raises:
+            ValueError: if there is no ISAN, or no linear readout.
+
+        Example:
+
+        >>> from keras_interp_rnn import layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+        >>> automaton = WeightedAutomaton.from_isan(model)
+        >>> len(automaton), np.allclose(automaton.value([2, 0, 1]), model(np.array([[2, 0, 1]]))[0], atol=1e-5)
+        (4, True)
+        """
+        form = affine_form(network, readout)
+        n = form.units
+        transitions = np.zeros((form.num_symbols, n + 1, n + 1))
+        transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = form.kernel, form.bias, 1
+        names = None if form.alphabet is None else tuple(form.alphabet)
+        return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
+
+    def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
+        """An ISAN with a linear Dense readout that puts out the value of every word: a model of ids.
+
+        An automaton whose last coordinate is the constant 1 becomes biases again, any other has biases of 0.
+
+        Args:
+            return_sequences: whether the model puts out the value of every prefix that is not empty.
+            dtype: of the model.
+
+        Example:
+
+        >>> ones = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]], [[1, 1], [0, 1]]], [0, 1])
+        >>> np.array(ones.to_isan()(np.array([[1, 0, 1, 1, 0]])))
+        array([[3.]], dtype=float32)
+        """
+        form = affine_form(self)
+        isan = layers.ISAN(
+            form.units,
+            form.num_symbols,
+            recurrent_constraint=None,
+            return_sequences=return_sequences,
+            dtype=dtype,
+        )
+        head = keras.layers.Dense(form.num_outputs, dtype=dtype)
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
+        isan.cell.recurrent_kernel.assign(form.kernel)
+        isan.cell.bias.assign(form.bias)
+        isan.cell.initial_state.assign(form.initial)
+        head.set_weights([form.readout, form.offset])
+        return model
+
+    @classmethod
+    def from_dfa(cls, dfa: Any) -> WeightedAutomaton:
+        """The automaton whose value is 1 for words that a `DFA` accepts, else 0; its states, its alphabet."""
+        initial, transitions, final = arrays_of_dfa(dfa)
+        return cls(initial, transitions, final[:, 0], dfa.alphabet)
+
+    @classmethod
+    def from_hmm(
+        cls,
+        initial: ArrayLike,
+        transitions: ArrayLike,
+        emissions: ArrayLike,
+        *,
+        stop: ArrayLike | None = None,
+        alphabet: Sequence[Hashable] | None = None,
+    ) -> WeightedAutomaton:
+        r"""The automaton whose value is the probability of a word under a hidden Markov model.
+
+        State i puts out symbol x with probability emissions[i, x] and moves to j with probability transitions[i, j].
+        Without `stop` the value is the probability that an endless text begins with the word; with it, that the text is
+        the word: before each symbol the model ends with probability stop[i].
+
+        Args:
+            initial: (n,). transitions: (n, n), or (n, K, n) where the next state depends on the symbol too.
+            emissions: (n, K). stop: (n,). alphabet: the K symbols; None for ids.
+
+        Raises:
+            ValueError: if these are no probabilities: at least 0, every distribution with sum 1.
+
+        Example:
+
+        >>> coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.75, 0.25]], stop=[0.5])
+        >>> coin.value([0, 1])  # 0.5 * 0.75 * 0.5 * 0.25 * 0.5
+        0.0234375
+        """
+        start, emit = np.asarray(initial, np.float64), np.asarray(emissions, np.float64)
+        move = np.asarray(transitions, np.float64)
+        if start.ndim != 1 or emit.shape[:1] != start.shape or emit.ndim != 2:
+            raise ValueError(
+                f"A hidden Markov model has initial (n,) and emissions (n, K). Received: {start.shape}, {emit.shape}."
+            )
+        n, symbols = emit.shape
+        if move.shape == (n, n):
+            move = np.broadcast_to(move[:, None], (n, symbols, n))
+        ends = np.zeros(n) if stop is None else np.asarray(stop, np.float64)
+        if move.shape != (n, symbols, n) or ends.shape != (n,):
+            raise ValueError(
+                f"Transitions are (n, n) or (n, K, n), stop is (n,). Received: {move.shape} and {ends.shape} for "
+                f"n = {n} and K = {symbols}."
+            )
+        used = emit > 0
+        distributions = (start, emit, move[used])
+        if (
+            any((part < 0).any() or not np.allclose(part.sum(axis=-1), 1) for part in distributions)
+            or (ends < 0).any()
+            or (ends > 1).any()
+        ):
+            raise ValueError(
+                "A hidden Markov model consists of probabilities that sum to 1. Received: initial, emissions or "
+                "transitions that do not, or a stop outside [0, 1]. Divide by the sums."
+            )
+        matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
+        return cls(start, matrices, np.ones(n) if stop is None else ends, None if alphabet is None else tuple(alphabet))
+
+    @classmethod
+    def from_ngrams(cls, model: Any, *, max_states: int = 4096) -> WeightedAutomaton:
+        r"""A back-off model as a weighted automaton with log probabilities for outputs: a start for training an ISAN.
+
+        States are the contexts of up to order - 1 symbols, outputs the K values ln p(c | context), so that
+        `from_ngrams(model).to_isan()` with a softmax behind it is the back-off model.
+
+        Args:
+            model: an `analysis.BackoffModel`. Its discount is below 1: no probability may be 0.
+            max_states: of the automaton, (K^order - 1) / (K - 1) for K symbols.
+
+        Raises:
+            ValueError: if it would have more states, or a probability is 0.
+
+        Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> bigrams = analysis.BackoffModel([0, 1, 0, 0, 2, 1], order=2, vocabulary_size=3)
+        >>> automaton = WeightedAutomaton.from_ngrams(bigrams)
+        >>> len(automaton), np.exp(automaton.value([1])).round(3)  # p(. | 1)
+        (4, array([0.5, 0.3, 0.2]))
+        """
+        symbols, order = model.vocabulary_size, model.order
+        sizes = [symbols**length for length in range(order)]
+        if sum(sizes) > max_states:
+            raise ValueError(
+                f"An automaton of n-grams has at most max_states={max_states} states. Received: {symbols} symbols and "
+                f"order {order}, which make {sum(sizes)}. Pass a model of a lower order, or raise max_states."
+            )
+        tables = [np.asarray(table).reshape(-1, symbols) for table in model.probabilities]
+        if any((table <= 0).any() for table in tables):
+            raise ValueError("Log probabilities need probabilities above 0. Received: a 0. Pass a discount below 1.")
+        offsets = np.cumsum([0, *sizes])
+        transitions = np.zeros((symbols, offsets[-1], offsets[-1]))
+        longest = order - 1
+        for length, size in enumerate(sizes):
+            for context in range(size):
+                for symbol in range(symbols):
+                    after = context * symbols + symbol
+                    target = (
+                        offsets[length + 1] + after if length < longest else offsets[longest] + after % symbols**longest
+                    )
+                    transitions[symbol, offsets[length] + context, target] = 1
+        initial = np.zeros(offsets[-1])
+        initial[0] = 1
+        return cls(initial, transitions, np.log(np.concatenate(tables)))

@@ -1,0 +1,247 @@
+"""Equality with its proof, and words that tell networks apart, against brute force over words."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.weighted import equivalence
+from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
+from tests.analysis.weighted.networks import drawn, rotation
+from tests.oracles import weighted_automata as oracle
+
+WORDS = list(oracle.words(3, 6))
+
+
+def apart(first, second, words=WORDS):
+    return max(np.abs(first.outputs(word) - second.outputs(word)).max() for word in words)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_network_equals_itself_in_another_order_and_padded_in_exact_arithmetic(seed):
+    rng = np.random.default_rng(seed)
+    network = drawn(seed, gain=2)  # which explodes
+    for other in (network, network.permuted(rng.permutation(5)), network.padded(rng, 4, 3, gain=2)):
+        found = analysis.equivalent(network.pair(), other.pair())
+        assert found.equal
+        assert found.exact
+        assert found.bound == 0
+        assert found.max_length is None
+        assert "in exact arithmetic" in str(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_network_equals_itself_in_another_basis_to_a_bound_that_holds(seed):
+    rng = np.random.default_rng(seed)
+    network = drawn(seed)
+    for other in (
+        network.in_basis(rotation(rng, 5)),
+        (padded := network.padded(rng, 4, 3)).in_basis(rotation(rng, padded.units)),
+    ):
+        found = analysis.equivalent(network.pair(), other.pair())
+        assert found.equal
+        assert not found.exact
+        assert found.max_length is None
+        assert apart(network, other) <= found.bound <= 1e-8
+        assert found.residual < 1e-11
+
+
+def test_a_network_that_explodes_is_equal_up_to_a_length():
+    rng = np.random.default_rng(0)
+    network = drawn(0, gain=1.5)
+    other = network.in_basis(rotation(rng, 5))
+    found = analysis.equivalent(network.pair(), other.pair())
+    assert found.equal is None
+    assert 5 <= found.max_length < 100
+    assert found.bound <= found.tolerance
+    assert "undecided: equal to 1e-06 on all words of at most" in str(found)
+    words = [word for word in WORDS if len(word) <= found.max_length]
+    assert apart(network, other, words) <= found.bound
+    short = analysis.equivalent(network.pair(), other.pair(), max_length=5)
+    assert short.equal
+    assert short.max_length == 5
+    assert "equal on all words of at most 5 symbols" in str(short)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_entry_changed_by_a_thousandth_has_a_witness(seed):
+    rng = np.random.default_rng(seed)
+    network = drawn(seed)
+    other = network.changed(rng, 1e-3).in_basis(rotation(rng, 5))
+    found = analysis.equivalent(network.pair(), other.pair())
+    assert found.equal is False
+    assert found.difference > found.tolerance
+    gap = np.abs(network.outputs(found.witness) - other.outputs(found.witness)).max()
+    assert gap == pytest.approx(found.difference, rel=1e-6)
+    expected = oracle.first_difference(network.outputs, other.outputs, 3, 4, found.tolerance)
+    assert found.is_shortest
+    assert len(found.witness) == len(expected)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_pairs_against_brute_force(seed):
+    """Pairs that are equal, close or far, on all words of up to five symbols."""
+    rng = np.random.default_rng(seed)
+    network = drawn(
+        seed, units=int(rng.integers(1, 5)), symbols=int(rng.integers(1, 4)), outputs=int(rng.integers(1, 4))
+    )
+    other = network if seed % 4 else network.padded(rng, 2, 1)
+    if seed % 3:
+        other = other.changed(rng, 10.0 ** rng.uniform(-8, 0))
+    if seed % 2:
+        other = other.in_basis(rotation(rng, other.units))
+    tolerance = 1e-4
+    found = analysis.equivalent(network.automaton(), other.automaton(), tolerance=tolerance, max_words=2000)
+    expected = oracle.first_difference(network.outputs, other.outputs, len(network.kernel), 5, tolerance)
+    if expected is not None:
+        assert found.equal is False
+        assert found.is_shortest
+        assert len(found.witness) == len(expected)
+    else:
+        words = list(oracle.words(len(network.kernel), 5))
+        assert found.equal is not False or len(found.witness) > 5
+        assert found.equal is None or found.equal is False or apart(network, other, words) <= found.bound + 1e-13
+
+
+def test_a_difference_that_shows_only_after_a_long_word_is_found():
+    """Two automata of 12 states that differ on words of 11 ones alone, and longer ones."""
+    n = 12
+    table = [[0, min(state + 1, n - 1)] for state in range(n)]
+    first, second = DFA(table, {n - 1}), DFA(table, set())
+    found = analysis.equivalent(first, second, max_words=3000)
+    assert found.equal is False
+    assert found.witness == ("1",) * 11
+    assert not found.is_shortest  # 2^11 words were not all tried
+    exhaustive = analysis.equivalent(first, second, max_words=200_000)
+    assert exhaustive.witness == ("1",) * 11
+    assert exhaustive.is_shortest
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_automata_are_compared_as_their_languages(number):
+    dfa = tomita(number)
+    bigger = DFA([*dfa.transitions, [0, 0]], dfa.accepting, start=dfa.start)
+    assert analysis.equivalent(dfa, bigger).exact
+    assert analysis.equivalent(dfa, WeightedAutomaton.from_dfa(dfa)).exact
+    assert analysis.equivalent(dfa, WeightedAutomaton.from_dfa(dfa).to_isan()).exact  # zeros and ones in float32
+    other = tomita(number % 7 + 1)
+    found = analysis.equivalent(dfa, other)
+    assert not found.equal
+    assert dfa.accepts(found.witness) != other.accepts(found.witness)
+    assert len(found.witness) == len(dfa.counterexample(other))
+    assert found.is_shortest
+
+
+def test_alphabets_pair_up_by_name():
+    first = DFA([[0, 1], [1, 0]], {1}, alphabet="ab")
+    second = DFA([[1, 0], [0, 1]], {1}, alphabet="ba")
+    assert analysis.equivalent(first, second).exact
+    with pytest.raises(ValueError, match="Both networks must read the same alphabet"):
+        analysis.equivalent(first, DFA([[1, 0], [0, 1]], {1}, alphabet="ac"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_do_not_see_a_constant(seed):
+    rng = np.random.default_rng(seed)
+    network = drawn(seed)
+    other = network._replace(readout=network.readout + rng.normal(size=(5, 1)), offset=network.offset + 2.5)
+    assert analysis.equivalent(network.pair(), other.pair()).equal is False
+    found = analysis.equivalent(network.pair(), other.in_basis(rotation(rng, 5)).pair(), compare="probabilities")
+    assert found.equal
+    changed = other.changed(rng, 1e-2)
+    found = analysis.equivalent(network.pair(), changed.pair(), compare="probabilities")
+    gap = network.outputs(found.witness) - changed.outputs(found.witness)
+    assert np.abs(gap - gap.mean()).max() == pytest.approx(found.difference, rel=1e-9)
+    assert found.difference > 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_holds_on_long_words(seed):
+    """Ones that a search by the largest next difference finds, besides random ones."""
+    rng = np.random.default_rng(seed)
+    network = drawn(seed, gain=0.5)
+    noise = {name: part * (1 + 1e-9 * rng.normal(size=part.shape)) for name, part in network._asdict().items()}
+    other = network._replace(**noise).in_basis(rotation(rng, 5))
+    found = analysis.equivalent(network.pair(), other.pair(), tolerance=1e-3, max_length=60)
+    assert found.equal
+    words = [rng.integers(3, size=60) for _ in range(50)]
+    greedy: tuple[int, ...] = ()
+    for _ in range(60):
+        greedy = max(((*greedy, x) for x in range(3)), key=lambda w: apart(network, other, [w]))
+        words.append(greedy)
+    assert 1e-10 < apart(network, other, words) <= found.bound
+
+
+def test_nearly_singular_networks():
+    network = drawn(0)
+    flat = network._replace(kernel=network.kernel * np.array([1, 1, 1, 1e-9, 1e-12])[:, None])
+    rng = np.random.default_rng(0)
+    assert analysis.equivalent(flat.pair(), flat.in_basis(rotation(rng, 5)).pair()).equal
+    assert analysis.equivalent(flat.pair(), analysis.minimize(flat.pair())).equal
+
+
+def test_states_that_overflow_end_the_search():
+    network = drawn(0, gain=1e40)
+    found = analysis.equivalent(
+        network.pair(), network._replace(offset=network.offset + 1e-9).pair(), max_words=100_000
+    )
+    assert found.equal is None
+    assert found.max_length <= 10
+
+
+def test_one_word_may_be_enough():
+    pair = drawn(0).pair()
+    found = analysis.equivalent(pair, drawn(1).pair(), max_words=1)
+    assert found.witness == ()
+    assert found.is_shortest
+    assert "different" in str(found)
+    assert "no symbol" in str(found)
+    assert "no symbol" in found._repr_html_()
+
+
+def test_constants_are_compared():
+    network = drawn(0)
+    first = network._replace(readout=np.zeros((5, 4)))
+    assert analysis.equivalent(first.pair(), first._replace(offset=first.offset + 1e-9).pair()).equal
+    assert analysis.equivalent(first.pair(), first._replace(offset=first.offset + 1e-3).pair()).witness == ()
+
+
+def test_a_model_equals_its_change_of_basis():
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), layers.ISAN(6, 3), keras.layers.Dense(3), keras.layers.Softmax()]
+    )
+    changed = analysis.change_basis(model, analysis.readout_basis(model))
+    assert analysis.equivalent(model, changed).equal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"tolerance": 0}, "tolerance is above 0"),
+        ({"tolerance": float("nan")}, "tolerance is above 0"),
+        ({"compare": "words"}, "compare one of"),
+        ({"max_length": -1}, "max_length None or at least 0"),
+        ({"max_words": 0}, "max_words at least 1"),
+        ({"second": drawn(0, symbols=4)}, "3 symbols and 4 outputs, and 4 and 4"),
+        ({"second": drawn(0, outputs=2)}, "3 symbols and 4 outputs, and 3 and 2"),
+    ],
+)
+def test_what_is_refused(arguments, rule):
+    second = arguments.pop("second", drawn(1))
+    with pytest.raises(ValueError, match=rule):
+        analysis.equivalent(drawn().pair(), second.pair(), **arguments)
+
+
+def test_a_bound_that_is_not_proved_is_infinite(monkeypatch):
+    from keras_interp_rnn.analysis.weighted import _exact
+
+    monkeypatch.setattr(_exact, "WORK", 0)
+    network = drawn(0, gain=30)
+    other = network.in_basis(rotation(np.random.default_rng(0), 5))
+    found = equivalence.equivalent(network.pair(), other.pair(), tolerance=1e-14, max_words=1)
+    assert found.equal is None
+    assert found.max_length == -1
+    assert math.isinf(found.bound)
+    assert "nothing is proved" in str(found)

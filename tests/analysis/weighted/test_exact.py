@@ -1,0 +1,54 @@
+"""Exact zero tests: against fractions, with a zero that no float sees."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn.analysis.weighted import _exact
+
+
+def test_a_difference_below_rounding_is_seen():
+    transitions = np.array([[[0.5, 0.25], [0.125, 0.75]]])
+    final = np.array([[1.0], [-1.0]])
+    assert _exact.is_zero(np.array([0.0, 0.0]), transitions, final)
+    tiny = np.array([1e-300, 1e-300 * (1 + 2**-52)])
+    assert _exact.is_zero(tiny, transitions, final) is False
+    # Equal at first, different after a symbol.
+    assert _exact.is_zero(np.array([1.0, 1.0]), transitions, final) is False
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_against_fractions(seed):
+    """Side by side with itself in another order: exactly zero; with the last bit of an entry flipped: not."""
+    rng = np.random.default_rng(seed)
+    n, symbols = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    matrices, initial, final = (rng.normal(size=s) for s in ((symbols, n, n), n, (n, 2)))
+    order = rng.permutation(n)
+    both = np.zeros((symbols, 2 * n, 2 * n))
+    both[:, :n, :n], both[:, n:, n:] = matrices, matrices[:, order][:, :, order]
+    start, end = np.concatenate([initial, initial[order]]), np.concatenate([final, -final[order]])
+    assert _exact.is_zero(start, both, end) is True
+    place = tuple(rng.integers(size) for size in (symbols, n, n))
+    both[place] = np.nextafter(both[place], 9)
+    assert _exact.is_zero(start, both, end) is False
+    word, state = [], [Fraction(x) for x in start]
+    for _ in range(2 * n):  # some short word of one symbol tells them apart, in fractions
+        values = [sum(s * Fraction(e) for s, e in zip(state, column, strict=True)) for column in end.T]
+        if any(values):
+            break
+        word.append(place[0])
+        state = [sum(s * Fraction(x) for s, x in zip(state, column, strict=True)) for column in both[place[0]].T]
+    assert any(values)
+
+
+def test_without_the_look_modulo_a_prime_the_outcome_is_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    matrices, final = rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 1))
+    monkeypatch.setattr(_exact, "_vanishes_modulo", lambda *arrays: True)
+    assert _exact.is_zero(rng.normal(size=3), matrices, final) is False
+
+
+def test_what_would_take_too_long_is_left_undecided():
+    big = np.random.default_rng(0).normal(size=(3, 300, 300))
+    assert _exact.is_zero(np.ones(300), big, np.ones((300, 1))) is None

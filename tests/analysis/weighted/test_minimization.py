@@ -1,0 +1,199 @@
+"""The smallest ISAN: of known sizes, with the same outputs, out of padded networks and of automata."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
+from tests.analysis.weighted.networks import drawn, rotation
+from tests.oracles import counting
+from tests.oracles import weighted_automata as oracle
+
+WORDS = list(oracle.words(3, 5))
+
+
+def outputs(minimized, word):
+    layer, readout = minimized
+    state = np.asarray(layer.cell.initial_state)
+    for symbol in word:
+        state = state @ np.asarray(layer.cell.recurrent_kernel)[symbol] + np.asarray(layer.cell.bias)[symbol]
+    return readout.apply(state)
+
+
+def assert_same(minimized, network, words=WORDS, tolerance=1e-11):
+    for word in words:
+        np.testing.assert_allclose(outputs(minimized, word), network.outputs(word), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dense_network_is_the_smallest_already(seed):
+    network = drawn(seed)
+    minimized = analysis.minimize(network.pair())
+    assert (minimized.units_before, minimized.reachable, minimized.units) == (5, 5, 5)
+    assert minimized.residual < 1e-14
+    assert minimized.largest_dropped < 1e-14
+    assert_same(minimized, network)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("mixed", [False, True], ids=["apart", "in another basis"])
+def test_thirty_useless_units_go(seed, mixed):
+    rng = np.random.default_rng(seed)
+    network = drawn(seed)
+    padded = network.padded(rng, unreachable=17, unseen=13)
+    if mixed:
+        padded = padded.in_basis(rotation(rng, padded.units))
+    minimized = analysis.minimize(padded.pair())
+    assert (minimized.units_before, minimized.units) == (35, 5)
+    assert minimized.reachable == 18
+    assert minimized.residual < 1e-11
+    assert minimized.smallest_kept > 1e6 * minimized.largest_dropped
+    assert_same(minimized, network, tolerance=1e-10)
+
+
+def test_the_size_is_the_rank_of_the_table_of_differences():
+    """Oracle in fractions: rank of f(uv) with a column of ones is the number of units and one."""
+    rng = np.random.default_rng(5)
+    for units in (1, 2, 3):
+        network = drawn(units, units=units, symbols=2, outputs=1)
+        padded = network.padded(rng, 2, 2)
+        # Numbers that fractions hold exactly and that do not round in the products of the oracle.
+        small = padded._replace(**{name: np.round(part * 4) / 4 for name, part in padded._asdict().items()})
+        size = oracle.hankel_rank(small.outputs, 2, 3, constant=True) - 1
+        assert analysis.minimize(small.pair()).units == size <= units
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_the_languages_of_tomita_come_down_to_their_rank(number):
+    dfa = tomita(number)
+    automaton = WeightedAutomaton.from_dfa(dfa)
+    size = oracle.hankel_rank(lambda word: automaton.value([dfa.alphabet[i] for i in word]), 2, 4, constant=True) - 1
+    minimized = analysis.minimize(dfa)
+    assert minimized.units == size <= len(dfa)
+    assert [round(float(outputs(minimized, w)[0])) for w in oracle.words(2, 7)] == [
+        dfa.accepts([dfa.alphabet[i] for i in w]) for w in oracle.words(2, 7)
+    ]
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 7, 12])
+def test_a_counter_of_ones_modulo_m_takes_m_minus_one_units(modulus):
+    """The m functions [number of ones = r] are linearly independent and sum to the constant."""
+    table = [[state, (state + 1) % modulus] for state in range(modulus)]
+    isan = WeightedAutomaton.from_dfa(DFA(table, {0})).to_isan(dtype="float64")
+    minimized = analysis.minimize(isan)
+    assert (minimized.units_before, minimized.units) == (modulus, modulus - 1)
+
+
+def test_the_delay_line_that_counts_comes_down_to_its_codes_less_one_each():
+    """Codes sum to 1, and of the code that is read last nothing else is known: (delay + 1) types maximum units."""
+    W, b, h0, W_ro, b_ro = counting.delay_line(types=2, maximum=3, delay=2, noise=1)
+    layer = layers.ISAN(len(h0), len(W), dtype="float64", recurrent_constraint=None)
+    layer.build((None, None))
+    layer.set_weights([np.swapaxes(W, 1, 2), b, h0])
+    minimized = analysis.minimize(layer, readout=(W_ro.T, b_ro))
+    assert (minimized.units_before, minimized.units) == (24, 18)
+
+
+def test_a_constant_is_one_unit_that_stays_zero():
+    network = drawn(0)
+    constant = network._replace(readout=np.zeros_like(network.readout))
+    minimized = analysis.minimize(constant.pair())
+    assert minimized.units == 0
+    assert minimized.layer.units == 1
+    np.testing.assert_allclose(outputs(minimized, [0, 2, 1]), network.offset)
+
+
+def test_a_model_with_a_softmax_keeps_its_logits():
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.ISAN(6, 3, return_sequences=True, dtype="float64"),
+            keras.layers.Dense(3, dtype="float64"),
+            keras.layers.Softmax(dtype="float64"),
+        ]
+    )
+    minimized = analysis.minimize(model)
+    assert minimized.layer.return_sequences
+    ids = np.array([[0, 2, 1, 1]])
+    logits = minimized.readout.apply(np.asarray(minimized.layer(ids)))
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(probabilities, model(ids), atol=1e-12)
+
+
+def test_a_factored_isan_becomes_an_isan():
+    layer = layers.FactoredISAN(6, 2, vocabulary_size=3, dtype="float64")
+    layer.build((None, None))
+    rng = np.random.default_rng(0)
+    layer.set_weights([rng.normal(size=w.shape) * 0.4 for w in layer.get_weights()])
+    readout = (rng.normal(size=(6, 2)), rng.normal(size=2))
+    minimized = analysis.minimize(layer, readout=readout)
+    word = [2, 0, 1, 1]
+    np.testing.assert_allclose(
+        outputs(minimized, word), (np.asarray(layer(np.array([word]))) @ readout[0] + readout[1])[0], atol=1e-12
+    )
+
+
+def test_directions_below_the_tolerance_go_and_the_residual_says_so():
+    network = drawn(1)
+    weak = network._replace(
+        bias=network.bias * [1, 1, 1, 1, 1e-7],
+        initial=network.initial * [1, 1, 1, 1, 0],
+        kernel=network.kernel * np.where(np.arange(5) == 4, 1e-7, 1),
+    )
+    assert analysis.minimize(weak.pair()).units == 5
+    cut = analysis.minimize(weak.pair(), tolerance=1e-5)
+    assert cut.units == 4
+    assert 1e-9 < cut.residual < 1e-5
+    assert_same(cut, weak, tolerance=1e-5)
+
+
+def test_networks_with_huge_and_tiny_weights_keep_their_size():
+    network = drawn(2)
+    for scale in (1e-9, 1e9):
+        scaled = network._replace(bias=network.bias * scale, initial=network.initial * scale)
+        assert analysis.minimize(scaled.pair()).units == 5
+
+
+def test_a_nilpotent_network_of_delays():
+    delay = np.eye(4, k=1)[None]
+    layer = layers.ISAN(4, 1, dtype="float64", recurrent_constraint=None)
+    layer.build((None, None))
+    layer.set_weights([delay, np.array([[1.0, 0, 0, 0]]), np.zeros(4)])
+    assert analysis.minimize(layer, readout=(np.eye(4)[:, 3:], np.zeros(1))).units == 4
+
+
+@pytest.mark.parametrize("tolerance", [-1e-3, 1, float("nan")])
+def test_a_tolerance_is_a_fraction(tolerance):
+    with pytest.raises(ValueError, match=r"A tolerance lies in \[0, 1\)"):
+        analysis.minimize(drawn().pair(), tolerance=tolerance)
+
+
+def test_weights_that_are_not_finite_are_refused():
+    network = drawn()
+    network.kernel[1, 2, 3] = np.nan
+    for function in (analysis.minimize, lambda pair: analysis.equivalent(pair, pair)):
+        with pytest.raises(ValueError, match="The weights must be finite"):
+            function(network.pair())
+
+
+def test_networks_that_the_proof_has_not_looked_at_are_refused():
+    def model(*parts):
+        return keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+
+    backwards = layers.ISAN(4, 3, go_backwards=True)
+    stacked = model(
+        layers.ISAN(4, 3, return_sequences=True), layers.MinimalRNN(3, return_sequences=True), keras.layers.Dense(2)
+    )
+    for network in (
+        model(backwards, keras.layers.Dense(2)),
+        model(keras.layers.Bidirectional(layers.ISAN(4, 3)), keras.layers.Dense(2)),
+        stacked,
+        model(layers.ISAN(4, 3), keras.layers.Dense(2, activation="tanh")),
+        model(keras.layers.Embedding(3, 4), keras.layers.GRU(4), keras.layers.Dense(2)),
+        keras.layers.GRU(3),
+        "a word",
+    ):
+        for function in (analysis.minimize, lambda n: analysis.shapley_values(n, [0, 1])):
+            with pytest.raises(ValueError, match="Received"):
+                function(network)

@@ -1,0 +1,240 @@
+"""Exact Shapley values against the sum over all coalitions."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.automata import DFA, WeightedAutomaton, certify, tomita
+from tests.analysis.weighted.networks import drawn
+from tests.automata.networks import network_of
+from tests.oracles import weighted_automata as oracle
+
+PROBABILITIES = np.array([0.5, 0.2, 0.3])
+CHAIN = np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.25, 0.05, 0.7]])
+
+
+def assert_equal(shares, expected, scale=1.0):
+    actual = shares.values[1:, 0]
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12 * max(1.0, scale, np.abs(expected).max()))
+    assert shares.residual <= 1e-12 * max(1.0, scale)
+    assert not shares.values[0].any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("steps", [1, 2, 3, 6, 10])
+def test_of_an_isan_they_are_the_sum_over_all_coalitions(seed, steps):
+    network = drawn(seed)
+    word = np.random.default_rng(seed).integers(3, size=steps)
+    shares = analysis.shapley_values(network.pair(), word, background=PROBABILITIES)
+
+    def worth(coalition):
+        return oracle.worth_of_independent(*network.oracle(), word, coalition, PROBABILITIES)
+
+    assert_equal(shares, oracle.shapley_values(worth, steps))
+    np.testing.assert_allclose(shares.logits[0], network.outputs(word), atol=1e-12)
+    np.testing.assert_allclose(shares.bias, worth(frozenset()), atol=1e-12)
+
+
+def test_the_mean_matrix_of_the_oracle_is_the_mean_over_words():
+    network, word = drawn(1), (2, 0, 1, 1)
+    for coalition in (frozenset(), frozenset({0, 2})):
+        slow = oracle.worth(
+            network.outputs, word, coalition, 3, lambda drawn: np.prod([PROBABILITIES[symbol] for symbol in drawn])
+        )
+        fast = oracle.worth_of_independent(*network.oracle(), word, coalition, PROBABILITIES)
+        np.testing.assert_allclose(slow, fast, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_a_markov_background_they_are_the_sum_over_all_coalitions_and_words(seed):
+    network = drawn(seed, outputs=2)
+    word = np.random.default_rng(seed).integers(3, size=5)
+    background = analysis.Background(PROBABILITIES, CHAIN)
+    shares = analysis.shapley_values(network.pair(), word, background=background)
+    table = {drawn: network.outputs(drawn) for drawn in itertools.product(range(3), repeat=5)}
+
+    def worth(coalition):
+        return oracle.worth(
+            table.__getitem__, tuple(word), coalition, 3, lambda z: oracle.chain_probability(PROBABILITIES, CHAIN, z)
+        )
+
+    assert_equal(shares, oracle.shapley_values(worth, 5))
+    np.testing.assert_allclose(shares.bias, worth(frozenset()), atol=1e-12)
+
+
+def test_a_chain_without_memory_is_the_independent_background():
+    pair, word = drawn(2).pair(), [0, 2, 2, 1, 0, 1]
+    rows = analysis.Background(PROBABILITIES, np.tile(PROBABILITIES, (3, 1)))
+    independent, markov = (analysis.shapley_values(pair, word, background=b) for b in (PROBABILITIES, rows))
+    np.testing.assert_allclose(independent.values, markov.values, atol=1e-13)
+
+
+def test_of_a_factored_isan_over_ids():
+    layer = layers.FactoredISAN(4, 2, vocabulary_size=3, dtype="float64")
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(2, dtype="float64")])
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape) * 0.5 for w in model.get_weights()])
+    word = [1, 2, 0, 0, 1]
+    shares = analysis.shapley_values(model, word)
+
+    def worth(coalition):
+        every = list(itertools.product(range(3), repeat=5))
+        mixed = [[word[t] if t in coalition else z[t] for t in range(5)] for z in every]
+        return np.asarray(model(np.array(mixed, np.int32))).mean(axis=0)
+
+    assert_equal(shares, oracle.shapley_values(worth, 5))
+
+
+def brute_force(dfa, word):
+    initial, matrices, final = (np.asarray(part) for part in textbook(dfa))
+    uniform = np.full(len(dfa.alphabet), 1 / len(dfa.alphabet))
+    ids = [dfa.alphabet.index(symbol) for symbol in word]
+    return oracle.shapley_values(
+        lambda coalition: oracle.worth_of_independent(initial, matrices, final, ids, coalition, uniform), len(word)
+    )
+
+
+def textbook(dfa):
+    """An automaton as zeros and ones, states as columns, by its definition."""
+    n = len(dfa)
+    matrices = np.zeros((len(dfa.alphabet), n, n))
+    for state in range(n):
+        for i, symbol in enumerate(dfa.alphabet):
+            target = dfa.step(state, symbol)
+            if target >= 0:
+                matrices[i, target, state] = 1
+    final = np.array([[1.0 if state in dfa.accepting else 0.0 for state in range(n)]])
+    return np.eye(n)[dfa.start], matrices, final
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_of_the_languages_of_tomita(number):
+    dfa = tomita(number)
+    for word in ("0", "110", "1001011", "0110100101"):
+        shares = analysis.shapley_values(dfa, word)
+        assert_equal(shares, brute_force(dfa, word))
+        assert shares.logits[0, 0] == dfa.accepts(word)
+        np.testing.assert_allclose(
+            analysis.shapley_values(WeightedAutomaton.from_dfa(dfa), word).values, shares.values, atol=0
+        )
+
+
+def test_of_an_automaton_with_missing_transitions():
+    dfa = DFA([[1, -1, 0], [-1, 0, 1]], {1}, alphabet="abc")
+    assert_equal(analysis.shapley_values(dfa, "acab"), brute_force(dfa, "acab"))
+
+
+def test_of_a_certified_network_they_explain_its_own_verdicts():
+    dfa = tomita(4)
+    model = network_of(dfa)
+    certificate = certify(model, dfa, temperature=1.0)
+    assert certificate.holds
+    word = ("1", "0", "0", "0", "1")
+    shares = analysis.shapley_values(certificate, word)
+    every = list(itertools.product("01", repeat=5))
+
+    def worth(coalition):
+        mixed = [tuple(word[t] if t in coalition else z[t] for t in range(5)) for z in every]
+        return model.classify(mixed).mean(keepdims=True)
+
+    assert_equal(shares, oracle.shapley_values(worth, 5))
+    assert shares.logits[0, 0] == model.classify([word])[0] == 0
+    assert (shares.values[2:5, 0, 0] < shares.values[[1, 5], 0, 0].min()).all()  # the three 0s in a row
+
+
+def test_a_target_within_the_word_is_the_word_up_to_there():
+    pair, word = drawn(3).pair(), [0, 2, 2, 1, 0, 1]
+    short, within = analysis.shapley_values(pair, word[:4]), analysis.shapley_values(pair, word, target=4)
+    np.testing.assert_array_equal(within.values[:5], short.values)
+    assert not within.values[5:].any()
+    assert within.targets.tolist() == [4]
+    np.testing.assert_array_equal(analysis.shapley_values(pair, word, target=-3).values, within.values)
+
+
+def test_nodes_may_be_taken_some_at_a_time(monkeypatch):
+    from keras_interp_rnn.analysis.weighted import shapley
+
+    pair, word = drawn(4).pair(), np.random.default_rng(0).integers(3, size=40)
+    at_once = analysis.shapley_values(pair, word)
+    monkeypatch.setattr(shapley, "MEMORY", 1)
+    np.testing.assert_allclose(analysis.shapley_values(pair, word).values, at_once.values, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("steps", [199, 200])
+def test_a_long_word_sums_to_what_it_explains(steps):
+    shares = analysis.shapley_values(drawn(5, units=7).pair(), np.random.default_rng(1).integers(3, size=steps))
+    assert shares.residual < 1e-12
+
+
+def test_symbols_that_change_nothing_have_no_share_and_equal_ones_have_equal_shares():
+    network = drawn(6)
+    same = network._replace(
+        kernel=network.kernel[[0, 0, 0]], bias=network.bias[[0, 0, 0]]
+    )  # no symbol differs from another
+    assert np.abs(analysis.shapley_values(same.pair(), [0, 2, 1]).values).max() < 1e-14
+    commuting = DFA([[0, 1], [1, 0]], {0})
+    assert np.ptp(analysis.shapley_values(commuting, "11111").values[1:]) < 1e-15
+
+
+def test_they_are_shown_as_contributions_are():
+    shares = analysis.shapley_values(drawn(7).pair(), [0, 1, 2], alphabet="abc")
+    assert isinstance(shares, analysis.Contributions)
+    assert "'c'" in str(shares) or "'a'" in str(shares) or "'b'" in str(shares)
+    assert "title=" in shares._repr_html_()
+    assert shares.by_word(0).values.sum() == pytest.approx(shares.values.sum())
+
+
+def test_of_a_single_output_the_view_is_what_each_symbol_added_to_it():
+    shares = analysis.shapley_values(tomita(4), "1001")
+    assert str(shares).splitlines()[0] == "after '1001': 1.0000"
+    lines = [line.split() for line in str(shares).splitlines()[2:]]
+    assert [line[0] for line in lines] == ["mean", "h_0", "1", "0", "0", "1"]
+    assert sum(float(line[1]) for line in lines) == pytest.approx(1, abs=1e-3)
+    assert "Output <b>1.0000</b>" in shares._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"sequence": []}, "of the symbols of a word"),
+        ({"sequence": [0, 3]}, r"must lie in \[0, 3\)"),
+        ({"target": 4}, r"A target is a step in \[1, 3\]"),
+        ({"target": 0}, r"A target is a step in \[1, 3\]"),
+        ({"background": [0.5, 0.5]}, "over the symbols of the network, 3"),
+        ({"background": [0.5, 0.4, 0.2]}, "sum to 1"),
+        ({"background": [0.5, 0.7, -0.2]}, "at least 0"),
+        ({"background": [0.5, np.nan, 0.5]}, "probabilities"),
+    ],
+)
+def test_what_is_refused(arguments, rule):
+    with pytest.raises(ValueError, match=rule):
+        analysis.shapley_values(drawn().pair(), **{"sequence": [0, 1, 2], **arguments})
+
+
+def test_a_certificate_that_does_not_hold_is_refused():
+    certificate = certify(network_of(tomita(4)), tomita(5), temperature=1.0)
+    with pytest.raises(ValueError, match="a certificate that does not hold"):
+        analysis.shapley_values(certificate, "0")
+
+
+def test_a_word_of_another_alphabet_is_refused():
+    with pytest.raises(ValueError, match=r"made of the alphabet \('0', '1'\). Received: the symbol '2'"):
+        analysis.shapley_values(tomita(1), "012")
+
+
+def test_backgrounds_are_relative_frequencies():
+    words = [[0, 1, 1, 2], [2, 2], []]
+    independent = analysis.Background.estimated(words, num_symbols=3, pseudo_count=0)
+    np.testing.assert_allclose(independent.initial, [1 / 6, 2 / 6, 3 / 6])
+    markov = analysis.Background.estimated(words, num_symbols=3, markov=True)
+    np.testing.assert_allclose(markov.initial, [2 / 5, 1 / 5, 2 / 5])
+    np.testing.assert_allclose(
+        markov.transitions, [[1 / 4, 2 / 4, 1 / 4], [1 / 5, 2 / 5, 2 / 5], [1 / 4, 1 / 4, 2 / 4]]
+    )
+    with pytest.raises(ValueError, match="pseudo_count=0"):
+        analysis.Background.estimated(words[:1], num_symbols=3, markov=True, pseudo_count=0)
+    with pytest.raises(ValueError, match="as many rows and columns"):
+        analysis.Background([0.5, 0.5], [[1.0]])

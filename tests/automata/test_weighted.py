@@ -1,0 +1,256 @@
+"""Weighted automata: values by the oracle's loop, sums, products, and what they are made of and become."""
+
+import itertools
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
+from tests.oracles import ngrams
+from tests.oracles import weighted_automata as oracle
+
+WORDS = list(oracle.words(3, 4))
+
+
+def drawn(seed=0, states=4, outputs=2, alphabet=None):
+    rng = np.random.default_rng(seed)
+    final = rng.normal(size=(states, outputs) if outputs else states)
+    return WeightedAutomaton(
+        rng.normal(size=states), rng.normal(size=(3, states, states)) / np.sqrt(states), final, alphabet
+    )
+
+
+def expected(automaton, word):
+    matrices = np.swapaxes(automaton.transitions, 1, 2)
+    final = automaton.final.T if automaton.final.ndim == 2 else automaton.final
+    return oracle.value(automaton.initial, matrices, final, word)
+
+
+@pytest.mark.parametrize("outputs", [0, 1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_values_are_those_of_the_loop(seed, outputs):
+    automaton = drawn(seed, outputs=outputs)
+    for word in WORDS:
+        np.testing.assert_allclose(automaton.value(word), expected(automaton, word), atol=1e-13)
+    values = automaton.values(WORDS)
+    assert values.shape == ((len(WORDS), outputs) if outputs else (len(WORDS),))
+    np.testing.assert_array_equal(values, [automaton.value(word) for word in WORDS])
+    assert isinstance(automaton.value(()), np.ndarray if outputs else float)
+    assert len(automaton.values([])) == 0
+
+
+@pytest.mark.parametrize("outputs", [0, 2])
+def test_sums_products_and_multiples(outputs):
+    first, second = drawn(0, 4, outputs), drawn(1, 3, outputs)
+    for word in WORDS:
+        a, b = first.value(word), second.value(word)
+        np.testing.assert_allclose(first.sum(second).value(word), a + b, atol=1e-12)
+        np.testing.assert_allclose(first.product(second).value(word), a * b, atol=1e-12)
+        np.testing.assert_allclose(first.scale(-2.5).value(word), -2.5 * a, atol=1e-12)
+    assert (len(first.sum(second)), len(first.product(second))) == (7, 12)
+
+
+def test_alphabets_pair_up_by_name():
+    first, second = drawn(0, alphabet="abc"), drawn(1, alphabet="cab")
+    for word in ("", "a", "bca"):
+        np.testing.assert_allclose(first.sum(second).value(word), first.value(word) + second.value(word), atol=1e-13)
+        np.testing.assert_allclose(
+            first.product(second).value(word), first.value(word) * second.value(word), atol=1e-13
+        )
+    np.testing.assert_array_equal(first.value("bca"), first.value([1, 2, 0]))
+    with pytest.raises(ValueError, match="Both automata must read the same alphabet"):
+        first.sum(drawn(1))
+    with pytest.raises(ValueError, match="the symbol 'd'"):
+        first.value("ad")
+    with pytest.raises(ValueError, match=r"must lie in \[0, 3\)"):
+        drawn().value([3])
+
+
+def test_symbols_may_be_tuples_and_ints():
+    pairs = drawn(0, alphabet=[(0, 0), (0, 1), (1, 0)])
+    np.testing.assert_array_equal(pairs.value([(0, 1), (0, 0)]), pairs.value([1, 0]))
+    tens = drawn(0, alphabet=[30, 10, 20])
+    np.testing.assert_array_equal(tens.value([10, 30]), drawn(0).value([1, 0]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_smallest_automaton_has_the_rank_of_its_table(seed):
+    rng = np.random.default_rng(seed)
+    automaton = drawn(seed, 3, 1)
+    padded = automaton.sum(drawn(9, 3, 1).scale(0))
+    change = rng.normal(size=(6, 6))
+    mixed = WeightedAutomaton(
+        padded.initial @ change,
+        np.linalg.inv(change) @ padded.transitions @ change,
+        np.linalg.inv(change) @ padded.final,
+    )
+    for bigger in (padded, mixed):
+        small = bigger.minimize()
+        assert len(small) == 3
+        np.testing.assert_allclose(small.values(WORDS), automaton.values(WORDS), atol=1e-10)
+    zero = automaton.scale(0).minimize()
+    assert len(zero) == 1
+    assert not zero.values(WORDS).any()
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_of_an_automaton_and_back_to_a_network(number):
+    dfa = tomita(number)
+    automaton = WeightedAutomaton.from_dfa(dfa)
+    network = automaton.to_isan()
+    words = [w for n in range(1, 7) for w in itertools.product(range(2), repeat=n)]
+    said = [dfa.accepts([dfa.alphabet[i] for i in word]) for word in words]
+    assert [automaton.value(word) for word in words] == said
+    for length in range(1, 7):
+        rows = [i for i, word in enumerate(words) if len(word) == length]
+        outputs = np.asarray(network(np.array([words[i] for i in rows])))[:, 0]
+        assert outputs.tolist() == [said[i] for i in rows]
+    small = automaton.minimize()
+    assert len(small) == oracle.hankel_rank(automaton.value, 2, 4)
+    np.testing.assert_allclose([small.value(word) for word in words], said, atol=1e-12)
+
+
+def test_missing_transitions_have_the_value_zero():
+    automaton = WeightedAutomaton.from_dfa(DFA([[1, -1], [-1, 0]], {0}, alphabet="ab"))
+    assert [automaton.value(word) for word in ("", "ab", "abab", "a", "b", "aab")] == [1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["model", "layer", "cell", "pair", "factored"])
+def test_of_a_network_they_are_its_logits_and_the_way_back_is_the_network(kind):
+    keras.utils.set_random_seed(3)
+    layer = (
+        layers.FactoredISAN(5, 2, vocabulary_size=3, dtype="float64")
+        if kind == "factored"
+        else layers.ISAN(5, 3, dtype="float64")
+    )
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(2, dtype="float64")])
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape) * 0.5 for w in model.get_weights()])
+    head = model.layers[-1]
+    given = {"layer": layer, "cell": layer.cell, "pair": (layer, head)}.get(kind, model)
+    automaton = WeightedAutomaton.from_isan(given, readout=head if kind in ("layer", "cell") else None)
+    assert len(automaton) == 6
+    back = automaton.to_isan(return_sequences=True, dtype="float64")
+    for word in [w for w in WORDS if w]:
+        np.testing.assert_allclose(automaton.value(word), model(np.array([word]))[0], atol=1e-12)
+        prefixes = np.asarray(back(np.array([word])))[0]
+        np.testing.assert_allclose(prefixes, [automaton.value(word[: t + 1]) for t in range(len(word))], atol=1e-12)
+    assert back.layers[0].units == 5  # the constant is biases again
+    assert analysis.equivalent(automaton, back).exact
+
+
+def test_of_a_hidden_markov_model_they_are_probabilities():
+    rng = np.random.default_rng(0)
+    initial, move, emit = (rng.dirichlet(np.ones(n), size=m) for n, m in ((4, 1), (4, 4), (3, 4)))
+    stop = rng.uniform(0.1, 0.6, size=4)
+    prefix = WeightedAutomaton.from_hmm(initial[0], move, emit)
+    whole = WeightedAutomaton.from_hmm(initial[0], move, emit, stop=stop)
+    for length in range(4):
+        assert sum(prefix.value(w) for w in itertools.product(range(3), repeat=length)) == pytest.approx(1)
+    for word in WORDS:
+        first = ends = 0.0
+        for path in itertools.product(range(4), repeat=len(word) + 1):
+            p = initial[0][path[0]]
+            for t, symbol in enumerate(word):
+                p *= emit[path[t], symbol] * move[path[t], path[t + 1]]
+            first += p
+            ends += p * np.prod([1 - stop[state] for state in path[:-1]]) * stop[path[-1]]
+        assert prefix.value(word) == pytest.approx(first, rel=1e-12)
+        assert whole.value(word) == pytest.approx(ends, rel=1e-12)
+
+
+def test_the_next_state_of_a_hidden_markov_model_may_depend_on_the_symbol():
+    emit = [[0.5, 0.5], [1.0, 0.0]]
+    move = np.zeros((2, 2, 2))
+    move[0, 0, 0] = move[0, 1, 1] = move[1, 0, 0] = 1  # of (1, 1), which is never put out, nothing is said
+    assert WeightedAutomaton.from_hmm([1, 0], move, emit).value([1, 0, 1]) == 0.25
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ([0.5, 0.6], np.eye(2), [[1], [1]]),
+        ([0.5, 0.5], [[0.5, 0.4], [0, 1]], [[1], [1]]),
+        ([0.5, 0.5], np.eye(2), [[0.9], [1]]),
+        ([1.5, -0.5], np.eye(2), [[1], [1]]),
+        ([0.5, 0.5], np.eye(2), [[np.nan], [1]]),
+        ([0.5, 0.5], np.eye(3), [[1], [1]]),
+        ([0.5, 0.5], np.eye(2), [1, 1]),
+    ],
+)
+def test_what_is_no_hidden_markov_model_is_refused(arguments):
+    with pytest.raises(ValueError, match="Received"):
+        WeightedAutomaton.from_hmm(*arguments)
+
+
+def test_a_stop_is_a_probability():
+    with pytest.raises(ValueError, match=r"a stop outside \[0, 1\]"):
+        WeightedAutomaton.from_hmm([1], [[1]], [[1]], stop=[1.5])
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_of_n_grams_they_are_log_probabilities_and_the_network_predicts_as_they_do(order):
+    text = np.random.default_rng(0).integers(3, size=80)
+    text[20:40] = 1
+    model = analysis.BackoffModel(text, order, vocabulary_size=3)
+    automaton = WeightedAutomaton.from_ngrams(model)
+    assert len(automaton) == sum(3**n for n in range(order))
+    logits = automaton.to_isan(return_sequences=True)(text[None, :30])
+    for word in WORDS:
+        history = word[max(0, len(word) - order + 1) :]
+        table = model.probabilities[len(history)][history]
+        np.testing.assert_allclose(np.exp(automaton.value(word)), table, rtol=1e-12)
+        assert math.isclose(table.sum(), 1)
+        slow = ngrams.BackoffOracle(text, order, 3)
+        for symbol in range(3):
+            assert np.exp(automaton.value(word))[symbol] == pytest.approx(slow.probability(word, symbol), rel=1e-12)
+    np.testing.assert_allclose(np.asarray(logits)[0, -1], automaton.value(text[:30]), rtol=1e-5)
+
+
+def test_n_grams_that_make_too_large_an_automaton_or_a_zero_are_refused():
+    text = [0, 1, 2, 0, 1]
+    with pytest.raises(ValueError, match="at most max_states=12 states"):
+        WeightedAutomaton.from_ngrams(analysis.BackoffModel(text, 3, vocabulary_size=3), max_states=12)
+    with pytest.raises(ValueError, match="Pass a discount below 1"):
+        WeightedAutomaton.from_ngrams(analysis.BackoffModel(text, 2, vocabulary_size=3, discount=1.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (([1, 0], np.eye(2), [1, 0]), "has shapes initial"),
+        (([1, 0], np.eye(3)[None], [1, 0]), "has shapes initial"),
+        (([1, 0], np.eye(2)[None], [1, 0, 0]), "has shapes initial"),
+        (([[1, 0]], np.eye(2)[None], [1, 0]), "has shapes initial"),
+        (([], np.zeros((1, 0, 0)), []), "has shapes initial"),
+        (([1, 0], np.zeros((0, 2, 2)), [1, 0]), "has shapes initial"),
+        (([1, np.nan], np.eye(2)[None], [1, 0]), "NaN or infinity in initial"),
+        (([1, 0], [[[1, np.inf], [0, 1]]], [1, 0]), "NaN or infinity in transitions"),
+        ((["1", "0"], np.eye(2)[None], [1, 0]), "real numbers"),
+        (([1j, 0], np.eye(2)[None], [1, 0]), "real numbers"),
+        (([1, 0], np.eye(2)[None], [1, 0], "ab"), "has 1 different symbols"),
+        (([1, 0], np.eye(2)[None].repeat(2, 0), [1, 0], "aa"), "has 2 different symbols"),
+    ],
+)
+def test_what_is_no_weighted_automaton_is_refused(arguments, rule):
+    with pytest.raises(ValueError, match=rule):
+        WeightedAutomaton(*arguments)
+
+
+def test_automata_of_other_outputs_do_not_join():
+    with pytest.raises(ValueError, match="that have as many outputs"):
+        drawn(outputs=2).sum(drawn(outputs=1))
+    with pytest.raises(ValueError, match="that have as many outputs"):
+        drawn(outputs=2).product(tomita(1))
+
+
+def test_its_numbers_do_not_change():
+    given = np.ones(2)
+    automaton = WeightedAutomaton(given, np.eye(2)[None], [1, 0])
+    given[0] = 7
+    assert automaton.value([0]) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        automaton.initial[0] = 2
