@@ -67,8 +67,9 @@ class Drawing(NamedTuple):
     """Edges routed between states.
 
     Attributes:
-        routes: of each edge. box: left, top, width and height of everything drawn. clear: whether no edge and no label
-            hits a state, and no label another one.
+        routes: of each edge.
+        box: left, top, width and height of everything drawn.
+        clear: whether no edge and no label hits a state, and no label another one.
     """
 
     routes: dict[Edge, Route]
@@ -253,8 +254,7 @@ class _Router:
         if self.crowded:
             return [(0, usual)]
         bows = [bow for size in BOWS for bow in dict.fromkeys((size, -size))]
-        costs = sorted((0.2 * abs(abs(bow) - usual) + (6 if bow < 0 or bow < usual else 0), bow) for bow in bows)
-        return costs
+        return sorted((0.2 * abs(abs(bow) - usual) + (6 if bow < 0 or bow < usual else 0), bow) for bow in bows)
 
     def _curve(self, edge: Edge, bow: float) -> tuple[str, list[Point], list[Point]]:
         (x0, y0), (x1, y1) = ends = [self.points[state] for state in edge]
