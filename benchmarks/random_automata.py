@@ -40,7 +40,7 @@ def run(seed: int) -> dict:
         "longest": longest,
         "exact": automata.extract(model).dfa.equivalent(truth),
         "certified": automata.certify(model, truth).holds,
-        "attempts": model.report.attempts,
+        "attempts": model.report.num_attempts,
         "seconds": round(model.report.seconds),
         "verdict": str(model.report),
     }

@@ -72,7 +72,7 @@ def run(number: int, seed: int, args: argparse.Namespace) -> dict:
             "long_agreeing": agreement.long.agreeing,
             "searched_words": agreement.searched.words,
             "searched_agreeing": agreement.searched.agreeing,
-            "attempts": model.report.attempts,
+            "attempts": model.report.num_attempts,
             "seconds": model.report.seconds,
         },
     }

@@ -63,7 +63,6 @@ NOT_YET: set[tuple[str, str]] = {
     ("analysis.CompositionTable.score", "method"),
     ("analysis.TransformedNetwork.compared", "original"),
     ("analysis.TransformedNetwork.compared", "original_readout"),
-    ("automata.TrainingReport", "attempts"),
     ("layers.FactoredISANCell.check_shape", "time_axes"),
     ("layers.FactoredISANCell.checked", "time_axes"),
     ("layers.StateRegularizedRNN.per_step", "batch"),

@@ -40,6 +40,10 @@ ADVICE = (
 """Printed after an unsuccessful training."""
 
 
+FORMER_FIELDS = {"states": "num_states", "attempts": "num_attempts"}
+"""Of a `TrainingReport` in models that version 0.1 saved."""
+
+
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class Recognizer(keras.Sequential):
     """A model that classifies words, as `train_recognizer` returns it.
@@ -68,7 +72,7 @@ class Recognizer(keras.Sequential):
         rest = {name: value for name, value in config.items() if name not in ("report", "verdict")}
         model = super().from_config(rest, custom_objects)
         if report is not None:
-            model.report = TrainingReport(**report)
+            model.report = TrainingReport(**{FORMER_FIELDS.get(name, name): value for name, value in report.items()})
         return model
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
@@ -110,8 +114,8 @@ class TrainingReport(Sentence):
         network_accuracy, automaton_accuracy: balanced accuracy over all words, including those held out.
         held_out_accuracy: that of the automaton over the words held out from training; NaN without any.
         confidence: the lowest probability alpha of a transition.
-        states: number of states of the minimal automaton.
-        attempts, seconds: of the whole training; the other fields are of its best attempt.
+        num_states: of the minimal automaton.
+        num_attempts, seconds: of the whole training; the other fields are of its best attempt.
         reason: why the best attempt has not learned; "" if it has.
     """
 
@@ -120,10 +124,22 @@ class TrainingReport(Sentence):
     automaton_accuracy: float
     held_out_accuracy: float
     confidence: float
-    states: int
-    attempts: int
+    num_states: int
+    num_attempts: int
     seconds: float
     reason: str = ""
+
+    @property
+    def states(self) -> int:
+        """The former name of `num_states`."""
+        warn_of_name("TrainingReport.states", "num_states")
+        return self.num_states
+
+    @property
+    def attempts(self) -> int:
+        """The former name of `num_attempts`."""
+        warn_of_name("TrainingReport.attempts", "num_attempts")
+        return self.num_attempts
 
 
 @former_arguments(
@@ -209,11 +225,11 @@ def train_recognizer(
         if model.report.learned:
             break
         if verbose:
-            so_far = replace(model.report, attempts=attempt + 1, seconds=time.monotonic() - started)
+            so_far = replace(model.report, num_attempts=attempt + 1, seconds=time.monotonic() - started)
             say(f"attempt {attempt + 1} of {num_attempts}: {so_far}", stays=True)
     assert best is not None
     assert best.report is not None
-    best.report = replace(best.report, attempts=attempt + 1, seconds=time.monotonic() - started)
+    best.report = replace(best.report, num_attempts=attempt + 1, seconds=time.monotonic() - started)
     if verbose:
         say(str(best.report), stays=True)
         if not best.report.learned:

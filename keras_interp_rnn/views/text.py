@@ -139,8 +139,8 @@ def extraction(result: Extraction) -> str:
 def training_report(report: TrainingReport) -> str:
     """Whether the network learned, why not, and the accuracies."""
     head = "learned" if report.learned else f"NOT learned{f', {report.reason}' if report.reason else ''}"
-    states = f"{report.states} state{'' if report.states == 1 else 's'}"
-    attempts = f"{report.attempts} attempt{'' if report.attempts == 1 else 's'}"
+    states = f"{report.num_states} state{'' if report.num_states == 1 else 's'}"
+    attempts = f"{report.num_attempts} attempt{'' if report.num_attempts == 1 else 's'}"
     held_out = "no words" if math.isnan(report.held_out_accuracy) else f"{report.held_out_accuracy:.2%}"
     return (
         f"{head}: automaton of {states}, right on {report.automaton_accuracy:.2%} (held out {held_out}), network on "

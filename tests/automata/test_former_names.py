@@ -39,12 +39,17 @@ def test_a_configuration_of_0_1_has_a_verdict():
         "held_out_accuracy": 1.0,
         "confidence": 1.0,
         "states": 2,
-        "attempts": 1,
-        "seconds": 1.0,
+        "attempts": 3,
+        "seconds": 1.5,
         "reason": "",
     }
     del config["report"]
-    assert automata.Recognizer.from_config(config).report == automata.TrainingReport(**config["verdict"])
+    report = automata.Recognizer.from_config(config).report
+    assert report == automata.TrainingReport(True, 1.0, 1.0, 1.0, 1.0, 2, 3, 1.5)
+    with pytest.warns(DeprecationWarning, match="num_states"):
+        assert report.states == 2
+    with pytest.warns(DeprecationWarning, match="num_attempts"):
+        assert report.attempts == 3
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_a_report_is_saved_with_its_model(tmp_path):
 def test_a_report_counts_in_plain_english():
     assert "automaton of 1 state, " in str(REPORT)
     assert str(REPORT).endswith("; 2 attempts, 4 s")
-    assert str(dataclasses.replace(REPORT, states=2, attempts=1)).endswith("; 1 attempt, 4 s")
+    assert str(dataclasses.replace(REPORT, num_states=2, num_attempts=1)).endswith("; 1 attempt, 4 s")
 
 
 @pytest.mark.parametrize(("confidence", "flipped"), [(0.99, 0), (0.99, 3), (1.1, 0)])
@@ -136,12 +136,12 @@ def test_a_report_says_why_nothing_was_learned(confidence, flipped):
 def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
     models = [network_of(tomita(4)) for _ in range(3)]
     for model, accuracy in zip(models, (0.7, 0.9, 0.8), strict=True):
-        model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, attempts=1)
+        model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, num_attempts=1)
     remaining = iter(models)
     monkeypatch.setattr(recognizer, "_train", lambda *_, **settings: next(remaining))
     best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, alphabet="01", num_attempts=3)
     assert best is models[1]
-    assert best.report.attempts == 3
+    assert best.report.num_attempts == 3
     *lines, last, advice = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [f"attempt {i} of 3" for i in (1, 2, 3)]
     assert "NOT learned" in last
