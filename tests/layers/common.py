@@ -10,8 +10,17 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
 
 from tests.tolerances import assert_close
+
+
+def numpy(x: Any) -> np.ndarray:
+    return ops.convert_to_numpy(x)
+
+
+def tensor(x: Any) -> Any:
+    return ops.convert_to_tensor(x)
 
 
 def says(*parts: str) -> str:

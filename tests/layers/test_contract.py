@@ -18,7 +18,7 @@ from keras import ops
 
 from keras_interp_rnn import layers, losses
 from tests import autodiff
-from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, serialized
+from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, numpy, serialized, tensor
 from tests.layers.contract import ARGUMENTS, BACKEND, Sample, Subject
 from tests.layers.subjects import (
     ALL,
@@ -45,16 +45,8 @@ every_loop = parametrized([subject for subject in TRIED if subject.loops])
 with_many_symbols = parametrized([*(subject for subject in TRIED if not subject.variant), MANY_SYMBOLS])
 
 
-def numpy(x: Any) -> np.ndarray:
-    return ops.convert_to_numpy(x)
-
-
 def single(x: Any) -> np.ndarray:
     return numpy(ops.cast(x, "float32"))
-
-
-def tensor(x: Any) -> Any:
-    return ops.convert_to_tensor(x)
 
 
 def rounded(x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn.layers import ISAN, FactoredISAN, FactoredISANCell
-from tests.layers.common import says
+from tests.layers.common import numpy, says
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import SUBJECTS, factored_network, factored_shapes, of, parametrized
 from tests.oracles import factored_isan as oracle
@@ -19,10 +19,6 @@ QUICK = False if BACKEND == "tensorflow" else "auto"  # `jit_compile`: XLA compi
 FEATURES, SYMBOLS = SUBJECTS["FactoredISAN"], SUBJECTS["FactoredISAN of symbols"]
 
 every_kind = parametrized([FEATURES, SYMBOLS])
-
-
-def numpy(x) -> np.ndarray:
-    return ops.convert_to_numpy(x)
 
 
 class TestValues:

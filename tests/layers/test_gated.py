@@ -15,7 +15,7 @@ from keras_interp_rnn import layers
 from keras_interp_rnn.layers import CFN, MinimalRNN, MinimalRNNCell
 from tests import autodiff
 from tests.gated_samples import KINDS, Sample, assert_close, in_keras, sample, variables
-from tests.layers.common import says
+from tests.layers.common import numpy, says
 from tests.layers.contract import BACKEND
 from tests.oracles import minimal_rnn as oracle
 from tests.samples import outputs_of
@@ -24,10 +24,6 @@ X = np.zeros((3, 7, 5), "float32")
 IDS = np.zeros((3, 7), "int32")
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-def numpy(x) -> np.ndarray:
-    return ops.convert_to_numpy(x)
 
 
 def layer_of(kind: str, **arguments) -> MinimalRNN | CFN:
@@ -215,10 +211,16 @@ class TestEncoders:
         return layer, x, some._replace(network=w, inputs=z)
 
     @every_encoder
-    @pytest.mark.parametrize("mask", [None, "scattered"])
-    def test_states_move_among_the_outputs_of_the_encoder(self, encoder: str, mask: str | None) -> None:
-        layer, x, some = self.encoded(encoder, mask)
-        assert_close(layer(x, mask=some.mask), some.outputs(), "float32")
+    @pytest.mark.parametrize(
+        ("mask", "flags"),
+        [(None, {}), ("scattered", {}), (None, {"unroll": True}), (None, {"go_backwards": True})],
+        ids=str,
+    )
+    def test_states_move_among_the_outputs_of_the_encoder(
+        self, encoder: str, mask: str | None, flags: dict[str, bool]
+    ) -> None:
+        layer, x, some = self.encoded(encoder, mask, **flags)
+        assert_close(layer(x, mask=some.mask), some.outputs(go_backwards=flags.get("go_backwards", False)), "float32")
 
     @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "identity"])
     def test_the_encoders_weights_are_the_layers_and_learn(self, encoder: str) -> None:
@@ -228,12 +230,6 @@ class TestEncoders:
         cotangent = ops.convert_to_tensor(some.cotangent.astype("float32"))
         found = autodiff.variable_gradients(lambda: ops.sum(cotangent * layer(x)), layer.encoder.trainable_weights)
         assert all(np.abs(numpy(gradient)).max() > 0 for gradient in found)
-
-    @every_encoder
-    @pytest.mark.parametrize("flags", [{"unroll": True}, {"go_backwards": True}], ids=str)
-    def test_flags(self, encoder: str, flags: dict[str, bool]) -> None:
-        layer, x, some = self.encoded(encoder, **flags)
-        assert_close(layer(x), some.outputs(go_backwards=flags.get("go_backwards", False)), "float32")
 
     # Keras's loop reads three axes at least.
     @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "embedding"])
@@ -439,19 +435,19 @@ def test_a_sequence_has_a_time_axis() -> None:
         layer_of("CFN")(np.zeros(7, "float32"))
 
 
-@pytest.mark.parametrize("shape", [(7, 5), (3, 7, 5, 1)])
-def test_cfn_reads_three_axes(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(np.zeros(shape, "float32") for shape in ((7, 5), (3, 7, 5, 1))),
+        *(keras.Input(shape) for shape in ((None,), (None, None), (7, None), (None, 5, 2))),
+    ],
+    ids=lambda given: str(given.shape),
+)
+def test_cfn_reads_three_axes(given) -> None:
     sentence = says(
         "CFN reads steps (batch, features) of a known number of features.",
-        f"Received: a step of shape {(*shape[:1], *shape[2:])}.",
+        f"Received: a step of shape {(*given.shape[:1], *given.shape[2:])}.",
         "Flatten the features, or embed ids first.",
     )
     with pytest.raises(ValueError, match=sentence):
-        layer_of("CFN")(np.zeros(shape, "float32"))
-
-
-@pytest.mark.parametrize("shape", [(None,), (None, None), (7, None), (None, 5, 2)])
-def test_cfn_reads_three_axes_of_a_model_input(shape: tuple[int | None, ...]) -> None:
-    sentence = says("CFN reads steps (batch, features)", f"Received: a step of shape {(None, *shape[1:])}.")
-    with pytest.raises(ValueError, match=sentence):
-        layer_of("CFN")(keras.Input(shape))
+        layer_of("CFN")(given)

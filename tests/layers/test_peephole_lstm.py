@@ -8,17 +8,13 @@ import inspect
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_interp_rnn.layers import PeepholeLSTM, PeepholeLSTMCell
+from tests.layers.common import numpy
 from tests.layers.contract import Sample
 from tests.layers.subjects import SUBJECTS, keras_network
 
 SUBJECT = SUBJECTS["PeepholeLSTM"]
-
-
-def numpy(x) -> np.ndarray:
-    return ops.convert_to_numpy(x)
 
 
 def test_without_peepholes_it_is_keras_lstm() -> None:

@@ -19,6 +19,7 @@ from keras_interp_rnn import layers
 from keras_interp_rnn.layers import StateRegularizedCell, StateRegularizedRNN
 from tests import autodiff
 from tests.gated_samples import assert_close
+from tests.layers.common import numpy, tensor
 from tests.layers.contract import BACKEND
 from tests.oracles import state_regularized as oracle
 from tests.samples import make_mask, outputs_of
@@ -51,14 +52,6 @@ every_kind = pytest.mark.parametrize("kind", [*KINDS, *GATED])
 every_transition = pytest.mark.parametrize("transition", TRANSITIONS)
 every_layer = pytest.mark.parametrize("kind", LAYERS)
 without_memory = pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "GRU of reset before", "MinimalRNN"])
-
-
-def numpy(x) -> np.ndarray:
-    return ops.convert_to_numpy(x)
-
-
-def tensor(x):
-    return ops.convert_to_tensor(x)
 
 
 def noise_of(some: Sample, **flags: bool) -> np.ndarray:

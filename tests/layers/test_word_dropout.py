@@ -5,12 +5,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.layers import WordDropout
+from tests.layers.common import numpy
 
 IDS = np.tile([[0, 5, 6, 7]], (200, 1)).astype("int32")
-
-
-def numpy(x):
-    return keras.ops.convert_to_numpy(x)
 
 
 def test_ids_become_unknown_in_training_alone_and_padding_stays():
