@@ -60,9 +60,6 @@ OF_KERAS = (
 
 # (function, parameter) that still has another name, or place. A line goes when it is renamed; none comes.
 NOT_YET: set[tuple[str, str]] = {
-    ("analysis.CompositionTable.score", "method"),
-    ("analysis.TransformedNetwork.compared", "original"),
-    ("analysis.TransformedNetwork.compared", "original_readout"),
     ("layers.FactoredISANCell.check_shape", "time_axes"),
     ("layers.FactoredISANCell.checked", "time_axes"),
     ("layers.StateRegularizedRNN.per_step", "batch"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.bases import compare
 
 TEXT = [0, 2, 1, 1, 0]
 
@@ -153,7 +154,7 @@ def test_the_residual_of_a_change_of_basis_tells_of_another_network():
     network = model()
     changed = analysis.change_basis(network, analysis.readout_basis(network))
     changed.layer.cell.bias.assign(changed.layer.cell.bias + 0.1)
-    again = analysis.TransformedNetwork.compared(changed.layer, changed.readout, network, None)
+    again = compare(changed.layer, changed.readout, network, None)
     kernel, bias, start = analysis.network.isan_weights(network)
     outputs = changed.readout.apply(np.full(4, 0.1)) - changed.readout.offset
     assert again.residual == pytest.approx(np.abs(outputs).max(), rel=1e-9)

@@ -117,12 +117,6 @@ class TransformedNetwork(Unpackable):
         """What it unpacks into: the layer and its readout."""
         return self.layer, self.readout
 
-    @classmethod
-    def compared(cls, layer: Any, readout: AffineMap, original: Any, original_readout: Any) -> TransformedNetwork:
-        """With the residual of a layer and its readout beside the original ones."""
-        outputs = (_outputs_after_one(layer, readout), _outputs_after_one(original, original_readout))
-        return cls(layer, readout, float(np.abs(outputs[0] - outputs[1]).max(initial=0.0)))
-
 
 @former_arguments(("network", "readout", "rank_tolerance"), layer="network")
 def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 1e-9) -> Basis:
@@ -213,7 +207,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
         new_kernel, new_bias = (np.array(parts) for parts in zip(*both, strict=True))
         new_head = AffineMap(*_add_relations(basis, *new_head))
     layer = isan_like(network, new_kernel, new_bias, basis.to.apply(start), dtype)
-    return TransformedNetwork.compared(layer, new_head, network, readout)
+    return compare(layer, new_head, network, readout)
 
 
 @former_arguments(layer="network")
@@ -247,6 +241,12 @@ def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
     return BasisBlocks(
         kernel[:, :r, :r], kernel[:, r:m, :r], kernel[:, :r, r:m], kernel[:, r:m, r:m], bias[:, :r], bias[:, r:m]
     )
+
+
+def compare(layer: Any, readout: AffineMap, network: Any, network_readout: Any) -> TransformedNetwork:
+    """A layer and its readout as a result, with the residual beside the original network and its readout."""
+    outputs = (_outputs_after_one(layer, readout), _outputs_after_one(network, network_readout))
+    return TransformedNetwork(layer, readout, float(np.abs(outputs[0] - outputs[1]).max(initial=0.0)))
 
 
 def _outputs_after_one(network: Any, readout: Any) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis
+from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis, compare
 from keras_interp_rnn.analysis.network import isan_like, isan_weights
 
 
@@ -115,4 +115,4 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     distances = sum(np.abs(points @ k + b - w).max(axis=1) for k, b, w in zip(kernel, bias, wanted, strict=True))
     start = points[int(np.argmin(np.round(distances, 3)))]
     layer = isan_like(network, kernel, bias, start, dtype)
-    return TransformedNetwork.compared(layer, AffineMap(matrix, offset), network, readout)
+    return compare(layer, AffineMap(matrix, offset), network, readout)

@@ -266,7 +266,8 @@ class CompositionTable:
             pass
         return state[:, :-1].copy() if np.ndim(symbols) == 2 else state[0, :-1].copy()
 
-    def score(self, symbols: ArrayLike, initial_state: ArrayLike | None = None, method: str = "optimal") -> Array:
+    @former_arguments(("self", "symbols", "initial_state", "method"))
+    def score(self, symbols: ArrayLike, initial_state: ArrayLike | None = None, *, method: str = "optimal") -> Array:
         r"""Cross-entropy of every next symbol, $-\log_2 p(x_{t+1} \mid x_1 \ldots x_t)$.
 
         Args:

@@ -1,0 +1,42 @@
+"""Input-switched affine networks of known weights, for the tests of what is read off them."""
+
+import functools
+
+import keras
+import numpy as np
+
+from keras_interp_rnn import layers
+
+# Units, symbols, outputs: a readout narrower than the state, and one that spans it.
+SIZES = [(7, 4, 3), (6, 9, 2), (3, 4, 5)]
+CLOSE = {"rtol": 1e-11, "atol": 1e-12}
+
+
+@functools.cache
+def network(units, symbols, outputs, seed):
+    """A model with random asymmetric weights, and the same as the paper writes them: W, b, h_0, W_ro, b_ro."""
+    rng = np.random.default_rng(seed)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.ISAN(units, symbols, return_sequences=True, dtype="float64"),
+            keras.layers.Dense(outputs, dtype="float64"),
+        ]
+    )
+    weights = [rng.normal(size=w.shape) * 0.6 for w in model.get_weights()]
+    model.set_weights(weights)
+    kernel, bias, start, readout, readout_bias = weights
+    return model, (kernel.transpose(0, 2, 1), bias, start, readout.T, readout_bias)
+
+
+def isan_of(kernel, bias):
+    """A layer with these weights, in row convention."""
+    isan = layers.ISAN(bias.shape[1], len(bias), dtype="float64")
+    isan.build((None, None))
+    isan.set_weights([kernel, bias, np.zeros(bias.shape[1])])
+    return isan
+
+
+def readout_of_rank(rank, units, outputs, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(units, rank)) @ rng.normal(size=(rank, outputs)), rng.normal(size=outputs)

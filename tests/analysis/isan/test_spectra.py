@@ -1,0 +1,106 @@
+"""Spectra of states and of matrices, against principal components and loops."""
+
+import re
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis
+from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network
+from tests.oracles import isan as oracle
+from tests.oracles import isan_reading as reading
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (3, 5), (2, 6), (5, 8, 3), (2, 4, 3, 7), (9, 1)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_spectrum_of_states_is_the_variance_their_principal_components_explain(shape, seed):
+    rng = np.random.default_rng(seed)
+    states = rng.normal(size=shape) @ rng.normal(size=(shape[-1],) * 2) + 30 * rng.normal(size=shape[-1])
+    found = analysis.state_spectrum(states)
+    np.testing.assert_allclose(found, reading.explained_variance(states.reshape(-1, shape[-1])), rtol=1e-9, atol=1e-12)
+    assert found.shape == shape[-1:]
+    assert found.sum() == pytest.approx(1, rel=1e-12)
+    assert (np.diff(found) <= 0).all()
+    assert (found >= 0).all()
+
+
+def test_the_spectrum_of_states_in_single_precision_is_computed_in_double():
+    states = np.random.default_rng(0).normal(size=(50, 4)).astype("float32") + np.float32(100)
+    expected = reading.explained_variance(states.astype("float64"))
+    np.testing.assert_allclose(analysis.state_spectrum(states), expected, rtol=1e-9)
+    assert analysis.state_spectrum([[0, 0], [3, 0], [0, 4], [3, 4]]).tolist() == pytest.approx([16 / 25, 9 / 25])
+
+
+@pytest.mark.parametrize("states", [np.ones((1, 4)), np.ones(4), np.ones((1, 1, 3)), np.ones((0, 3))])
+def test_a_spectrum_of_fewer_than_two_states_is_refused(states):
+    sentence = f"A spectrum needs at least two states. Received: shape {states.shape}."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        analysis.state_spectrum(states)
+
+
+def test_a_spectrum_of_states_that_do_not_vary_is_refused():
+    with pytest.raises(ValueError, match="States must vary. Received: 6 times the same."):
+        analysis.state_spectrum(np.tile([1.0, -2.0, 3.0], (2, 3, 1)))
+
+
+@pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_spectra_of_matrices_have_the_directions_that_the_paper_calls_right(units, symbols, outputs, seed):
+    model, (W, _, _, W_ro, _) = network(units, symbols, outputs, seed)
+    found = analysis.transition_spectra(model)
+    values, right, alignment = reading.stretch(W, W_ro)
+    np.testing.assert_allclose(found.values, values, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(np.abs((found.read * right).sum(axis=1)), np.ones(symbols), rtol=1e-9)
+    np.testing.assert_allclose(found.alignment, alignment, atol=1e-8)
+    assert found.values.shape == (symbols, units)
+    assert found.alignment.shape == (symbols, outputs)
+    # A state along `read` becomes one along `written`, stretched by the largest singular value, as no other is.
+    moved = np.array([matrix @ direction for matrix, direction in zip(W, found.read, strict=True)])
+    np.testing.assert_allclose(moved, found.values[:, :1] * found.written, **CLOSE)
+    np.testing.assert_allclose(reading.lengths(found.written), np.ones(symbols), **CLOSE)
+    others = np.random.default_rng(seed).normal(size=(100, units))
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    for matrix, largest in zip(W, found.values[:, 0], strict=True):
+        assert (np.linalg.norm(matrix @ others.T, axis=0) <= largest + 1e-12).all()
+
+
+def test_the_alignment_is_one_for_the_output_that_reads_what_is_stretched_most():
+    # In rows: the first unit is stretched to five times the third one; the second output reads the first unit.
+    kernel = np.array([[[0, 0, 5.0], [1, 0, 0], [0, 2, 0]]])
+    readout = (np.array([[0.0, -4.0, 3.0, 0.0], [1.0, 0.0, 4.0, 0.0], [1.0, 0.0, 0.0, 0.0]]), np.zeros(4))
+    found = analysis.transition_spectra(isan_of(kernel, np.zeros((1, 3))), readout)
+    np.testing.assert_allclose(found.values, [[5, 2, 1]])
+    np.testing.assert_allclose(np.abs(found.read), [[1, 0, 0]], atol=1e-15)
+    np.testing.assert_allclose(np.abs(found.written), [[0, 0, 1]], atol=1e-15)
+    np.testing.assert_allclose(found.alignment, [[0, 1, 0.6, 0]], atol=1e-15)
+
+
+def test_the_radius_is_the_largest_eigenvalue_also_of_a_complex_pair():
+    turn = np.array([[0.6, -0.8, 0], [0.8, 0.6, 0], [0, 0, -0.3]])
+    triangle = np.array([[0.2, 9, -7], [0, -0.9, 5], [0, 0, 0.5]])
+    found = analysis.transition_spectra(isan_of(np.array([2 * turn, triangle]), np.zeros((2, 3))))
+    np.testing.assert_allclose(found.radius, [2, 0.9], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES[:2])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_rotated_basis_changes_no_length_angle_or_spectrum(units, symbols, outputs, seed):
+    model, (W, bias, start, W_ro, b_ro) = network(units, symbols, outputs, seed)
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(units, units)))[0]
+    kernel = rotation.T @ W.transpose(0, 2, 1) @ rotation
+    rotated, readout = isan_of(kernel, bias @ rotation), (rotation.T @ W_ro.T, b_ro)
+    for statistic in (analysis.bias_norms, analysis.bias_cosines):
+        for one, other in zip(statistic(model), statistic(rotated, readout), strict=True):
+            np.testing.assert_allclose(one, other, **CLOSE)
+    for one, other in zip(analysis.bias_parts(model), analysis.bias_parts(rotated, readout), strict=True):
+        np.testing.assert_allclose(one @ rotation, other, **CLOSE)
+    before, after = analysis.transition_spectra(model), analysis.transition_spectra(rotated, readout)
+    for name in ("values", "alignment", "radius"):
+        np.testing.assert_allclose(getattr(before, name), getattr(after, name), rtol=1e-9, atol=1e-9, err_msg=name)
+    same_direction = np.abs(((before.read @ rotation) * after.read).sum(axis=1))
+    np.testing.assert_allclose(same_direction, np.ones(symbols), rtol=1e-9)
+    text = np.random.default_rng(seed).integers(0, symbols, 30)
+    states = oracle.states(W, bias, start, text[None])[0]
+    spectrum = analysis.state_spectrum(states)
+    np.testing.assert_allclose(analysis.state_spectrum(states @ rotation), spectrum, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(analysis.state_spectrum(3 * states + 1), spectrum, rtol=1e-9, atol=1e-12)
