@@ -60,15 +60,10 @@ def former_arguments(positional: Sequence[str] = (), **renamed: str) -> Callable
     return decorate
 
 
-def warn_of_former_name(former: str, name: str) -> None:
-    """Warns that something has another name now; its caller is the former function, or a module's `__getattr__`.
-
-    Args:
-        former: the name of the release before, as users write it: "imdb.read".
-        name: today's.
-    """
+def warn_of_name(former: str, name: str) -> None:
+    """Warns the caller of the caller that a name has changed; the former one is kept for one release."""
     warnings.warn(
-        f"{former} is now {name}; the former name is kept for one more release.", DeprecationWarning, stacklevel=3
+        f"{former} is now called {name}; the former name is kept for one more release.", DeprecationWarning, 3
     )
 
 
@@ -83,11 +78,4 @@ def _warn(function: Callable[..., Any], what: str) -> None:
         f"{function.__qualname__} now {what}; the former call is taken for one more release.",
         DeprecationWarning,
         stacklevel=3,  # the caller of the decorated function
-    )
-
-
-def warn_of_name(former: str, name: str) -> None:
-    """Warns the caller of the caller that a name has changed; the former one is kept for one release."""
-    warnings.warn(
-        f"{former} is now called {name}; the former name is kept for one more release.", DeprecationWarning, 3
     )

@@ -8,6 +8,8 @@ from typing import Any
 import keras
 from keras import ops
 
+__all__ = ["BitsPerSymbol"]
+
 Tensor = Any
 
 

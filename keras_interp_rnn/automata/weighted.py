@@ -302,14 +302,14 @@ class WeightedAutomaton(Result):
         return cls(start, matrices, np.ones(n) if stop is None else ends, None if alphabet is None else tuple(alphabet))
 
     @classmethod
-    def from_ngrams(cls, model: Any, *, max_states: int = 4096) -> WeightedAutomaton:
+    def from_ngrams(cls, ngrams: Any, *, max_states: int = 4096) -> WeightedAutomaton:
         r"""A back-off model as a weighted automaton with log probabilities for outputs: a start for training an ISAN.
 
         States are the contexts of up to order - 1 symbols, outputs the K values ln p(c | context), so that
-        `from_ngrams(model).to_isan()` with a softmax behind it is the back-off model.
+        `from_ngrams(ngrams).to_isan()` with a softmax behind it is the back-off model.
 
         Args:
-            model: an `analysis.BackoffModel`. Its discount is below 1: no probability may be 0.
+            ngrams: an `analysis.BackoffModel`. Its discount is below 1: no probability may be 0.
             max_states: of the automaton, (K^order - 1) / (K - 1) for K symbols.
 
         Raises:
@@ -323,14 +323,14 @@ class WeightedAutomaton(Result):
         >>> len(automaton), np.exp(automaton.value([1])).round(3)  # p(. | 1)
         (4, array([0.5, 0.3, 0.2]))
         """
-        symbols, order = model.vocabulary_size, model.order
+        symbols, order = ngrams.vocabulary_size, ngrams.order
         sizes = [symbols**length for length in range(order)]
         if sum(sizes) > max_states:
             raise ValueError(
                 f"An automaton of n-grams has at most max_states={max_states} states. Received: {symbols} symbols and "
                 f"order {order}, which make {sum(sizes)}. Pass a model of a lower order, or raise max_states."
             )
-        tables = [np.asarray(table).reshape(-1, symbols) for table in model.probabilities]
+        tables = [np.asarray(table).reshape(-1, symbols) for table in ngrams.probabilities]
         if any((table <= 0).any() for table in tables):
             raise ValueError("Log probabilities need probabilities above 0. Received: a 0. Pass a discount below 1.")
         offsets = np.cumsum([0, *sizes])

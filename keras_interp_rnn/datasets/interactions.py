@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import with_unequal_first_two
-from keras_interp_rnn._deprecation import former_arguments, warn_of_former_name
+from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
@@ -271,7 +271,7 @@ def load(source: PathLike) -> Interactions:
 
 def read(path: PathLike) -> Interactions:
     """Former name of `load`; `path` is now `source`."""
-    warn_of_former_name("interactions.read(path)", "interactions.load(source)")
+    warn_of_name("interactions.read(path)", "interactions.load(source)")
     return load(path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import warn_of_former_name
+from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets._files import DataError
@@ -89,7 +89,7 @@ def load(split: str, *, source: PathLike | None = None, data_dir: PathLike | Non
 
 def read(split: str, folder: PathLike | None = None, data_dir: PathLike | None = None) -> NDArray[np.uint8]:
     """Former name of `load`; `folder` is now `source`."""
-    warn_of_former_name("lm1b.read(split, folder)", "lm1b.load(split, source=folder)")
+    warn_of_name("lm1b.read(split, folder)", "lm1b.load(split, source=folder)")
     return load(split, source=folder, data_dir=data_dir)
 
 
@@ -134,7 +134,7 @@ def most_frequent(symbols: NDArray[np.uint8], num_ids: int = 70) -> NDArray[np.i
 
 def commonest(symbols: NDArray[np.uint8], size: int = 70) -> NDArray[np.int32]:
     """Former name of `most_frequent`; `size` is now `num_ids`."""
-    warn_of_former_name("lm1b.commonest(symbols, size)", "lm1b.most_frequent(symbols, num_ids)")
+    warn_of_name("lm1b.commonest(symbols, size)", "lm1b.most_frequent(symbols, num_ids)")
     return most_frequent(symbols, size)
 
 

@@ -95,7 +95,7 @@ class SequenceRNN(keras.layers.RNN):
         """All states h (batch, time, n) and the last states, where `path` is not stepwise."""
         raise NotImplementedError
 
-    def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
+    def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
         """What a step reads besides its input: tensors (time, batch or 1, ...), time in reading order."""
         return {}
 

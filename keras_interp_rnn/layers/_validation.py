@@ -61,19 +61,19 @@ def is_integer(x: Tensor) -> bool:
     return "int" in keras.backend.standardize_dtype(x.dtype)
 
 
-def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int, layer: str) -> Tensor:
+def symbols_or_distribution(x: Tensor, vocabulary_size: int, num_time_axes: int, layer: str) -> Tensor:
     """Ids as int32 with a trailing axis of 1, or the distribution as it is.
 
     Args:
-        time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell. layer: who reads, for the error.
+        num_time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell. layer: who reads, for the error.
     """
-    axes = "(batch, time" if time_axes else "(batch"
-    ids_shape = axes + ")" if time_axes else "(batch, 1)"
+    axes = "(batch, time" if num_time_axes else "(batch"
+    ids_shape = axes + ")" if num_time_axes else "(batch, 1)"
     x = x if hasattr(x, "dtype") and hasattr(x, "shape") else ops.convert_to_tensor(x)
     shape = tuple(x.shape)
     integer = is_integer(x)
-    is_ids = integer and (len(shape) == time_axes + 1 or (len(shape) == time_axes + 2 and shape[-1] == 1))
-    if not is_ids and (len(shape) != time_axes + 2 or shape[-1] != vocabulary_size):
+    is_ids = integer and (len(shape) == num_time_axes + 1 or (len(shape) == num_time_axes + 2 and shape[-1] == 1))
+    if not is_ids and (len(shape) != num_time_axes + 2 or shape[-1] != vocabulary_size):
         raise ValueError(
             f"{layer} reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size}). "
             f"Received: shape={shape}, dtype={keras.backend.standardize_dtype(x.dtype)}. "
@@ -89,4 +89,4 @@ def symbols_or_distribution(x: Tensor, vocabulary_size: int, time_axes: int, lay
             "vocabulary_size."
         )
     x = _backend.assert_ids_in_range(ops.cast(x, "int32"), vocabulary_size) if values is None else ops.cast(x, "int32")
-    return ops.expand_dims(x, -1) if len(shape) == time_axes + 1 else x
+    return ops.expand_dims(x, -1) if len(shape) == num_time_axes + 1 else x

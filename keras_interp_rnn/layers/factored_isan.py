@@ -125,26 +125,26 @@ class FactoredISANCell(AffineCell):
         return equations.FactoredISAN(*(None if weight is None else read(weight) for weight in weights))
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        drive = self.switch(self.encode(self.checked(inputs, time_axes=0)))
+        drive = self.switch(self.encode(self.checked(inputs, num_time_axes=0)))
         return list(self.equations(ops.convert_to_tensor).step(ops, tuple(states), drive).states)
 
-    def checked(self, inputs: Tensor, time_axes: int = 1) -> Tensor:
+    def checked(self, inputs: Tensor, num_time_axes: int = 1) -> Tensor:
         """The inputs, ids with a last axis of 1; raises ValueError on wrong ones.
 
         Args:
-            inputs: sequences (batch, time, ...) if time_axes is 1, one step (batch, ...) if it is 0.
+            inputs: sequences (batch, time, ...) if num_time_axes is 1, one step (batch, ...) if it is 0.
         """
         if self.vocabulary_size is not None:
-            return symbols_or_distribution(inputs, self.vocabulary_size, time_axes, "FactoredISAN")
+            return symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes, "FactoredISAN")
         inputs = as_tensor(inputs)
-        self.check_shape(tuple(inputs.shape), time_axes)
+        self.check_shape(tuple(inputs.shape), num_time_axes)
         return inputs
 
-    def check_shape(self, shape: tuple[int | None, ...], time_axes: int = 1) -> None:
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 1) -> None:
         """Raises ValueError unless real-valued inputs may have this shape."""
         features = self.switch_kernel.shape[0] if self.built else None
-        if self.vocabulary_size is None and (len(shape) != 2 + time_axes or features not in (None, shape[-1])):
-            axes = "(batch, time, " if time_axes else "(batch, "
+        if self.vocabulary_size is None and (len(shape) != 2 + num_time_axes or features not in (None, shape[-1])):
+            axes = "(batch, time, " if num_time_axes else "(batch, "
             raise ValueError(
                 f"FactoredISAN without vocabulary_size reads real-valued inputs {axes}"
                 f"{'features' if features is None else features}). Received: shape={shape}. Pass vocabulary_size if "

@@ -87,7 +87,7 @@ class ISANCell(AffineCell):
         return equations.ISAN(read(self.recurrent_kernel), read(self.bias))
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        inputs = symbols_or_distribution(inputs, self.vocabulary_size, time_axes=0, layer="ISAN")
+        inputs = symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes=0, layer="ISAN")
         return super().next_states(inputs, states, training)
 
 
@@ -130,7 +130,7 @@ class ISAN(MakesItsCell, SequenceRNN):
         """Nothing more than `checked` does."""
 
     def checked(self, sequences: Tensor) -> Tensor:
-        return symbols_or_distribution(sequences, self.vocabulary_size, time_axes=1, layer="ISAN")
+        return symbols_or_distribution(sequences, self.vocabulary_size, num_time_axes=1, layer="ISAN")
 
     def path(self, sequences: Tensor) -> Path:
         return choose_path(self.fused, self.units, self.vocabulary_size, is_integer(sequences), self.unroll)

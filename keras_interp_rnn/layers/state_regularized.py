@@ -289,8 +289,8 @@ class StateRegularizedRNN(SequenceRNN):
         if self.built:  # before, the cell says what it reads
             self.check_rank(shape)
 
-    def per_step(self, steps: Any, batch: Any, mask: Tensor | None, training: bool) -> Extras:
-        noise = self.cell.draw((steps, batch), training)
+    def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
+        noise = self.cell.draw((steps, batch_size), training)
         extras = {} if noise is None else {"noise": noise}
         if not self.regularize_last_step:
             extras["regularize"] = ops.logical_not(last_read(mask, steps))[:, :, None]

@@ -23,32 +23,32 @@ def renamed(sentence: str):
 def test_reading_a_folder_is_loading_a_source(tmp_path: Path) -> None:
     for name in imdb.CLASSES:
         (tmp_path / f"train-{name}.tsv").write_text(f"0\t1\t{name}\n")
-    with renamed(r"imdb.read\(folder, split\) is now imdb.load\(split, source=folder\)") as caught:
+    with renamed(r"imdb.read\(folder, split\) is now called imdb.load\(split, source=folder\)") as caught:
         texts, labels = imdb.read(tmp_path, "train")
     assert (texts, labels.tolist()) == (["neg", "pos"], [0, 1])
     assert caught[0].filename == __file__
 
     (tmp_path / "1b_benchmark.test.tokens").write_text("a\n" * 10)
-    with renamed(r"lm1b.read\(split, folder\) is now lm1b.load\(split, source=folder\)"):
+    with renamed(r"lm1b.read\(split, folder\) is now called lm1b.load\(split, source=folder\)"):
         assert lm1b.read("test", tmp_path).tobytes() == b"a\n" * 10
 
     (tmp_path / "t10k-images-idx3-ubyte").write_bytes(struct.pack(">4I", 2051, 1, 28, 28) + bytes(784))
     (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, 1) + bytes([7]))
-    with renamed(r"mnist.read\(split, folder\) is now mnist.load\(split, source=folder\)"):
+    with renamed(r"mnist.read\(split, folder\) is now called mnist.load\(split, source=folder\)"):
         assert mnist.read("test", folder=tmp_path)[1].tolist() == [7]
 
     (tmp_path / "file").write_text("ann tea\nann milk\n")
-    with renamed(r"interactions.read\(path\) is now interactions.load\(source\)"):
+    with renamed(r"interactions.read\(path\) is now called interactions.load\(source\)"):
         assert interactions.read(tmp_path / "file").items.tolist() == [2, 1]
 
 
 def test_the_commonest_are_the_most_frequent() -> None:
-    with renamed(r"lm1b.commonest\(symbols, size\) is now lm1b.most_frequent\(symbols, num_ids\)"):
+    with renamed(r"lm1b.commonest\(symbols, size\) is now called lm1b.most_frequent\(symbols, num_ids\)"):
         np.testing.assert_array_equal(lm1b.commonest(SOME, size=2), lm1b.most_frequent(SOME, num_ids=2))
 
 
 def test_the_error_of_a_text_is_that_of_all_data() -> None:
-    with renamed("datasets.text.TextError is now datasets.DataError"):
+    with renamed("datasets.text.TextError is now called datasets.DataError"):
         assert text.TextError is DataError
     with pytest.raises(AttributeError, match="has no attribute 'TextErrors'"):
         text.TextErrors  # noqa: B018
