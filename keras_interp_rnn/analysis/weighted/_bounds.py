@@ -21,6 +21,7 @@ is widened by what its rounding may be.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,17 @@ LONGEST = 10_000
 CUTS = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 """Singular values, relative, below which directions count as not reached: each makes a proposal."""
 
+POSITIVE = 1 + 1e-9
+"""By how much sums and products of positive numbers, millions of them, are rounded at most."""
+
 PRODUCTS = 3e7
 """Multiplications that the norms of words may take."""
+
+ITERATIONS = 2e10
+"""Multiplications, about, that the search for a norm may take."""
+
+CONTRACTS = 0.98
+"""Spectral norm of the matrices below which no better norm is looked for."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,7 @@ class Bound:
         reached = self.drift * inside if self.drift else 0.0
         off = self.eta * reached + self.epsilon
         parts = (self.start, reached * self.reach if self.reach else 0.0, off * outside * self.error if off else 0.0)
-        value = sum(parts) * (1 + 64 * EPSILON)  # a few roundings of positive terms
+        value = sum(parts) * POSITIVE
         return value if not math.isnan(value) else math.inf
 
 
@@ -101,30 +111,40 @@ def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:
     period = len(first)
     once = sum(first)
     if math.isinf(count):
-        return once / (1 - last) * (1 + 8 * EPSILON) if last < 1 else math.inf
+        return once / (1 - last) * POSITIVE if last < 1 else math.inf
     times, rest = divmod(int(count), period)
     try:
-        powers = times if last == 1 else (1 - last**times) / (1 - last)
-        return (once * powers + last**times * sum(first[:rest])) * (1 + 1e-12)
+        # Near 1 the geometric sum cancels.
+        powers = times * max(1.0, last) ** times if abs(last - 1) < 1e-6 else (1 - last**times) / (1 - last)
+        return (once * powers + last**times * sum(first[:rest])) * POSITIVE
     except OverflowError:
         return math.inf
 
 
-def bounds_of(form: AffineForm) -> list[Bound]:
-    """Bounds by the spaces that the states reach; each holds, and which is the best depends on the length."""
-    bounds: list[Bound] = []
-    for norm in (np.eye(form.units), contracting_norm(form.kernel)):
-        bounds += _bounds_in(form, norm)
-    return bounds
+def bounds_of(form: AffineForm, first: int = 0, loose: float = 0.0) -> Iterator[Bound]:
+    """Bounds by the spaces that the states reach; each holds, and which is the best depends on the length.
+
+    Args:
+        first: of two networks side by side, the number of units of the first one; the symbols keep both apart.
+        loose: by how much each entry of the readout and the offset may differ from what is meant.
+    """
+    parts = [part for part in (slice(0, first), slice(first, form.units)) if part.start < part.stop]
+    identity = np.eye(form.units)
+    yield from _bounds_in(form, identity, loose)
+    norm = identity.copy()
+    for part in parts:
+        norm[part, part] = contracting_norm(form.kernel[:, part, part])
+    if (norm != identity).any():
+        yield from _bounds_in(form, norm, loose)
 
 
-def _bounds_in(form: AffineForm, norm: Array) -> list[Bound]:
+def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
     kernel, size = form.kernel, form.units
-    # By how much a sum of products of so many numbers may be rounded.
-    gamma = 4 * (size + 4) * EPSILON
+    # By how much a sum of up to four products of so many numbers may be rounded, relative to that of absolute values.
+    gamma = 1.01 * (size + 8) * EPSILON / 2
     smallest = float(np.linalg.svd(norm, compute_uv=False).min() - gamma * np.linalg.norm(norm))
     if not smallest > 0:
-        return []
+        return
     # In the coordinates s L, with L^{-1} W L = inside + L^{-1} (W L - L inside), so that what it is off by is known.
     inside: Array = np.asarray(np.linalg.solve(norm, kernel @ norm), np.float64)
     off = float(_size(((kernel, norm), (-norm, inside)), None, gamma).max() / smallest)
@@ -132,45 +152,43 @@ def _bounds_in(form: AffineForm, norm: Array) -> list[Bound]:
     moved = form.initial @ kernel + form.bias - form.initial
     start = np.abs(form.initial @ form.readout + form.offset)
     start += gamma * (np.abs(form.initial) @ np.abs(form.readout) + np.abs(form.offset))
+    start += loose * (np.abs(form.initial).sum() + 1) * POSITIVE
     seen = np.linalg.solve(norm, form.readout)
     missed = np.linalg.norm(np.abs(norm @ seen - form.readout) + gamma * np.abs(norm) @ np.abs(seen), axis=0)
-    error = np.linalg.norm(seen, axis=0) * (1 + gamma) + (missed + gamma * np.linalg.norm(form.readout)) / smallest
-    bounds, ranks = [], set()
-    space: Array
+    missed += gamma * np.linalg.norm(form.readout) + loose * math.sqrt(size)
+    error = (np.linalg.norm(seen, axis=0) + missed / smallest) * POSITIVE
+    kept = 0.0
     for cut in CUTS:
-        basis = forward_space(moved @ norm, inside, cut).basis
-        if len(basis) in ranks:
+        if kept > cut:  # the same space again
             continue
-        ranks.add(len(basis))
+        found = forward_space(moved @ norm, inside, cut)
+        basis, kept = found.basis, found.kept
         reached, drift = basis @ inside @ basis.T, moved @ norm @ basis.T
         space = np.asarray(np.linalg.solve(norm.T, basis.T).T, np.float64)
         each, point = np.ones((len(kernel), 1, 1)), form.initial[None, None]
         eta = _size(((space[None], kernel), (-reached, space[None])), norm, gamma)
         one_step = ((point, kernel), (each, form.bias[:, None]), (-each, point), (-drift[:, None], space[None]))
         epsilon = _size(one_step, norm, gamma)
-        reach = np.abs(space @ form.readout) + gamma * (np.abs(space) @ np.abs(form.readout))
-        bounds.append(
-            Bound(
-                float(start.max(initial=0.0)),
-                float(np.linalg.norm(reach, axis=0).max(initial=0.0)),
-                float(error.max(initial=0.0)),
-                float(np.linalg.norm(drift, axis=1).max(initial=0.0) * (1 + gamma)),
-                float(eta.max(initial=0.0)),
-                float(epsilon.max(initial=0.0)),
-                word_norms(reached, 0.0),
-                outside,
-            )
+        reach = np.abs(space @ form.readout) + np.abs(space) @ (gamma * np.abs(form.readout) + loose)
+        yield Bound(
+            float(start.max(initial=0.0)),
+            float(np.linalg.norm(reach, axis=0).max(initial=0.0) * POSITIVE),
+            float(error.max(initial=0.0)),
+            float(np.linalg.norm(drift, axis=1).max(initial=0.0) * POSITIVE),
+            float(eta.max(initial=0.0)),
+            float(epsilon.max(initial=0.0)),
+            word_norms(reached, 0.0),
+            outside,
         )
-    return bounds
 
 
 def _size(products: tuple[tuple[Array, Array], ...], norm: Array | None, gamma: float) -> Array:
     """|sum of products L| for each symbol, in the Frobenius norm, widened by the rounding of the products."""
     total = sum(a @ b for a, b in products)
-    widths = sum(np.abs(a) @ np.abs(b) for a, b in products)
+    off = gamma * sum(np.abs(a) @ np.abs(b) for a, b in products)
     if norm is not None:
-        total, widths = total @ norm, widths @ np.abs(norm)
-    return np.asarray(np.linalg.norm(np.abs(total) + gamma * widths, axis=(-2, -1)))
+        total, off = total @ norm, off @ np.abs(norm) + gamma * np.abs(total) @ np.abs(norm)
+    return np.asarray(np.linalg.norm(np.abs(total) + off, axis=(-2, -1)) * POSITIVE)
 
 
 def word_norms(matrices: Array, off: float) -> tuple[float, ...]:
@@ -190,7 +208,7 @@ def word_norms(matrices: Array, off: float) -> tuple[float, ...]:
         with np.errstate(all="ignore"):
             products = (products[:, None] @ matrices).reshape(-1, size, size)
             power = len(norms)
-            norms.append(_spectral(products) + (largest + share) ** power - largest**power)
+            norms.append(_spectral(products) + power * share * float(np.float64(largest + share) ** (power - 1)))
             if not largest or norms[-1] < 0.5:
                 break
     # The most useful period: the one that contracts most for its length.
@@ -203,25 +221,34 @@ def _spectral(matrices: Array) -> float:
     sizes = np.linalg.norm(matrices, axis=(1, 2))
     if not np.isfinite(sizes).all():
         return math.inf
-    order, largest = np.argsort(-sizes), 0.0
+    order, largest, size = np.argsort(-sizes), 0.0, matrices.shape[1]
     for first in range(0, len(order), 64):
         some = order[first : first + 64]
         if sizes[some[0]] <= largest:
             break
-        largest = max(largest, float(np.linalg.norm(matrices[some], 2, axis=(1, 2)).max()))
-    return largest * (1 + 16 * matrices.shape[1] * EPSILON)
+        largest = max(largest, float(_norms(matrices[some]).max()))
+    return largest + 16 * size * EPSILON * float(sizes.max())
 
 
-def contracting_norm(kernel: Array, rounds: int = 12, steps: int = 60) -> Array:
+def _norms(matrices: Array) -> Array:
+    """Spectral norms, by the eigenvalues of W W^T: several times faster than singular values."""
+    squares = np.linalg.eigvalsh(matrices @ np.swapaxes(matrices, 1, 2))[:, -1]
+    return np.asarray(np.sqrt(np.maximum(squares, 0)))
+
+
+def contracting_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -> Array:
     """L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
 
     P with sum_x pi_x W_x P W_x^T = lambda P, by iteration, gives |W_x| <= (lambda / pi_x)^(1/2) for every symbol (after
     Blondel and Nesterov, 2005); the weights pi of those that contract least are raised.
     """
     symbols, size = kernel.shape[:2]
-    best, weights = _spectral(kernel), np.full(symbols, 1 / symbols)
+    sizes = _norms(kernel)
+    best, weights = float(sizes.max()), np.full(symbols, 1 / symbols)
     chosen: Array = np.eye(size)
-    for _ in range(rounds if best > 0 else 0):
+    steps = int(min(max_steps, max(5, ITERATIONS / (max_rounds * symbols * size**3))))
+    rounds = int(min(max_rounds, max(1, ITERATIONS / (steps * symbols * size**3))))
+    for _ in range(rounds if best >= CONTRACTS else 0):
         shape: Array = np.eye(size)
         for _ in range(steps):
             shape = np.tensordot(weights, kernel @ shape @ np.swapaxes(kernel, 1, 2), 1) / best**2 + 1e-4 * shape
@@ -229,7 +256,7 @@ def contracting_norm(kernel: Array, rounds: int = 12, steps: int = 60) -> Array:
         if not np.isfinite(shape).all():
             break
         norm: Array = np.asarray(np.linalg.cholesky(shape + 1e-5 * np.eye(size)))
-        sizes = np.linalg.norm(np.linalg.solve(norm, kernel @ norm), 2, axis=(1, 2))
+        sizes = _norms(np.asarray(np.linalg.solve(norm, kernel @ norm)))
         if sizes.max() < best:
             best, chosen = float(sizes.max()), norm
         weights = weights * np.maximum(sizes / sizes.max(), 1e-2)

@@ -23,14 +23,24 @@ WORK = 1e9
 """Operations on words of 64 bits that a proof may take: about a minute."""
 
 
-def is_zero(initial: Array, transitions: Array, final: Array) -> bool | None:
-    """Whether initial W_{x_1} ... W_{x_k} final is exactly 0 for all words; None where that would take too long."""
+def is_zero(initial: Array, transitions: Array, final: Array, *, up_to_constant: bool = False) -> bool | None:
+    """Whether initial W_{x_1} ... W_{x_k} final is exactly 0 for all words; None where that would take too long.
+
+    Args:
+        up_to_constant: whether all outputs of a word may be the same number instead.
+    """
     size = len(initial)
     # The entries of a basis are minors: products of at most as many numbers as the basis has vectors.
     bits = size * _bits(transitions) + _bits(initial)
     if len(transitions) * size**3 * max(1.0, bits / 64) > WORK:
         return None
-    return _vanishes_modulo(initial, transitions, final) and _vanishes(*map(_integers, (initial, transitions, final)))
+    columns = _integers(final)
+    if up_to_constant:
+        columns = columns[:, 1:] - columns[:, :1]
+    residues = np.array(columns % PRIME, np.int64)
+    return _vanishes_modulo(initial, transitions, residues) and _vanishes(
+        _integers(initial), _integers(transitions), columns
+    )
 
 
 def _bits(array: Array) -> int:
@@ -74,8 +84,8 @@ def _primitive(vector: Any) -> Any:
     return vector // (math.gcd(*vector.tolist()) or 1)
 
 
-def _vanishes_modulo(initial: Array, transitions: Array, final: Array) -> bool:
-    vector, matrices, columns = (_residues(array) for array in (initial, transitions, final))
+def _vanishes_modulo(initial: Array, transitions: Array, columns: NDArray[np.int64]) -> bool:
+    vector, matrices = _residues(initial), _residues(transitions)
     rows: list[tuple[int, Any]] = []
     waiting = deque([vector])
     while waiting:

@@ -116,20 +116,23 @@ def equivalent(
             f"tolerance is above 0, compare one of {COMPARED}, max_length None or at least 0, max_words at least 1. "
             f"Received: tolerance={tolerance}, compare={compare!r}, max_length={max_length}, max_words={max_words}."
         )
-    both, names = _side_by_side(affine_form(first), affine_form(second), compare)
-    if _exact.is_zero(*both.homogeneous()):
+    one, other, names = _paired(affine_form(first), affine_form(second))
+    centred = compare == "probabilities" and one.num_outputs > 1
+    if _exactly_equal(one, other, centred):
         return Equivalence(True, tolerance, 0.0, max_length, True, None, 0.0, False, 0, 0.0)
-    found = _search(both, tolerance, max_length, max_words)
+    both, loose = _side_by_side(one, other, centred)
+    found = _search(both, loose, tolerance, max_length, max_words)
     if found.witness is not None:
         word = tuple(names[i] for i in found.witness) if names is not None else found.witness
         return Equivalence(
             False, tolerance, math.inf, -1, False, word, found.difference, found.is_shortest, found.num_tried, math.inf
         )
     rest = (False, None, found.difference, False, found.num_tried)
-    bounds = _bounds.bounds_of(both)
-    best = min(bounds, key=lambda bound: bound.always)
-    if best.always <= tolerance:
-        return Equivalence(True, tolerance, best.always, max_length, *rest, best.residual)
+    bounds = []
+    for bound in _bounds.bounds_of(both, one.units, loose):
+        bounds.append(bound)
+        if bound.always <= tolerance:
+            return Equivalence(True, tolerance, bound.always, max_length, *rest, bound.residual)
     longest = _bounds.LONGEST if max_length is None else max_length
     reached = [(*bound.longest(tolerance, longest), bound.residual) for bound in bounds]
     length, largest, residual = max(reached, key=lambda one: (one[0], -one[1]))
@@ -137,36 +140,56 @@ def equivalent(
     return Equivalence(equal, tolerance, largest, length, *rest, residual if length >= 0 else math.inf)
 
 
-def _side_by_side(first: AffineForm, second: AffineForm, compare: str) -> tuple[AffineForm, Any]:
-    """The network whose outputs are the differences, and the names of its symbols, or None."""
+def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineForm, Any]:
+    """Both with their symbols in one order, and the names of these, or None."""
     if first.num_symbols != second.num_symbols or first.num_outputs != second.num_outputs:
         raise ValueError(
             "Networks are compared that read the same symbols and have as many outputs. Received: "
             f"{first.num_symbols} symbols and {first.num_outputs} outputs, and {second.num_symbols} and "
             f"{second.num_outputs}."
         )
-    named = [form.alphabet for form in (first, second) if form.alphabet is not None]
+    named = [tuple(form.alphabet) for form in (first, second) if form.alphabet is not None]
     if len(named) == 2:
-        if set(first.alphabet or ()) != set(second.alphabet or ()):
-            raise ValueError(
-                f"Both networks must read the same alphabet. Received: {tuple(named[0])!r} and {tuple(named[1])!r}."
-            )
-        second = second.over(tuple(named[0]))
-    n, m = first.units, second.units
-    kernel = np.zeros((first.num_symbols, n + m, n + m))
-    kernel[:, :n, :n], kernel[:, n:, n:] = first.kernel, second.kernel
+        if set(named[0]) != set(named[1]):
+            raise ValueError(f"Both networks must read the same alphabet. Received: {named[0]!r} and {named[1]!r}.")
+        second = second.over(named[0])
+    return first, second, named[0] if named else None
+
+
+def _exactly_equal(first: AffineForm, second: AffineForm, centred: bool) -> bool | None:
+    """By integers, from the weights as they are; None where that would take too long."""
+    (alpha, a, omega), (beta, b, psi) = first.homogeneous(), second.homogeneous()
+    return _exact.is_zero(
+        np.concatenate([alpha, beta]),
+        _block_diagonal(a, b),
+        np.concatenate([omega, -psi]),
+        up_to_constant=centred,
+    )
+
+
+def _side_by_side(first: AffineForm, second: AffineForm, centred: bool) -> tuple[AffineForm, float]:
+    """The network whose outputs are the differences, and by how much its readout is rounded."""
     readout = np.concatenate([first.readout, -second.readout])
-    offset = first.offset - second.offset
-    if compare == "probabilities" and len(offset) > 1:
+    offset, loose = first.offset - second.offset, 0.0
+    if centred:
+        largest = max(float(np.abs(readout).max(initial=0.0)), float(np.abs(offset).max()))
+        loose = (len(offset) + 4) * _bounds.EPSILON * largest
         readout, offset = readout - readout.mean(axis=1, keepdims=True), offset - offset.mean()
     both = AffineForm(
         np.concatenate([first.initial, second.initial]),
-        kernel,
+        _block_diagonal(first.kernel, second.kernel),
         np.concatenate([first.bias, second.bias], axis=1),
         readout,
         offset,
     )
-    return both, tuple(named[0]) if named else None
+    return both, loose
+
+
+def _block_diagonal(first: Array, second: Array) -> Array:
+    n, m = first.shape[1], second.shape[1]
+    both = np.zeros((len(first), n + m, n + m))
+    both[:, :n, :n], both[:, n:, n:] = first, second
+    return both
 
 
 @dataclass(frozen=True)
@@ -177,7 +200,7 @@ class _Found:
     num_tried: int
 
 
-def _search(both: AffineForm, tolerance: float, max_length: int | None, max_words: int) -> _Found:
+def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | None, max_words: int) -> _Found:
     """Words on which the outputs exceed the tolerance: all of the shortest, then the most promising of each length.
 
     Of each length those states are kept that lead to new directions, and those with the largest outputs. With every
@@ -194,6 +217,7 @@ def _search(both: AffineForm, tolerance: float, max_length: int | None, max_word
     for length in range(longest + 1):
         outputs = np.abs(states @ both.readout + both.offset)
         rounding = errors @ readout + gamma * (np.abs(states) @ readout + np.abs(both.offset))
+        rounding += loose * (np.abs(states).sum(axis=1, keepdims=True) + 1)
         sure = (outputs - 2 * rounding).max(axis=1, initial=0.0)
         outputs = outputs.max(axis=1, initial=0.0)
         tried += len(states)

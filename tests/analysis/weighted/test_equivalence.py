@@ -150,6 +150,11 @@ def test_probabilities_do_not_see_a_constant(seed):
     assert analysis.equivalent(network.pair(), other.pair()).equal is False
     found = analysis.equivalent(network.pair(), other.in_basis(rotation(rng, 5)).pair(), compare="probabilities")
     assert found.equal
+    large = network._replace(readout=network.readout + 2.0 ** rng.integers(9, size=(5, 1)))
+    small = network._replace(readout=large.readout - large.readout[:, :1])  # which rounds
+    assert analysis.equivalent(large.pair(), small.pair(), compare="probabilities").equal
+    order = rng.permutation(5)
+    assert analysis.equivalent(large.pair(), large.permuted(order).pair(), compare="probabilities").exact
     changed = other.changed(rng, 1e-2)
     found = analysis.equivalent(network.pair(), changed.pair(), compare="probabilities")
     gap = network.outputs(found.witness) - changed.outputs(found.witness)

@@ -49,6 +49,16 @@ def test_without_the_look_modulo_a_prime_the_outcome_is_the_same(monkeypatch):
     assert _exact.is_zero(rng.normal(size=3), matrices, final) is False
 
 
+def test_up_to_a_constant_all_outputs_are_the_same_number():
+    rng = np.random.default_rng(0)
+    matrices, initial, column = rng.normal(size=(2, 3, 3)), rng.normal(size=3), rng.normal(size=(3, 1))
+    same = np.repeat(column, 4, axis=1)
+    assert _exact.is_zero(initial, matrices, same, up_to_constant=True)
+    assert _exact.is_zero(initial, matrices, same) is False
+    same[1, 2] = np.nextafter(same[1, 2], 9)
+    assert _exact.is_zero(initial, matrices, same, up_to_constant=True) is False
+
+
 def test_what_would_take_too_long_is_left_undecided():
     big = np.random.default_rng(0).normal(size=(3, 300, 300))
     assert _exact.is_zero(np.ones(300), big, np.ones((300, 1))) is None
