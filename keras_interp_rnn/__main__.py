@@ -19,6 +19,7 @@ def main(given: list[str] | None = None) -> int:
         return 0
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
     with _no_notes():
+        import keras_interp_rnn.views  # noqa: F401  # registers how results are shown
         from keras_interp_rnn.reproduce import cli
     for name in ("tensorflow", "absl"):
         logging.getLogger(name).setLevel(logging.ERROR)

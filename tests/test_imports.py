@@ -281,6 +281,11 @@ def test_modules_import_each_other_in_no_circle():
         pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
+def test_the_command_registers_the_views():
+    """It imports the package's modules itself, and results are drawn by a module that nobody else asks for."""
+    assert f"{OURS}.views" in set(imports(PACKAGE / "__main__.py"))
+
+
 CELLS = sorted(name for name in vars(keras.layers) if name.endswith("Cell")) + [
     name for name in layers.__all__ if name.endswith("Cell")
 ]

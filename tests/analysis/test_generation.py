@@ -319,7 +319,7 @@ def test_an_initial_state_that_the_model_gives_is_refused():
         ({"prompt": "abc"}, "A string is read by an alphabet. Received: 'abc', and none. Pass alphabet="),
         ({"prompt": "", "alphabet": "abcdefg"}, "at least one symbol"),
         ({"prompt": "axb", "alphabet": "abcdefg"}, "made of the alphabet's symbols. Received: 'x'"),
-        ({"prompt": "axb", "alphabet": Alphabet("abcdefg")}, "from the 7 symbols of its alphabet. Received: 'x'"),
+        ({"prompt": "axb", "alphabet": Alphabet("abcdefg")}, "of the 7 symbols of its alphabet. Received: 'x'"),
         ({"alphabet": "abc"}, f"a symbol for each of the model's {K} logits. Received: one of 3 symbols"),
         ({"num_symbols": -1}, "integer >= 0. Received: num_symbols=-1"),
         ({"num_symbols": 1.5}, "integer >= 0. Received: num_symbols=1.5"),
