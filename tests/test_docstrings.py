@@ -48,6 +48,12 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "my_text.txt": b"All, and one. " * 20,
         "interactions.txt": b"ann tea\nann bread\nbob tea\nbob milk\n",
         "aclImdb/train/neg/0_2.txt": b"A dull film.",
+        "pautomac/1.pautomac.train": b"3 3\n2 0 2\n0\n1 1\n",
+        "pautomac/1.pautomac_solution.txt": b"2\n0.75\n0.25\n",
+        "pautomac/1.pautomac_model.txt": (
+            b"I: (state)\n\t(0) 1.0\nF: (state)\n\t(1) 0.5\nS: (state,symbol)\n\t(0,0) 1.0\n\t(1,1) 1.0\n"
+            b"T: (state,symbol,state)\n\t(0,0,1) 1.0\n\t(1,1,1) 1.0\n"
+        ),
         "aclImdb/train/pos/0_9.txt": b"A fine film.",
         "lm1b/1b_benchmark.dev.tokens": b"".join(b"Sentence %d .\n" % i for i in range(10)),
         "mnist/train-images-idx3-ubyte": struct.pack(">4I", 2051, 3, 28, 28) + bytes(3 * 28 * 28),

@@ -109,6 +109,7 @@ PUBLIC = {
         "mnist",
         "newsgroups20",
         "palindromes",
+        "pautomac",
         "text",
         "text8",
         "tomita",

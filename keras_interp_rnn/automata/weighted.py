@@ -10,7 +10,7 @@ and Vogler (eds.), "Handbook of Weighted Automata", 2009.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
 from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
 
@@ -161,6 +162,24 @@ class WeightedAutomaton(Result):
             final=(backward @ forward @ final).reshape(len(backward), *self.final.shape[1:]),
         )
 
+    def prefix_sums(self) -> WeightedAutomaton:
+        r"""The automaton whose value of a word is the sum of the values of all words that begin with it.
+
+        $\omega' = (1 - \sum_x A_x)^{-1} \omega$. Of the probabilities of words it makes those of beginnings, so that
+        the probability of the next symbol x after w is f'(wx) / f'(w).
+
+        Raises:
+            ValueError: if the sums do not converge: if the spectral radius of $\sum_x A_x$ is not below 1.
+        """
+        total = self.transitions.sum(axis=0)
+        radius = float(np.abs(np.linalg.eigvals(total)).max())
+        if not radius < 1 - 1e-12:
+            raise ValueError(
+                "Values are summed over all words where the sum of the matrices has a spectral radius below 1. "
+                f"Received: {radius:.6g}. Scale the matrices down, or learn them from words that end."
+            )
+        return replace(self, final=np.linalg.solve(np.eye(len(self)) - total, self.final))
+
     def _compatible(self, other: WeightedAutomaton) -> WeightedAutomaton:
         """The other one with its symbols in this one's order."""
         if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != self.final.shape[1:]:
@@ -287,8 +306,7 @@ class WeightedAutomaton(Result):
                 f"Transitions are (n, n) or (n, K, n), stop is (n,). Received: {move.shape} and {ends.shape} for "
                 f"n = {n} and K = {symbols}."
             )
-        used = emit > 0
-        distributions = (start, emit, move[used])
+        distributions = (start, emit[ends < 1], move[(emit > 0) & (ends < 1)[:, None]])
         if (
             any((part < 0).any() or not np.allclose(part.sum(axis=-1), 1) for part in distributions)
             or (ends < 0).any()
@@ -347,3 +365,82 @@ class WeightedAutomaton(Result):
         initial = np.zeros(offsets[-1])
         initial[0] = 1
         return cls(initial, transitions, np.log(np.concatenate(tables)))
+
+    @classmethod
+    def from_hankel(
+        cls,
+        words: Iterable[Iterable[Hashable]] | Mapping[Any, float],
+        rank: int,
+        *,
+        alphabet: Sequence[Hashable] | None = None,
+        num_symbols: int | None = None,
+        max_length: int = 4,
+        max_basis: int = 500,
+    ) -> WeightedAutomaton:
+        r"""Spectral learning: an automaton of `rank` states from words, or from values of words.
+
+        The table H(p, s) = f(ps) over prefixes p and suffixes s has the rank of the smallest automaton of f. With its
+        largest singular values and vectors, $H \approx U D V^T$, and the tables $H_x(p, s) = f(pxs)$,
+
+        $$A_x = D^{-1} U^T H_x V, \qquad \alpha = H(\varepsilon, \cdot) V, \qquad
+        \omega = D^{-1} U^T H(\cdot, \varepsilon).$$
+
+        Of words, f(v) is first the mean number of times that v occurs within one, which short words estimate well; with
+        $A = \sum_x A_x$, $\alpha (1 - A)$ and $(1 - A) \omega$ make the probability of the whole word of it.
+
+        Args:
+            words: words that were drawn, of which the automaton's value is an estimate of the probability; or {word:
+                value}, whose values the automaton takes, 0 for words that are not there.
+            rank: int > 0, number of states.
+            alphabet: the symbols; None where words are of ids.
+            num_symbols: K, where there is no alphabet; None for one more than the largest id.
+            max_length: of the prefixes and suffixes.
+            max_basis: prefixes, and suffixes, at most; the most frequent ones, or those of the largest values.
+
+        Returns:
+            The automaton. Estimates may be below 0.
+
+        Raises:
+            ValueError: if the table has not that rank, or a symbol is none of the alphabet's.
+
+        Exactness: exact for values of an automaton of that rank, if the basis shows the rank; of words an estimate that
+            converges with their number.
+        Example:
+
+        >>> values = {"a" * n: 0.5 ** (n + 1) for n in range(9)}
+        >>> learned = WeightedAutomaton.from_hankel(values, 1, alphabet="a", max_length=3)
+        >>> round(learned.value("a" * 20) * 2**21, 6)
+        1.0
+
+        References: Hsu, Kakade and Zhang, "A spectral algorithm for learning hidden Markov models", COLT 2009; Balle,
+        Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
+        """
+        if rank < 1 or max_length < 0 or max_basis < 1:
+            raise ValueError(
+                f"rank and max_basis are at least 1, max_length at least 0. Received: rank={rank}, "
+                f"max_basis={max_basis}, max_length={max_length}."
+            )
+        given = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in words]
+        if num_symbols is None:
+            num_symbols = (
+                len(alphabet) if alphabet is not None else 1 + max((max(w, default=0) for w, _ in given), default=0)
+            )
+        coded = [(word_ids(word, alphabet, num_symbols), float(value)) for word, value in given]
+        if isinstance(words, Mapping):
+            table, shifted = hankel.of_values(coded, num_symbols, max_length, max_basis)
+        else:
+            table, shifted = hankel.of_words([word for word, _ in coded], num_symbols, max_length, max_basis)
+        left, values, right = np.linalg.svd(table)
+        if rank > len(values) or not values[rank - 1] > 1e-12 * values[0]:
+            size = int((values > 1e-12 * values.max(initial=0)).sum())
+            raise ValueError(
+                f"An automaton of {rank} states needs a table of that rank. Received: one of rank {size}, of shape "
+                f"{table.shape}. Ask for fewer states, or give more or longer words."
+            )
+        back, to = left[:, :rank].T / values[:rank, None], right[:rank].T
+        transitions = back @ shifted @ to
+        initial, final = table[0] @ to, back @ table[:, 0]
+        if not isinstance(words, Mapping):
+            rest = np.eye(rank) - transitions.sum(axis=0)
+            initial, final = initial @ rest, rest @ final
+        return cls(initial, transitions, final, None if alphabet is None else tuple(alphabet))

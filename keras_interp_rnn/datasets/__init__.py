@@ -13,6 +13,7 @@
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
 | `counting` | brackets of several types and how deep each is nested; also as an endless stream |
+| `pautomac` | words drawn from probabilistic automata, and these: the competition of 2012 |
 | `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
 | `DataError` | raised if data cannot be used |
@@ -40,6 +41,7 @@ from keras_interp_rnn.datasets import (
     mnist,
     newsgroups20,
     palindromes,
+    pautomac,
     text,
     text8,
     tomita,
@@ -61,6 +63,7 @@ __all__ = [
     "mnist",
     "newsgroups20",
     "palindromes",
+    "pautomac",
     "text",
     "text8",
     "tomita",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
 from tests.oracles import ngrams
 from tests.oracles import weighted_automata as oracle
@@ -254,3 +255,93 @@ def test_its_numbers_do_not_change():
     assert automaton.value([0]) == 1
     with pytest.raises(ValueError, match="read-only"):
         automaton.initial[0] = 2
+
+
+@pytest.mark.parametrize("states", [1, 2, 4])
+def test_values_of_an_automaton_are_learned_exactly(states):
+    automaton = drawn(5, states, 0)
+    values = {word: automaton.value(word) for word in oracle.words(3, 5)}
+    learned = WeightedAutomaton.from_hankel(values, states, num_symbols=3, max_length=2)
+    long = [tuple(np.random.default_rng(i).integers(3, size=12)) for i in range(20)]
+    np.testing.assert_allclose(learned.values(long), automaton.values(long), rtol=1e-8, atol=1e-10)
+    with pytest.raises(ValueError, match=f"one of rank {states}, of shape"):
+        WeightedAutomaton.from_hankel(values, states + 1, num_symbols=3, max_length=2)
+
+
+def machine(seed=0, states=3):
+    rng = np.random.default_rng(seed)
+    initial, move, emit = (
+        rng.dirichlet(np.full(n, 0.5), size=m) for n, m in ((states, 1), (states, states), (2, states))
+    )
+    return initial[0], rng.uniform(0.15, 0.5, size=states), emit, move
+
+
+def test_of_more_words_the_probabilities_are_learned_better():
+    initial, stop, emit, move = machine()
+    rng = np.random.default_rng(1)
+    words = [oracle.draw(initial, stop, emit, move, rng) for _ in range(20_000)]
+    true = WeightedAutomaton.from_hmm(initial, move, emit, stop=stop)
+    tests = list(oracle.words(2, 5))
+    errors = [
+        np.abs(WeightedAutomaton.from_hankel(words[:n], 2, num_symbols=2).values(tests) - true.values(tests)).sum()
+        for n in (200, 20_000)
+    ]
+    assert errors[1] < 0.03 < errors[0]
+
+
+def test_the_tables_are_counts_of_occurrences():
+    rng = np.random.default_rng(0)
+    words = [rng.integers(3, size=rng.integers(0, 7)) for _ in range(40)]
+    table, shifted = hankel.of_words(words, 3, max_length=2, max_basis=100)
+    counts = {part: oracle.occurrences(words, part) for part in oracle.words(3, 2)}
+    seen = [part for part in counts if counts[part]]
+    assert table.shape == (len(seen), len(seen))
+    # The basis in the order of the table: by its first column, f of the prefix itself, the empty word first.
+    assert table[0, 0] == counts[()]
+    np.testing.assert_allclose(np.sort(table[:, 0]), sorted(counts[part] for part in seen))
+    totals = {
+        "table": sum(oracle.occurrences(words, (*p, *s)) for p in seen for s in seen),
+        "shifted": sum(oracle.occurrences(words, (*p, x, *s)) for p in seen for s in seen for x in range(3)),
+    }
+    assert table.sum() == pytest.approx(totals["table"], rel=1e-12)
+    assert shifted.sum() == pytest.approx(totals["shifted"], rel=1e-12)
+    small, moved = hankel.of_words(words, 3, max_length=2, max_basis=4)
+    np.testing.assert_array_equal(small, table[:4, :4])
+    np.testing.assert_array_equal(moved, shifted[:, :4, :4])
+
+
+def test_single_letters_are_counted_where_they_stand():
+    table, shifted = hankel.of_words([np.array([0, 1, 1]), np.array([1])], 2, max_length=1, max_basis=10)
+    # Prefixes and suffixes: the empty word, 1, 0. Places: 4 and 2; the symbol 1 three times, 0 once.
+    np.testing.assert_array_equal(table * 2, [[6, 3, 1], [3, 1, 0], [1, 1, 0]])
+    np.testing.assert_array_equal(shifted[1] * 2, [[3, 1, 0], [1, 0, 0], [1, 1, 0]])
+    np.testing.assert_array_equal(shifted[0] * 2, [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
+
+
+def test_sums_over_all_that_a_word_may_go_on_to_be():
+    initial, stop, emit, move = machine()
+    whole, prefix = (
+        WeightedAutomaton.from_hmm(initial, move, emit, stop=stop),
+        WeightedAutomaton.from_hmm(initial, move, emit, stop=stop).prefix_sums(),
+    )
+    assert prefix.value(()) == pytest.approx(1)
+    for word in oracle.words(2, 3):
+        onwards = sum(prefix.value((*word, x)) for x in range(2))
+        assert prefix.value(word) == pytest.approx(whole.value(word) + onwards, rel=1e-12)
+    with pytest.raises(ValueError, match="a spectral radius below 1"):
+        WeightedAutomaton.from_hmm(initial, move, emit).prefix_sums()
+
+
+def test_learning_from_named_symbols_and_from_few_words():
+    words = ["ab", "ab", "a", ""]
+    learned = WeightedAutomaton.from_hankel(words, 3, alphabet="ab")
+    assert learned.alphabet == ("a", "b")
+    assert learned.values(["", "a", "ab", "b"]) == pytest.approx([0.25, 0.25, 0.5, 0], abs=1e-9)
+    for arguments, rule in (
+        ({"rank": 0}, "rank and max_basis are at least 1"),
+        ({"rank": 9}, "needs a table of that rank"),
+        ({"rank": 1, "alphabet": "a"}, "the symbol 'b'"),
+        ({"rank": 1, "words": []}, "needs a table of that rank"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            WeightedAutomaton.from_hankel(**{"words": words, "alphabet": "ab", **arguments})

@@ -117,3 +117,22 @@ def rank(rows) -> int:
                 rows[i] = [a - factor * b for a, b in zip(rows[i], rows[found], strict=True)]
         found += 1
     return found
+
+
+def occurrences(words, part) -> float:
+    """The mean number of times that a part occurs in a word; the empty part at each of its T + 1 places."""
+    total = 0
+    for word in words:
+        for place in range(len(word) - len(part) + 1):
+            total += tuple(word[place : place + len(part)]) == tuple(part)
+    return total / len(words)
+
+
+def draw(initial, stop, emissions, transitions, rng) -> tuple[int, ...]:
+    """A word of a hidden Markov model, step by step."""
+    state = rng.choice(len(initial), p=initial)
+    word = []
+    while rng.random() >= stop[state]:
+        word.append(int(rng.choice(len(emissions[state]), p=emissions[state])))
+        state = rng.choice(len(initial), p=transitions[state])
+    return tuple(word)

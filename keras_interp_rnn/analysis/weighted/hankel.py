@@ -1,0 +1,95 @@
+"""Hankel tables of functions of words: H(p, s) = f(ps) and H_x(p, s) = f(pxs) over prefixes p and suffixes s.
+
+The first prefix and the first suffix are the empty word. Of values the table is looked up. Of words f(v) is the mean
+number of times that v occurs in a word; all places of all words are counted at once, for two lengths at a time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+def of_values(
+    words: Sequence[tuple[Ids, float]], num_symbols: int, max_length: int, max_basis: int
+) -> tuple[Array, Array]:
+    """Of a function given by its values: H (P, S) and H_x (K, P, S).
+
+    Args:
+        words: (word, value); words that are not there have the value 0.
+        num_symbols: K. max_length: of prefixes and suffixes. max_basis: of each, at most; those of the largest values.
+    """
+    values = {tuple(word.tolist()): value for word, value in words}
+    prefixes: dict[tuple[int, ...], float] = defaultdict(float)
+    suffixes: dict[tuple[int, ...], float] = defaultdict(float)
+    for word, value in values.items():
+        for length in range(min(len(word), max_length) + 1):
+            prefixes[word[:length]] += abs(value)
+            suffixes[word[len(word) - length :]] += abs(value)
+    rows, columns = (_chosen(parts, max_basis) for parts in (prefixes, suffixes))
+    table = np.array([[values.get((*p, *s), 0.0) for s in columns] for p in rows])
+    shifted = [[[values.get((*p, x, *s), 0.0) for s in columns] for p in rows] for x in range(num_symbols)]
+    return table, np.array(shifted)
+
+
+def of_words(words: Sequence[Ids], num_symbols: int, max_length: int, max_basis: int) -> tuple[Array, Array]:
+    """Of the mean number of occurrences in a word: H (P, S) and H_x (K, P, S).
+
+    Args:
+        words: of ids in [0, num_symbols). max_length, max_basis: as `of_values`; the most frequent ones.
+    """
+    # All words in one row, a symbol that is none of them before and behind each, so that no run crosses two words.
+    text = np.concatenate([[-1], *(np.append(word, -1) for word in words)]) if words else np.array([-1])
+    base = num_symbols + 1
+    longest = max(0, min(max_length, int(np.log(2.0**62) / np.log(base)) - 1))
+    # Place i is before the symbol i of the row; every word of T symbols has T + 1 places.
+    places = np.arange(1, len(text))
+    runs = [_runs(text, length, base) for length in range(longest + 1)]
+    codes, counts = np.unique(np.concatenate([run[run > 0] for run in runs]), return_counts=True)
+    chosen = np.append(0, codes[np.argsort(-counts, kind="stable")])[:max_basis]  # code 0 is the empty word
+    order = np.argsort(chosen)
+
+    def index(codes: Ids) -> Ids:
+        """Which of the chosen words each code is, -1 for none."""
+        at = np.minimum(np.searchsorted(chosen[order], codes), len(chosen) - 1)
+        return np.where((codes >= 0) & (chosen[order][at] == codes), order[at], -1)
+
+    starting = [index(run) for run in runs]  # at place i the chosen word text[i : i + length]
+    size = len(chosen)
+    table, shifted = np.zeros((size, size)), np.zeros((num_symbols, size, size))
+    for before in range(longest + 1):
+        ended = places[places - before >= 1]
+        prefix = starting[before][ended - before]
+        ended, prefix = ended[prefix >= 0], prefix[prefix >= 0]
+        for after in range(longest + 1):
+            suffix = starting[after][ended]
+            both = suffix >= 0
+            np.add.at(table, (prefix[both], suffix[both]), 1)
+            further = text[ended]
+            suffix = starting[after][np.minimum(ended + 1, len(text) - 1)]
+            both = (suffix >= 0) & (further >= 0)
+            np.add.at(shifted, (further[both], prefix[both], suffix[both]), 1)
+    total = max(len(words), 1)
+    return table / total, shifted / total
+
+
+def _runs(text: Ids, length: int, base: int) -> Ids:
+    """For each place the run of that many symbols behind it as one number, -1 where it is not within a word."""
+    codes, inside = np.zeros(len(text), np.int64), np.ones(len(text), bool)
+    for step in range(length):
+        ahead = np.append(text[step:], np.full(step, -1))[: len(text)]
+        inside &= ahead >= 0
+        codes = codes * base + np.where(ahead >= 0, ahead + 1, 0)
+    return np.where(inside, codes, -1)
+
+
+def _chosen(parts: dict[tuple[int, ...], float], count: int) -> list[tuple[int, ...]]:
+    """The empty word, then those of the largest values, short ones first of equal ones."""
+    others = sorted((part for part in parts if part), key=lambda part: (-parts[part], len(part), part))
+    return [(), *others][:count]
