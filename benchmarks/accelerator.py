@@ -13,6 +13,7 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 """
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -26,7 +27,7 @@ import numpy as np
 from turns import in_turn
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.reproduce import records
+from keras_interp_rnn.reproduce import environment
 
 SYMBOLS = 27
 
@@ -80,7 +81,7 @@ def main() -> None:
         print(f"Tests of the layers: {tests}")
         if done.returncode:
             sys.exit(f"The tests of the layers failed (exit code {done.returncode}); nothing was timed.")
-    record = {**records.environment(), "tests": tests, "times": []}
+    record = {**environment(), "tests": tests, "times": []}
     print(f"{record['backend']} on {record['accelerator'] or 'the CPU: no accelerator is at hand'}.")
     for batch in args.batch:
         made = {name: steps(recurrent, batch, args.length) for name, recurrent in networks(*sizes).items()}
@@ -95,7 +96,7 @@ def main() -> None:
             row = {"network": name, "weights": weights, "batch": batch, "length": args.length}
             record["times"].append({**row, "forward_seconds": ahead, "training_seconds": whole})
     if args.out:
-        records.write_json(Path(args.out), record)
+        Path(args.out).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

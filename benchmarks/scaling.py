@@ -20,6 +20,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+LENGTH = 100
+"""Characters in a window of the example."""
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "distributed.py"
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -37,9 +40,9 @@ def addresses(workers: int) -> list[str]:
 
 def milliseconds(workers: int, windows: int, args: argparse.Namespace) -> float:
     """Of a step, as the slowest worker has it."""
-    sizes = {"batch": windows * workers, "length": args.length, "units": args.units, "steps": args.steps}
+    sizes = {"batch": windows * workers, "units": args.units, "steps": args.steps}
     with tempfile.TemporaryDirectory(prefix="scaling-") as runs:
-        command = [sys.executable, str(EXAMPLE), "--runs", runs, "--every", str(args.steps)]
+        command = [sys.executable, str(EXAMPLE), "--run", runs]
         command += [text for name, size in sizes.items() for text in (f"--{name}", str(size))]
         command += ["--workers", *addresses(workers)]
         environment = {**os.environ, **ONE_THREAD, "KERAS_BACKEND": "tensorflow"}
@@ -61,21 +64,20 @@ def milliseconds(workers: int, windows: int, args: argparse.Namespace) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--windows", type=int, nargs="+", default=[64, 256], help="that each worker reads in a step")
-    parser.add_argument("--length", type=int, default=100)
     parser.add_argument("--units", type=int, default=216)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.smoke:
-        args.windows, args.length, args.units, args.steps, args.rounds = [4], 20, 8, 5, 1
+        args.windows, args.units, args.steps, args.rounds = [4], 8, 5, 1
     print("| windows a worker | one worker, ms a step | two workers | share of communication | characters/s | of two |")
     print("|---|---|---|---|---|---|")
     for windows in args.windows:
         rounds = [[milliseconds(workers, windows, args) for workers in (1, 2)] for _ in range(args.rounds)]
         one, two = (statistics.median(times) for times in zip(*rounds, strict=True))
         shares = [1 - alone / both for alone, both in rounds]
-        rates = [1000 * workers * windows * args.length / time for workers, time in ((1, one), (2, two))]
+        rates = [1000 * workers * windows * LENGTH / time for workers, time in ((1, one), (2, two))]
         print(
             f"| {windows} | {one:.0f} | {two:.0f} | {statistics.median(shares):.0%} ({min(shares):.0%} to "
             f"{max(shares):.0%}) | {rates[0]:,.0f} | {rates[1]:,.0f} |",

@@ -1,4 +1,4 @@
-"""What the examples' command lines share. Options are read before TensorFlow is imported: --help answers at once."""
+"""What the examples share. Options are read before TensorFlow is imported, so that --help answers at once."""
 
 import argparse
 import contextlib
@@ -6,9 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from typing import Any
-
-VERBOSE = 1 if sys.stdout.isatty() else 2
-"""Of `fit`: a progress bar in a terminal, a line per epoch in a file."""
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what matters there reaches Python as an exception
 
@@ -27,40 +24,60 @@ class Parser(argparse.ArgumentParser):
         return super().add_argument(*names, **options)
 
 
-def reads_isan(docstring: str | None, name: str) -> Parser:
-    """A parser with the options of all scripts that take a trained ISAN apart (`reproduce.isan_text.load`)."""
+def reads_isan(docstring: str | None) -> Parser:
+    """A parser with the options of `trained_isan`."""
     parser = Parser(docstring)
-    parser.add_argument("--model", default="runs/text_isan/model.keras", help="model of text_isan.py or text8_isan.py")
-    parser.add_argument("--text", help="the text it was trained on (default: Python's own documentation)")
-    parser.add_argument("--figures", default=f"runs/{name}", help="folder of the figures")
-    parser.add_argument("--records", default="runs/records", help="folder of the JSON record")
-    parser.add_argument("--smoke", action="store_true", help="a model trained for seconds, in a temporary folder")
+    parser.add_argument("--model", default="runs/text_isan/model.keras", help="model of text_isan.py")
+    parser.add_argument("--text", help="the text that it was trained on (default: Python's own documentation)")
+    parser.add_argument("--figure", default=f"runs/{parser.prog.removesuffix('.py')}.png", help="file of the figure")
+    parser.add_argument("--smoke", action="store_true", help="a small model that is trained in seconds")
     return parser
 
 
-def learns_language(docstring: str | None, name: str, configs: list[str], passes: str) -> Parser:
-    """A parser with the options of the scripts that learn a language (`reproduce.context_free.main`)."""
-    networks = ["LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P"]
-    parser = Parser(docstring)
-    parser.add_argument("--data", nargs="+", default=configs[:1], choices=configs, help="which words to learn from")
-    parser.add_argument("--networks", nargs="+", default=networks, choices=networks, help="networks to train")
-    parser.add_argument("--centroids", type=int, nargs="+", default=[5], help="centroids of the SR networks")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="seeds of the weights, one run each")
-    parser.add_argument("--units", type=int, default=10, help="state size")
-    parser.add_argument("--passes", type=int, help=f"passes over the words of each length (default: {passes})")
-    parser.add_argument("--data-dir", help="folder of the prepared words (default: ~/tensorflow_datasets)")
-    parser.add_argument("--runs", default=f"runs/{name}", help="folder of the models")
-    parser.add_argument("--records", default="runs/records", help="folder of the JSON records")
-    parser.add_argument("--smoke", action="store_true", help="little training, in a temporary folder")
-    return parser
+def trained_isan(args: argparse.Namespace) -> tuple[Any, list[Any]]:
+    """The model that the options of `reads_isan` name, and its training, validation and test text."""
+    import keras
+
+    from keras_interp_rnn import datasets, layers, losses
+
+    if not args.smoke and not os.path.isfile(args.model):
+        sys.exit(f"There is no model {args.model}. Train one by text_isan.py, or give --model.")
+    try:
+        symbols = datasets.text.read(args.text) if args.text else datasets.text.python_documentation()
+        if not args.smoke:
+            return keras.models.load_model(args.model), datasets.text.split(symbols)
+    except ValueError as error:
+        sys.exit(str(error))
+    parts, size = datasets.text.split(symbols[:200_000]), len(datasets.text.ALPHABET)
+    isan = layers.ISAN(12, size, return_sequences=True, stateful=True)
+    model = keras.Sequential([keras.Input((50,), batch_size=64, dtype="int32"), isan, keras.layers.Dense(size)])
+    model.compile("adam", losses.BitsPerSymbol())
+    model.fit(datasets.Windows(parts[0], 64, length=50, num_windows=20), shuffle=False, verbose=0)
+    return model, parts
+
+
+def save(figure: Any, path: str) -> None:
+    """Writes a figure, and says where."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    figure.savefig(path, dpi=120)
+    print(f"Figure: {path}")
+
+
+@contextlib.contextmanager
+def data_errors() -> Iterator[None]:
+    """Data that cannot be read end the script with one line and exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing reaches standard error inside: TensorFlow 2.21 writes notes there while it is imported, at any log level.
+    """Discards standard error: TensorFlow 2.21 writes notes there while it is imported, at any log level.
 
     An exception passes through, and is printed outside.
-    The command of the package does the same by itself: to import that from here would import TensorFlow.
     """
     saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)

@@ -1,34 +1,39 @@
-"""python -m keras_interp_rnn reproduce: the papers' tables; tune: settings for them (`--help` says how)."""
+"""`python -m keras_interp_rnn`: reproduces the papers' tables (`--help` says how)."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from keras_interp_rnn.reproduce import arguments, tables
+import keras_interp_rnn
+from keras_interp_rnn import reproduce
 
 
-def main(given: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
-    args = arguments.parse(given)
-    if (args.command, args.what) == ("reproduce", "list"):
-        print(tables.listed())
-        return 0
+    parser = argparse.ArgumentParser(
+        prog="python -m keras_interp_rnn",
+        description="Reproduces the tables and figures of the papers that keras_interp_rnn implements.",
+    )
+    parser.add_argument("--version", action="version", version=f"keras_interp_rnn {keras_interp_rnn.__version__}")
+    reproduce.add_parser(parser.add_subparsers(dest="command", required=True, metavar="{reproduce}"))
+    args = parser.parse_args(reproduce.with_verb(sys.argv[1:] if arguments is None else arguments))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
-    with _no_notes():
-        import keras_interp_rnn.views  # noqa: F401  # registers how results are shown
-        from keras_interp_rnn.reproduce import cli
-    for name in ("tensorflow", "absl"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    return cli.run(args)
+    if reproduce.needs_keras(args):
+        with _silent():
+            from keras_interp_rnn import views  # noqa: F401 - Keras with it, and what results look like
+        for name in ("tensorflow", "absl"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+    return int(args.execute(args))
 
 
 @contextlib.contextmanager
-def _no_notes() -> Iterator[None]:
-    """Nothing reaches standard error inside: TensorFlow 2.21 writes notes there while it is imported, at any log level.
+def _silent() -> Iterator[None]:
+    """Discards standard error: TensorFlow 2.21 writes notes there while it is imported, at any log level.
 
     An exception passes through, and is printed outside.
     """

@@ -1,11 +1,16 @@
-"""Files that are written whole or not at all, and are on the disk, not only in its cache, when they replace another."""
+"""Files that are written whole or not at all, and are on the disk, not only in its cache, when they replace another.
+
+JSON is written with a line for each entry on its two outer levels, and read with one error for whatever is wrong.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 
 @contextlib.contextmanager
@@ -32,3 +37,46 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Args:
+        path: of an existing file.
+        rule: what the file must hold, for the error.
+        parts: keys that the object must have, and their types.
+        remedy: what to do, for the error.
+
+    Raises:
+        ValueError: if the file holds something else, naming it.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        wrong = [name for name, kind in parts.items() if not isinstance(content[name], kind)]
+        if wrong or not isinstance(content, dict):
+            raise TypeError(f"{', '.join(wrong)} of another type" if wrong else f"a {type(content).__name__}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{rule}. Received: {path} ({error!r}). {remedy}") from None
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Writes JSON whole or not at all: a line for each entry on the two outer levels, keys in order."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as partial:
+        partial.write_text(_lines(content) + "\n")
+
+
+def _lines(value: Any, depth: int = 2) -> str:
+    if not depth or not value or not isinstance(value, Mapping | list):
+        return json.dumps(value, sort_keys=True)
+    indent = " " * (3 - depth)
+    if isinstance(value, list):
+        if not isinstance(value[0], Mapping | list):
+            return json.dumps(value, sort_keys=True)
+        opening, closing, inner = "[", "]", [_lines(item, depth - 1) for item in value]
+    else:
+        opening, closing = "{", "}"
+        inner = [f"{json.dumps(str(key))}: {_lines(value[key], depth - 1)}" for key in sorted(value)]
+    return opening + "\n" + ",\n".join(indent + line for line in inner) + "\n" + indent[1:] + closing

@@ -7,9 +7,10 @@ import sys
 import pytest
 
 import keras_interp_rnn
+from keras_interp_rnn.__main__ import main
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn.automata import DFA, tomita
-from keras_interp_rnn.reproduce import cli
+from keras_interp_rnn.reproduce import _commands
 
 
 def hide(monkeypatch, package):
@@ -17,22 +18,19 @@ def hide(monkeypatch, package):
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, package, None)
-    for ours in ("keras_interp_rnn.figures", "keras_interp_rnn.tuning"):
-        for name in [name for name in sys.modules if name == ours or name.startswith(f"{ours}.")]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(keras_interp_rnn, ours.rpartition(".")[2], raising=False)  # `from ... import` looks there
+    ours = "keras_interp_rnn.figures"
+    for name in [name for name in sys.modules if name == ours or name.startswith(f"{ours}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(keras_interp_rnn, "figures", raising=False)  # `from ... import` looks there
 
 
-@pytest.mark.parametrize(
-    ("module", "package", "extra"),
-    [("keras_interp_rnn.figures", "matplotlib", "figures"), ("keras_interp_rnn.tuning", "keras_tuner", "tuner")],
-)
-def test_a_module_names_the_extra_that_it_needs(monkeypatch, module, package, extra):
-    hide(monkeypatch, package)
+def test_a_module_names_the_extra_that_it_needs(monkeypatch):
+    hide(monkeypatch, "matplotlib")
     with pytest.raises(
-        ImportError, match=rf"^`{module}` needs {package} \(.+\): pip install 'keras_interp_rnn\[{extra}\]'$"
+        ImportError,
+        match=r"^`keras_interp_rnn.figures` needs matplotlib \(.+\): pip install 'keras_interp_rnn\[figures\]'$",
     ):
-        importlib.import_module(module)
+        importlib.import_module("keras_interp_rnn.figures")
 
 
 @pytest.mark.parametrize(
@@ -55,14 +53,13 @@ def test_an_automaton_names_the_extra_of_a_converter(monkeypatch, method, module
 def test_the_commands_name_the_extra_in_one_line(monkeypatch, tmp_path, capsys):
     hide(monkeypatch, "matplotlib")
     hide(monkeypatch, "keras_tuner")
-    record = {"experiment": "balanced_parentheses", "environment": {"date": "2026-01-01", "commit": "0"}}
-    monkeypatch.setattr(cli.report, "read", lambda folder: [record])
-    monkeypatch.setattr(cli.report, "write", lambda found, out: importlib.import_module("keras_interp_rnn.figures"))
-    assert cli.main(["report", "--records", str(tmp_path), "--out", str(tmp_path / "results.md")]) == 2
+    monkeypatch.setattr(_commands._report, "write", lambda *of: importlib.import_module("keras_interp_rnn.figures"))
+    arguments = ["report", "--records", str(tmp_path), "--out", str(tmp_path / "results.md")]
+    assert main(["reproduce", *arguments]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "pip install 'keras_interp_rnn[figures]'" in said
-    assert cli.tune(["sr-imdb", "--row", "LSTM", "--trials", "1", "--smoke"]) == 2
+    assert main(["reproduce", "tune", "sr-imdb", "--row", "LSTM", "--trials", "1", "--smoke"]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "pip install 'keras_interp_rnn[tuner]'" in said

@@ -98,58 +98,22 @@ MAY_IMPORT = {
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}._extras", f"{OURS}.datasets"},
     "datasets/interactions.py": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_repr", "datasets"))},
     "datasets": {"keras", "tensorflow_datasets", *(f"{OURS}.{n}" for n in ("_extras", "_repr", "datasets"))},
-    "reproduce/recommendation.py": {
-        "keras",
-        "tensorflow",
+    # Keras, and what an experiment trains with, inside its functions: `reproduce list` comes without them.
+    "reproduce/_experiment.py": {"matplotlib"},  # for types alone
+    "reproduce/_records.py": {f"{OURS}._backend", f"{OURS}._files"},
+    "reproduce/_training.py": {"keras", *(f"{OURS}.{n}" for n in ("_files", "callbacks", "reproduce"))},
+    "reproduce/tuning.py": {"keras", "keras_tuner", "sklearn", f"{OURS}._extras", f"{OURS}.reproduce"},
+    "reproduce": {
+        *("keras", "tensorflow", "sklearn", "aalpy", "matplotlib"),
         *(
             f"{OURS}.{n}"
             for n in (
-                *("analysis", "callbacks", "datasets", "layers", "recommender"),
-                *("reproduce.records", "reproduce.training"),
+                *("analysis", "automata", "callbacks", "constraints", "datasets", "figures", "layers", "losses"),
+                *("optimizers", "recommender", "reproduce", "_files"),
             )
         ),
     },
-    "reproduce/context_free.py": {
-        "keras",
-        *(f"{OURS}.{n}" for n in ("_progress", "automata", "datasets", "layers")),
-        *(f"{OURS}.reproduce.{n}" for n in ("networks", "records", "training")),
-    },
-    "reproduce/characters.py": {
-        "keras",
-        *(f"{OURS}.{n}" for n in ("analysis", "constraints", "datasets", "layers", "losses")),
-        *(f"{OURS}.reproduce.{n}" for n in ("networks", "records", "training")),
-    },
-    "reproduce/classification.py": {
-        "keras",
-        *(f"{OURS}.{n}" for n in ("datasets", "layers", "reproduce.records", "reproduce.training")),
-    },
-    "reproduce/reading.py": {"keras", f"{OURS}.analysis", f"{OURS}.reproduce.classification"},
-    "reproduce/training.py": {"keras", *(f"{OURS}.{n}" for n in ("_files", "callbacks", "reproduce.records"))},
-    "reproduce/sources.py": {
-        f"{OURS}.{n}" for n in ("datasets", "reproduce.records", "reproduce.characters", "reproduce.classification")
-    },
-    "reproduce/experiments.py": {"keras", f"{OURS}.datasets", f"{OURS}.reproduce"},
-    "reproduce/tables.py": {f"{OURS}.reproduce.{n}" for n in ("networks", "papers")},
-    "reproduce/cli.py": {f"{OURS}.datasets", f"{OURS}.reproduce", f"{OURS}.tuning"},
-    "tuning.py": {
-        *("keras", "keras_tuner", "sklearn"),
-        *(f"{OURS}.{n}" for n in ("_extras", "callbacks", "datasets", "reproduce")),
-    },
-    "reproduce/report.py": {f"{OURS}.reproduce.{n}" for n in ("pictures", "records", "sections")},
-    # matplotlib for types alone, figures when something is drawn: reports are read without them.
-    "reproduce/pictures.py": {"matplotlib", f"{OURS}.figures"},
-    "__main__.py": {*(f"{OURS}.reproduce.{n}" for n in ("cli", "arguments", "tables")), f"{OURS}.views"},
-    # Read before Keras is imported.
-    "reproduce/arguments.py": {OURS, f"{OURS}.reproduce.papers"},
-    "reproduce/isan_text.py": {
-        "keras",
-        *(f"{OURS}.{n}" for n in ("datasets", "layers", "losses", "reproduce.records")),
-    },
-    "reproduce/sections": {f"{OURS}.reproduce.{n}" for n in ("papers", "pictures", "sections")},
-    "reproduce/papers.py": set(),
-    "reproduce/networks.py": set(),
-    "reproduce/records.py": {f"{OURS}._backend", f"{OURS}._files"},
-    "reproduce": set(),
+    "__main__.py": {OURS, f"{OURS}.reproduce", f"{OURS}.views"},
 }
 
 
@@ -284,6 +248,35 @@ def test_modules_import_each_other_in_no_circle():
 def test_the_command_registers_the_views():
     """It imports the package's modules itself, and results are drawn by a module that nobody else asks for."""
     assert f"{OURS}.views" in set(imports(PACKAGE / "__main__.py"))
+
+
+def test_experiments_stand_in_four_layers():
+    """`_experiment`, `_records`, `_training`; protocols; experiments and commands; the list of experiments."""
+    package = f"{OURS}.reproduce"
+    files = {module_name(path): path for path in MODULES if path.relative_to(PACKAGE).parts[0] == "reproduce"}
+    files[package] = PACKAGE / "reproduce" / "__init__.py"
+    graph = {
+        name: {n if n in files else n.rpartition(".")[0] for n in imports(path)} & set(files) - {name, package}
+        for name, path in files.items()
+    }
+    depth = {}
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        depth[name] = 1 + max((depth[below] for below in graph[name]), default=0)
+    assert depth[f"{package}._experiment"] == 1
+    assert depth[f"{package}._characters"] == 2
+    assert max(depth.values()) == depth[package] == 4, sorted(depth.items(), key=lambda item: item[1])
+
+
+def test_experiments_use_public_names_alone():
+    private = {
+        path.name: {n for n in outside_names(path) if n.startswith(OURS) and "._" in n.replace(".reproduce._", "")}
+        for path in sorted((PACKAGE / "reproduce").glob("*.py"))
+    }
+    files = {name: {n for n in names if n.startswith(f"{OURS}._files.")} for name, names in private.items()}
+    assert {name: rest for name, names in private.items() if (rest := names - files[name])} == {
+        "_records.py": {f"{OURS}._backend"},
+        "tuning.py": {f"{OURS}._extras.needed"},
+    }
 
 
 CELLS = sorted(name for name in vars(keras.layers) if name.endswith("Cell")) + [

@@ -23,7 +23,7 @@ from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
-__all__ = ["Examples", "Histories", "Interactions", "TrainingBatches", "generate", "load"]
+__all__ = ["GAPS", "Examples", "Histories", "Interactions", "TrainingBatches", "generate", "load"]
 
 PathLike = str | os.PathLike[str]
 

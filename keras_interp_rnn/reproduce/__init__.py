@@ -1,1 +1,89 @@
-"""Records of experiments, and the report that is generated from them."""
+"""The experiments of the papers, in the order of the report: `python -m keras_interp_rnn reproduce`.
+
+A new table is a file here with a subclass of `Experiment`, a line in `EXPERIMENTS`, and a Markdown template beside the
+records.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from keras_interp_rnn.reproduce import (
+    _commands,
+    ablations,
+    compare_extraction,
+    counting,
+    factored_isan,
+    imdb,
+    isan_ngrams,
+    isan_predictions,
+    isan_spectra,
+    isan_subspaces,
+    isan_timescales,
+    lm1b,
+    minimal_rnn_recommendation,
+    minimal_rnn_start,
+    mnist,
+    mnist_centroids,
+    newsgroups,
+    pairs,
+    palindromes,
+    parentheses,
+    parentheses_states,
+    rare_symbols,
+    temperature,
+    text8,
+    tomita,
+    tuning,
+)
+from keras_interp_rnn.reproduce._experiment import Experiment
+from keras_interp_rnn.reproduce._records import environment
+
+__all__ = ["EXPERIMENTS", "add_parser", "environment", "needs_keras", "with_verb"]
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    text8.Text8(),
+    lm1b.BillionWord(),
+    lm1b.WholeBillionWord(),
+    isan_spectra.Spectra(),
+    isan_predictions.Predictions(),
+    isan_timescales.Timescales(),
+    isan_subspaces.Subspaces(),
+    isan_ngrams.Ngrams(),
+    ablations.Ablations(),
+    pairs.Pairs(),
+    counting.Counting(),
+    factored_isan.Factored(),
+    rare_symbols.RareSymbols(),
+    minimal_rnn_start.Start(),
+    minimal_rnn_recommendation.Recommendation(),
+    tomita.Tomita(),
+    temperature.Temperature(),
+    compare_extraction.CompareExtraction(),
+    parentheses.Parentheses(),
+    parentheses_states.ParenthesesStates(),
+    palindromes.Palindromes(),
+    imdb.Reviews(),
+    mnist.Pixels(),
+    mnist.QuarterOfPixels(),
+    mnist_centroids.MnistCentroids(),
+    newsgroups.Posts(),
+    tuning.Searches(),
+)
+
+
+def add_parser(commands: Any) -> None:
+    """Adds `reproduce` to the subparsers of a command line."""
+    _commands.add_parser(commands, EXPERIMENTS)
+
+
+def with_verb(arguments: Sequence[str]) -> list[str]:
+    """As `_commands.with_verb`, of our experiments."""
+    return _commands.with_verb(arguments, EXPERIMENTS)
+
+
+def needs_keras(args: argparse.Namespace) -> bool:
+    """As `_commands.needs_keras`."""
+    return _commands.needs_keras(args)

@@ -15,11 +15,30 @@ import pytest
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "distributed.py"
-SMALL = ["--units", "8", "--batch", "8", "--length", "20", "--optimizer", "sgd", "--learning-rate", "0.5"]
+EVERY = 5
+"""Steps between checkpoints, the first one after a step."""
+
+ON_JAX = """
+import keras
+import numpy as np
+from keras_interp_rnn import datasets, layers, losses
+
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+keras.utils.set_random_seed(0)
+ids = keras.Input((20,), dtype="int32")
+model = keras.Model(ids, keras.layers.Dense(27)(layers.ISAN(8, 27, return_sequences=True)(ids)))
+model.compile(keras.optimizers.SGD(0.5), losses.BitsPerSymbol())
+windows = datasets.Windows(datasets.text.python_documentation(), 8, 20)
+for i in range(12):
+    model.train_on_batch(*windows[i])
+print(len(model.trainable_variables[0].value.sharding.device_set))
+np.savez("weights-0.npz", *model.get_weights())
+"""
+"""Keras's own step on all devices of a process."""
 
 
 def start(folder, steps, *more, **environment):
-    command = [sys.executable, str(SCRIPT), *SMALL, "--steps", str(steps), "--runs", str(folder), *more]
+    command = [sys.executable, str(SCRIPT), "--steps", str(steps), "--run", str(folder), *more]
     return subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
 
 
@@ -32,7 +51,7 @@ def workers():
 
 
 def pair(folder, steps, addresses):
-    return [start(folder, steps, "--workers", *addresses, "--worker", str(i), "--every", "5") for i in (0, 1)]
+    return [start(folder, steps, "--workers", *addresses, "--worker", str(i)) for i in (0, 1)]
 
 
 def finish(*processes):
@@ -65,9 +84,10 @@ def test_two_workers_reach_the_weights_of_one_with_the_whole_batch_also_after_a_
     for process in reversed(killed):
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    done = int(max((tmp_path / "killed" / "worker-0").glob("*.index"), key=os.path.getmtime).stem.split("-")[1]) * 5
+    checkpoints = (tmp_path / "killed" / "worker-0").glob("*.index")
+    done = 1 + EVERY * (int(max(checkpoints, key=os.path.getmtime).stem.split("-")[1]) - 1)
     for said in finish(*pair(tmp_path / "killed", done + 7, workers())):
-        assert f"goes on after step {done}\n" in said
+        assert f"resumes after step {done}\n" in said
     finish(start(tmp_path / "whole", done + 7))
     equal(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
 
@@ -77,6 +97,15 @@ def test_two_jax_devices_reach_the_weights_of_one(tmp_path):
     for devices in (1, 2):
         (tmp_path / str(devices)).mkdir()
         flags = f"--xla_force_host_platform_device_count={devices}"
-        [said] = finish(start(tmp_path / str(devices), 12, KERAS_BACKEND="jax", XLA_FLAGS=flags))
-        assert f"{devices} devices hold the weights" in said
+        environment = {**os.environ, "KERAS_BACKEND": "jax", "XLA_FLAGS": flags}
+        [said] = finish(
+            subprocess.Popen(
+                [sys.executable, "-c", ON_JAX],
+                cwd=tmp_path / str(devices),
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        assert said == f"{devices}\n"
     equal(weights(tmp_path / "1"), weights(tmp_path / "2"))

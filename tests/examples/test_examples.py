@@ -60,7 +60,6 @@ def test_the_smoke_run_ends_well(tmp_path, path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert "arning" not in done.stdout + done.stderr
-    assert len(path.read_text().splitlines()) <= 150
 
 
 @pytest.mark.slow
@@ -72,10 +71,9 @@ def test_the_text_example_says_all_it_promises(tmp_path):
         "bigram with back-off",
         "trigram with back-off",
         "ISAN, 16,899 weights",
-        "temperature 1.5",
-        "temperature 2.0",
-        "After 'in one word' comes '",
-        "shares of all logits sum",
+        "It writes:\n  in one word",
+        "after 'in␣one␣word': '",
+        "contributions to all logits sum to the logits",
         "--logdir",
     ):
         assert promised in done.stdout
@@ -124,43 +122,48 @@ def test_a_folder_that_cannot_be_written_gets_one_line_and_exit_code_2(tmp_path)
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_model_that_loads_and_the_next_run_goes_on(tmp_path):
+def test_ctrl_c_ends_the_training_and_looks_into_the_model_so_far(tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("it was the best of times it was the worst of times " * 4000)
-    arguments = ("--text", book, "--units", 24, "--epochs", 40, "--run", "r")
+    arguments = ("--text", book, "--units", 24, "--epochs", 4000, "--run", "r")
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command("text_isan.py", *arguments),
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # A shell makes what it starts in the background ignore interrupts, the tests and all that they start too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "r" / "progress.json").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    for _ in range(6):
-        # Python drops an interrupt that falls into a destructor; whoever sees no effect presses the keys again.
-        process.send_signal(signal.SIGINT)
-        try:
-            _, errors = process.communicate(timeout=30)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    assert process.returncode != 0
-    assert b"Traceback" not in errors, errors
-    assert b"Run the same command again to go on" in errors
+    with (tmp_path / "said").open("w+") as said:
+        process = subprocess.Popen(
+            command("text_isan.py", *arguments),
+            cwd=tmp_path,
+            env=environment,
+            stdout=said,
+            stderr=subprocess.PIPE,
+            # A shell makes what it starts in the background ignore interrupts, the tests and all that they start too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        deadline = time.monotonic() + 120
+        while "Epoch 2/" not in (tmp_path / "said").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        for _ in range(6):
+            # Python drops an interrupt that falls into a destructor; whoever sees no effect presses the keys again.
+            process.send_signal(signal.SIGINT)
+            while time.monotonic() < deadline and "Stopped." not in (tmp_path / "said").read_text():
+                time.sleep(0.05)
+                if process.poll() is not None:
+                    break
+            if "Stopped." in (tmp_path / "said").read_text():
+                break
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert errors == b""
+    assert "contributions to all logits sum to the logits" in (tmp_path / "said").read_text()
     check = "import keras, keras_interp_rnn; print(keras.models.load_model('r/model.keras').count_params())"
     loaded = subprocess.run(
         [sys.executable, "-c", check], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert loaded.stdout.strip() == "16899", loaded.stderr
-    again = run(tmp_path, "text_isan.py", *arguments)
-    assert "Going on after epoch" in again.stdout, again
-    assert "is finished (40 epochs)" in run(tmp_path, "text_isan.py", *arguments).stdout
-    other = run(tmp_path, "text_isan.py", *arguments, "--units", 25)
-    assert other.returncode == 2
-    assert "text_isan: A run goes on with the settings it began with. Received: {'units': 25}" in other.stderr
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_teaches_one_thing_by_public_names(path):
+    source = path.read_text()
+    assert len(source.splitlines()) <= 90
+    assert "keras_interp_rnn.reproduce import" not in source
+    assert "import reproduce" not in source

@@ -27,7 +27,7 @@ from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
 from keras_interp_rnn.optimizers import LazyAdam
 from keras_interp_rnn.recommender import Recommender
-from keras_interp_rnn.reproduce.recommendation import recommender
+from keras_interp_rnn.reproduce._recommendation import recommender
 from tests.automata.networks import network_of
 
 GOLDEN = Path(__file__).parent

@@ -5,19 +5,32 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn.callbacks import Resumable
 from keras_interp_rnn.datasets import Windows
-from keras_interp_rnn.reproduce import characters, networks, sources
+from keras_interp_rnn.reproduce import _characters as characters
+from tests.reproduce.common import EXPERIMENTS, a_run
 
 TINY = characters.Protocol(batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
 
 
-ALL = (*networks.CHARACTERS, *networks.ABLATIONS)
+ALL = (*characters.NETWORKS, *characters.ABLATIONS)
+
+
+def text_of(name):
+    """The generated text of an experiment."""
+    return EXPERIMENTS[name].read(None, True, {})
+
+
+def train(folder, network, size, text, **more):
+    """The record of a training, and its best model."""
+    record = characters.train(network, size, text, TINY, a_run(folder, **more))
+    return record, keras.models.load_model(Resumable(folder).best)
 
 
 @pytest.mark.parametrize("network", ALL)
-@pytest.mark.parametrize("text", [sources.text8, sources.lm1b, sources.pairs])
-def test_weights_are_counted_as_the_model_counts_them(network, text):
-    text = text(None, made_up=True)
+@pytest.mark.parametrize("name", ["isan-text8", "isan-lm1b", "isan-pairs"])
+def test_weights_are_counted_as_the_model_counts_them(network, name):
+    text = text_of(name)
     model = characters.build(network, 7, text, TINY)
     trained = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
     assert characters.parameters(network, 7, text.inputs, text.outputs) == trained
@@ -25,35 +38,35 @@ def test_weights_are_counted_as_the_model_counts_them(network, text):
 
 @pytest.mark.parametrize("network", ALL)
 def test_the_largest_network_within_a_number_of_weights(network):
-    units = characters.units_within(network, 80_000)
+    units = characters.largest_units(network, 80_000)
     assert characters.parameters(network, units) <= 80_000 < characters.parameters(network, units + 1)
 
 
 def test_the_papers_largest_isan():
-    assert characters.units_within("ISAN", 1.28e6) == 216
+    assert characters.largest_units("ISAN", 1.28e6) == 216
 
 
 def test_bits_are_those_of_the_best_model(tmp_path):
-    text = sources.text8(None, made_up=True)
-    record, best = characters.run("test", "LSTM", "4e3", text, TINY, tmp_path, verbose=0)
+    text = text_of("isan-text8")
+    record, best = train(tmp_path, "LSTM", "4e3", text)
     windows = Windows(text.parts["test"], 8, length=20)
-    assert record["result"]["test_bits"] == pytest.approx(keras.models.load_model(best).evaluate(windows, verbose=0))
+    assert record["result"]["test_bits"] == pytest.approx(best.evaluate(windows, verbose=0))
     assert record["result"]["characters"] == 2 * 3 * 8 * 20
     assert 0 < record["result"]["training_seconds"] <= record["result"]["seconds"]
 
 
 def test_minutes_become_steps_once(tmp_path):
-    text = sources.text8(None, made_up=True)
-    first, _ = characters.run("test", "ISAN", "4e3", text, TINY, tmp_path, minutes=0.01, verbose=0)
-    again, _ = characters.run("test", "ISAN", "4e3", text, TINY, tmp_path, minutes=0.01, verbose=0)
+    text = text_of("isan-text8")
+    first, _ = train(tmp_path, "ISAN", "4e3", text, minutes=0.01)
+    again, _ = train(tmp_path, "ISAN", "4e3", text, minutes=0.01)
     assert first["protocol"] == again["protocol"]
     assert first["result"] == again["result"]
-    with pytest.raises(ValueError, match="goes on with the settings it began with"):
-        characters.run("test", "ISAN", "4e3", text, TINY, tmp_path, minutes=0.02, verbose=0)
+    with pytest.raises(ValueError, match="resumes with the settings it was started with"):
+        train(tmp_path, "ISAN", "4e3", text, minutes=0.02)
 
 
 def test_an_isan_without_biases_keeps_none_in_training():
-    text = sources.text8(None, made_up=True)
+    text = text_of("isan-text8")
     model = characters.build("ISAN without biases", 5, text, TINY)
     model.fit(Windows(text.parts["train"], 8, length=20, num_windows=3), shuffle=False, verbose=0)
     cell = model.layers[0].cell
@@ -63,7 +76,7 @@ def test_an_isan_without_biases_keeps_none_in_training():
 
 @pytest.mark.parametrize("network", ["linear", "linear, nonlinear readout"])
 def test_a_linear_network_is_linear_up_to_its_readout(network):
-    text = sources.text8(None, made_up=True)
+    text = text_of("isan-text8")
     model = characters.build(network, 5, text, TINY)
     recurrent = model.layers[1]
     states = np.random.default_rng(0).normal(size=(3, 8, 5)).astype("float32")
@@ -76,17 +89,17 @@ def test_a_linear_network_is_linear_up_to_its_readout(network):
 
 
 def test_bits_of_pairs_are_those_of_each_character(tmp_path):
-    text = sources.pairs(None, made_up=True)
-    record, best = characters.run("test", "GRU", "9e4", text, TINY, tmp_path, verbose=0)
+    text = text_of("isan-pairs")
+    record, best = train(tmp_path, "GRU", "9e4", text)
     windows = Windows(text.parts["test"], 8, length=20)
-    wanted = keras.models.load_model(best).evaluate(windows, verbose=0) / 2
+    wanted = best.evaluate(windows, verbose=0) / 2
     assert record["result"]["test_bits"] == pytest.approx(wanted)
     assert record["result"]["characters"] == 2 * 2 * 3 * 8 * 20
 
 
-@pytest.mark.parametrize("model", networks.COUNTED)
+@pytest.mark.parametrize("model", characters.COUNTED)
 def test_counted_models_are_those_of_the_analysis(model):
-    text = sources.text8(None, made_up=True)
+    text = text_of("isan-text8")
     result = characters.count(model, text)["result"]
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     if model == "naive Bayes":

@@ -8,9 +8,16 @@ import pytest
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import words
-from keras_interp_rnn.reproduce import classification, records, sources
+from keras_interp_rnn.reproduce import _classification as classification
+from keras_interp_rnn.reproduce import _records as records
+from tests.reproduce.common import EXPERIMENTS, a_run
 
 SMALL = {"units": 5, "embedding": 4, "batch": 8, "epochs": 2, "steps": 2}
+
+
+def data_of(name="sr-imdb"):
+    """The generated data of an experiment."""
+    return EXPERIMENTS[name].read(None, True, {})
 
 
 def protocol(kind: str, **more):
@@ -41,9 +48,9 @@ def test_an_unknown_network():
         classification.recurrent(dataclasses.replace(protocol("RNN"), network="CNN"), 0)
 
 
-@pytest.mark.parametrize(("source", "outputs"), [(sources.imdb, 1), (sources.newsgroups, 3), (sources.mnist, 10)])
-def test_one_logit_for_two_classes_else_one_for_each(source, outputs):
-    data = source(None, made_up=True)
+@pytest.mark.parametrize(("name", "outputs"), [("sr-imdb", 1), ("sr-newsgroups", 3), ("sr-mnist", 10)])
+def test_one_logit_for_two_classes_else_one_for_each(name, outputs):
+    data = data_of(name)
     pixels = data.vocabulary is None
     model = classification.build(protocol("SR-LSTM", head="last_and_cell" if pixels else "last"), data, 10, 0)
     assert model.output_shape == (None, outputs)
@@ -57,14 +64,14 @@ def test_a_head_that_is_not_there():
 
 
 def test_the_mean_over_time_is_that_of_the_words_alone():
-    data = sources.imdb(None, made_up=True)
+    data = data_of()
     model = classification.build(protocol("SR-LSTM", head="mean"), data, 10, 0)
     x = data.test[0]
     np.testing.assert_allclose(model(x), model(np.pad(x, ((0, 0), (0, 9)))), atol=1e-6)
 
 
 def test_embeddings_start_from_word_vectors():
-    data = sources.imdb(None, made_up=True)
+    data = data_of()
     model = classification.build(protocol("LSTM", vectors=0.5), data, 10, 0)
     [embedding] = [layer for layer in model.layers if isinstance(layer, keras.layers.Embedding)]
     wanted = 0.5 * words.vectors(data.train[0], len(data.vocabulary), num_features=4)
@@ -73,10 +80,10 @@ def test_embeddings_start_from_word_vectors():
 
 @pytest.mark.parametrize("kind", ["LSTM", "SR-LSTM-P"])
 def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
-    data = sources.imdb(None, made_up=True)
-    record, best = classification.run("test", protocol(kind), data, tmp_path, verbose=0)
+    data = data_of()
+    record, best = classification.train(protocol(kind), data, a_run(tmp_path))
     x, y = data.test
-    logits = keras.models.load_model(best).predict(x, verbose=0)[:, 0]
+    logits = best.predict(x, verbose=0)[:, 0]
     assert record["result"]["test_error"] == pytest.approx(np.mean((logits > 0) != y))
     digest = records.sha256(*data.train, *data.test)
     assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20, "sha256": digest}
@@ -86,7 +93,7 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
 
 
 def test_a_class_given_away_by_a_word_is_learned(tmp_path):
-    data = sources.imdb(None, made_up=True)
+    data = data_of()
     chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
-    record, _ = classification.run("test", chosen, data, tmp_path, verbose=0)
+    record, _ = classification.train(chosen, data, a_run(tmp_path))
     assert record["result"]["test_error"] == 0

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.reproduce import classification, reading, report, sources
+from keras_interp_rnn.reproduce import _classification as classification
+from keras_interp_rnn.reproduce import _reading as reading
+from keras_interp_rnn.reproduce import _report as report
+from tests.reproduce.common import EXPERIMENTS
 
 
 @pytest.fixture(scope="module", params=["last", "mean"])
 def trained(request):
-    data = sources.newsgroups(None, made_up=True)
+    data = EXPERIMENTS["sr-newsgroups"].read(None, True, {})
     protocol = classification.Protocol(
         "SR-GRU", 6, "mixture", 1.0, units=8, embedding=8, head=request.param, dropout=0.0, batch=8
     )
@@ -21,10 +24,14 @@ def trained(request):
     return model, data
 
 
+def interpret(model, data):
+    return reading.interpret(model, data.test, data.vocabulary, data.classes)
+
+
 def test_it_says_what_the_analysis_says(trained):
     model, data = trained
     x, _ = data.test
-    found = reading.words(model, data)
+    found = interpret(model, data)
     assert found["texts"] == len(x)
     shares = [centroid["share"] for centroid in found["centroids"]]
     assert sum(shares) == pytest.approx(1)
@@ -45,7 +52,7 @@ def test_texts_with_an_address_are_left_out(trained):
     x, y = data.test
     some = x.copy()
     some[:3, 2] = len(names) - 1
-    found = reading.words(model, dataclasses.replace(data, test=(some, y), vocabulary=names))
+    found = interpret(model, dataclasses.replace(data, test=(some, y), vocabulary=names))
     assert found["texts"] == len(x) - int((some == len(names) - 1).any(axis=1).sum()) < len(x)
     assert all("@" not in text["words"] for text in found["explained"])
 
@@ -55,7 +62,7 @@ def test_explained_texts_are_judged_rightly(trained):
     x, y = data.test
     logits = model.predict(x, verbose=0)
     classes = analysis.prototypes(model, x, tokens=data.vocabulary).classes
-    chosen = reading.telling_cases(model, x, y, classes)
+    chosen = reading.informative_texts(model, x, y, classes)
     assert [int(y[i]) for i in chosen] == [
         label for label in (classes.min(), classes.max()) if ((logits.argmax(1) == y) & (y == label)).any()
     ]
@@ -65,7 +72,7 @@ def test_explained_texts_are_judged_rightly(trained):
     spread = np.nanstd(towards, axis=1)
     assert spread[list(short).index(chosen[0])] == spread.max()
     for i in chosen:
-        told = reading.explained(model, x[i], data, np.flatnonzero(classes == y[i]))
+        told = reading._explained(model, x[i], data.vocabulary, data.classes, np.flatnonzero(classes == y[i]))
         assert told["class"] == data.classes[y[i]]
         assert told["words"] == [data.vocabulary[token] for token in x[i] if token]
         towards = analysis.trace(model.get_layer("recurrent"), model.layers[1](x[i : i + 1]))["alpha"][0]
@@ -100,12 +107,12 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
     }
     better = {**record, "reading": told}
     worse = {**record, "result": {**result, "validation_error": 0.3}, "reading": {**told, "texts": 4}}
-    text = report.results([record, worse, better])
+    experiments = [EXPERIMENTS["sr-imdb"]]
+    text = report.results(experiments, [record, worse, better])
     assert r"| pos | 60.0% | \*great\* (0.90), \<b\> (0.80) |" in text
     assert "| neg | 40.0% | bad (0.998), dull (0.996), poor (0.995) |" in text
     assert r"| pos | 2 | 10 \| (0.70) |" in text
     assert r"- pos: not **_bad_** at *all* x" in text.replace("\\_", "_")
-    assert "on 3 test texts" in text
-    assert "*The paper's (table 6, of five centroids): a positive one, loved (1.0)" in text
-    assert "on 4 test texts" not in text
-    assert "Its centroids" not in report.results([record])
+    assert "\n\n3\n\n" in text, "the number of texts, of the network with the lower validation error"
+    assert "\n\n4\n\n" not in text
+    assert "| class |" not in report.results(experiments, [record])

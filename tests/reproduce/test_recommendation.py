@@ -11,7 +11,8 @@ from keras_interp_rnn.datasets import interactions
 if keras.backend.backend() != "tensorflow":
     pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
 
-from keras_interp_rnn.reproduce import recommendation
+from keras_interp_rnn.reproduce import _recommendation as recommendation
+from tests.reproduce.common import a_run
 
 
 def test_metrics_by_hand():
@@ -52,11 +53,12 @@ def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
     model = recommendation.recommender("MinimalRNN", 60, units=16, with_gaps=False)
     model.compile(keras.optimizers.Adam(0.01))
     probe = validation.histories.padded(np.arange(4))
-    watch = recommendation.Validation(validation, probe, lags=[0, 5])
+    watch = recommendation.Validation(validation, probe, [0, 5], tmp_path)
     model.fit(interactions.TrainingBatches(train, 50), epochs=12, verbose=0, shuffle=False, callbacks=[watch])
     popular = np.bincount(data.items, minlength=61)[1:]
     rank_by_popularity = 1 + (popular[None] > popular[validation.targets - 1][:, None]).sum(axis=1)
-    assert watch.best > 1.2 * recommendation.metrics(rank_by_popularity)["map_20"]
+    best = max(point["map_20"] for point in watch.curve)
+    assert best > 1.2 * recommendation.metrics(rank_by_popularity)["map_20"]
     assert np.shape(watch.curve[0]["singular_values"]) == (2, 9)
     ranks = recommendation.ranks(model, validation)
     model.save(tmp_path / "model.keras")
@@ -118,7 +120,7 @@ def test_killed_in_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch
     protocol = recommendation.Protocol(units=6, batch=8, epochs=4, negatives=20, probe=2, lags=(0, 5))
 
     def train(protocol, folder):
-        return recommendation.trained("MinimalRNN", "drawn", data, protocol, folder, seed=3, verbose=0)
+        return recommendation.train("MinimalRNN", "drawn", data, protocol, a_run(folder, seed=3))
 
     expected, whole = train(protocol, tmp_path / "whole")
     measured, judge = [], recommendation.ranks
@@ -143,5 +145,5 @@ def test_killed_in_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch
     for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
     five = dataclasses.replace(protocol, epochs=5)
-    with pytest.raises(ValueError, match="goes on with the settings it began with.*'epochs': 5.*'epochs': 4"):
+    with pytest.raises(ValueError, match="resumes with the settings it was started with.*'epochs': 5.*'epochs': 4"):
         train(five, folder)

@@ -12,7 +12,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn.reproduce import classification, sources, training
+from keras_interp_rnn.reproduce import _classification as classification
+from keras_interp_rnn.reproduce import _training as training
+from tests.reproduce.common import EXPERIMENTS, a_run
 
 PROTOCOL = classification.Protocol(
     "SR-LSTM-P", 3, "gumbel", 1.0, units=4, embedding=4, word_dropout=0.2, batch=8, epochs=4, steps=3
@@ -24,9 +26,9 @@ def weights(model):
 
 
 def run(folder: Path, seed: int = 0, epochs: int = 4):
-    data = sources.imdb(None, made_up=True)
+    data = EXPERIMENTS["sr-imdb"].read(None, True, {})
     protocol = dataclasses.replace(PROTOCOL, epochs=epochs)
-    return classification.run("test", protocol, data, folder, seed=seed, verbose=0)
+    return classification.train(protocol, data, a_run(folder, seed=seed))
 
 
 class TestSchedule:
@@ -91,10 +93,10 @@ class TestPlan:
         monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
 
         def step(i):
-            clock[0] += 5.0 if i < training.WARM or i == 9 else 0.01  # compiled at first, and disturbed once
+            clock[0] += 5.0 if i < training.NUM_WARM or i == 9 else 0.01  # compiled at first, and disturbed once
 
-        assert training.steps_within(tmp_path, 0.02, 4, step) == 30  # 1.2 s in 4 epochs
-        assert training.steps_within(tmp_path, 0.02, 4, lambda i: pytest.fail("it was counted out")) == 30
+        assert training.steps_for_minutes(tmp_path, 0.02, 4, step) == 30  # 1.2 s in 4 epochs
+        assert training.steps_for_minutes(tmp_path, 0.02, 4, lambda i: pytest.fail("it was counted out")) == 30
 
 
 class TestResumption:
@@ -116,20 +118,20 @@ class TestResumption:
         for name in ("loss", "val_loss", "accuracy", "val_accuracy"):
             assert [e[name] for e in resumed["curve"]] == [e[name] for e in whole["curve"]]
         assert resumed["result"]["test_error"] == whole["result"]["test_error"]
-        for one, other in zip(*(weights(keras.models.load_model(p)) for p in (best, also_best)), strict=True):
+        for one, other in zip(weights(best), weights(also_best), strict=True):
             np.testing.assert_array_equal(one, other)
 
     def test_other_settings_or_data_are_refused(self, tmp_path):
         run(tmp_path)
-        with pytest.raises(ValueError, match=r"it began with. Received: {'seed': 1}, and .*settings.json with {'seed'"):
+        with pytest.raises(ValueError, match=r"started with. Received: {'seed': 1}, and .*settings.json with {'seed'"):
             run(tmp_path, seed=1)
         others = dataclasses.replace(PROTOCOL, learning_rate=1.0)
-        data = sources.imdb(None, made_up=True)
+        data = EXPERIMENTS["sr-imdb"].read(None, True, {})
         with pytest.raises(ValueError, match=r"Received: {'learning_rate': 1.0}, and .* with {'learning_rate': 0.002}"):
-            classification.run("test", others, data, tmp_path, seed=0, verbose=0)
+            classification.train(others, data, a_run(tmp_path))
         data.train[0][0, 0] += 1
         with pytest.raises(ValueError, match=r"Received: {'data': {.*'sha256': .* with {'data': {.*'sha256'"):
-            classification.run("test", PROTOCOL, data, tmp_path, seed=0, verbose=0)
+            classification.train(PROTOCOL, data, a_run(tmp_path))
 
     def test_a_finished_run_is_judged_again_without_training(self, tmp_path):
         first, _ = run(tmp_path)
@@ -143,7 +145,7 @@ class TestResumption:
         # Epochs of a quarter of a second, so that kills fall into them and not into the start of TensorFlow alone.
         code = """
 import pathlib, sys, time
-from keras_interp_rnn.reproduce import training
+from keras_interp_rnn.reproduce import _training as training
 from tests.reproduce.test_training import run
 
 class Slow(training.TrainingTime):

@@ -1,0 +1,253 @@
+"""An experiment: the rows of a paper's table, how each is run, and how its records are shown in the report.
+
+Nothing here imports Keras, so that the list of experiments and `--help` come at once; an experiment imports what it
+trains with inside `run`.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Record = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of a row.
+
+    Attributes:
+        row: its name. settings: what the experiment says of it.
+        data: file or folder of local data; None downloads them. model: file of a trained model, for experiments that
+            analyse one. minutes: of training; None for the row's own number of epochs.
+        seed: of weights and draws. folder: for checkpoints, logs and figures.
+        smoke: tiny networks on generated data. verbose: as in `fit`.
+    """
+
+    row: str
+    settings: Mapping[str, Any]
+    data: Path | None
+    model: Path | None
+    minutes: float | None
+    seed: int
+    folder: Path
+    smoke: bool = False
+    verbose: int = 2
+
+
+class Experiment(abc.ABC):
+    """A table or figure of a paper, repeated.
+
+    A subclass stands in a file of its own and is listed in `reproduce.EXPERIMENTS`. Its prose is a Markdown template,
+    `<name>.md` beside the records, in which `{table}` and the other names of `fields` are replaced.
+
+    Attributes:
+        name: on the command line, in records and of the template.
+        title, place: what is repeated, and where the paper has it.
+        measure: what its figures are.
+        data: what `--data` takes; "" if the experiment reads no data.
+        options: those of "data", "model", "budget" for which it has a use. The command refuses the others.
+        rows: name -> settings. A single run without a name is the row "".
+        paper: row -> the paper's figure, or its words where it gives none.
+        minutes: default budget of training; None trains for the row's own number of epochs.
+        of_data: those settings of a row on which its data depend.
+        former_name: under which older records have it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    place: ClassVar[str]
+    measure: ClassVar[str]
+    data: ClassVar[str] = ""
+    options: ClassVar[frozenset[str]] = frozenset()
+    rows: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
+    paper: ClassVar[Mapping[str, float | str]] = {}
+    minutes: ClassVar[float | None] = None
+    of_data: ClassVar[tuple[str, ...]] = ()
+    former_name: ClassVar[str] = ""
+
+    @abc.abstractmethod
+    def run(self, run: Run) -> Record:
+        """Runs a row.
+
+        Returns:
+            Its record: data, model, protocol, result and, where it trains, curve and environment.
+
+        Raises:
+            ValueError: if the data or the model cannot be read.
+        """
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        """What a record says of its data, digest included; a record of other data is not taken for this run's."""
+        return {}
+
+    def is_timed(self, row: str) -> bool:
+        """Whether a row trains for `--budget` minutes."""
+        return "budget" in self.options
+
+    def is_deterministic(self, row: str) -> bool:
+        """Whether all seeds give a row the same result."""
+        return False
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Any:
+        """The data of a row: local, downloaded, or generated for `smoke`."""
+        raise NotImplementedError(f"{self.name} reads no data.")
+
+    def load(self, run: Run) -> Any:
+        """The data of a run; kept for the next one, which often has the same.
+
+        Raises:
+            ValueError: if the data cannot be read.
+        """
+        written = run.data.stat().st_mtime_ns if run.data is not None and run.data.exists() else None
+        of_data = {name: run.settings[name] for name in self.of_data if name in run.settings}
+        key = (run.data, written, run.smoke, of_data)
+        if getattr(self, "_loaded", (None,))[0] != key:
+            try:
+                self._loaded = key, self.read(run.data, run.smoke, of_data)
+            except ValueError as error:  # it names the argument of the function that reads
+                raise ValueError(re.sub("`(source|path|data_dir)`", "`--data`", str(error))) from None
+        return self._loaded[1]
+
+    def tunable(self, run: Run, steps: int, epochs: int) -> Any:
+        """What `reproduce tune` searches, as `tuning.search` takes it, with trials of `epochs` epochs of `steps`.
+
+        Raises:
+            ValueError: if the experiment has no hyperparameters to search.
+        """
+        raise ValueError(
+            f"Networks on characters and on classes are tuned. Received: {self.name}, {run.row}. Choose another."
+        )
+
+    def summary(self, record: Record) -> str:
+        """One line on a result, for the screen."""
+        result = record["result"]
+        if "test_bits" in result:
+            return f"{result['test_bits']:.3f} {self.measure}"
+        return f"{result['test_error']:.1%} {self.measure}"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        """Name -> Markdown that replaces `{name}` in the template."""
+        return {"table": table_of_rows(records, self.paper), "runs": runs(records, row_and_seed)}
+
+    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+        """File name -> figure drawn from the records.
+
+        Raises:
+            ImportError: without matplotlib.
+        """
+        return {}
+
+    def template(self, fields: Mapping[str, str]) -> str:
+        """The section of a report that has no template for this experiment."""
+        parts = "\n\n".join(f"{{{name}}}" for name, text in fields.items() if text)
+        return (
+            f"## {self.title} ({self.place})\n\n"
+            f"`python -m keras_interp_rnn reproduce run {self.name}`; {self.measure}.\n\n{parts}\n"
+        )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table; None is an empty cell."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("|" + "".join(_cell(cell) + "|" for cell in line) for line in lines)
+
+
+def _cell(cell: object) -> str:
+    if cell == "---":
+        return "---"
+    return " " if cell is None or cell == "" else f" {cell} "
+
+
+def runs(
+    records: Sequence[Record],
+    name: Callable[[Record], str],
+    heading: str = "Runs",
+) -> str:
+    """A folded list of the records: date, code, hardware, versions, settings.
+
+    Args:
+        name: record -> what it is called. heading: shown while the list is folded.
+    """
+    lines = [f"<details><summary>{heading}</summary>\n"]
+    for record in records:
+        environment = record["environment"]
+        settings = ", ".join(
+            f"{key.replace('_', ' ')} {value}"
+            for key, value in sorted(record["protocol"].items())
+            if value not in ("", None)
+        )
+        versions = ", ".join(f"{package} {version}" for package, version in sorted(environment["versions"].items()))
+        places = (environment, *environment.get("resumed", ()))
+        commits = dict.fromkeys(place["commit"] for place in places)
+        commit = f"commit `{'`, then `'.join(commits)}`" if all(commits) else "outside a checkout"
+        parts = [environment["date"], commit, hardware(environment), f"Python {environment['python']}", versions]
+        lines.append(f"- {name(record)}: {', '.join(parts)}{'; ' * bool(settings)}{settings}.")
+    return "\n".join([*lines, "\n</details>"])
+
+
+def hardware(environment: Mapping[str, Any]) -> str:
+    """Processor and accelerator of a run."""
+    processor = re.sub(r"^1 cores\b", "1 core", environment["hardware"])
+    return f"{processor} and {environment['accelerator']}" if environment.get("accelerator") else processor
+
+
+def row_and_seed(record: Record) -> str:
+    """What a record of a table is called."""
+    return f"{record['table']['row']}, seed {record['protocol']['seed']}"
+
+
+def grouped(records: Iterable[Record], key: Callable[[Record], Any]) -> dict[Any, list[Record]]:
+    """Key -> its records, keys in ascending order."""
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return dict(sorted(groups.items()))
+
+
+def table_of_rows(records: Sequence[Record], paper: Mapping[str, float | str]) -> str:
+    """The usual table: a line for each row with means over seeds, and in brackets the lowest and the highest."""
+
+    def order(record: Record) -> tuple[str, int, str]:
+        return record["data"].get("name", ""), record["table"]["order"], record["table"]["row"]
+
+    header = ["data", "network", "weights", "seeds", "test", "paper", "validation", "minutes of training", "read"]
+    return table(
+        header,
+        [[name, row, *_of_row(group, paper.get(row))] for (name, _, row), group in grouped(records, order).items()],
+    )
+
+
+def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
+    results = [record["result"] for record in group]
+    bits = "test_bits" in results[0]
+    test, validation = ("test_bits", "validation_bits") if bits else ("test_error", "validation_error")
+
+    def shown(value: float | str | None) -> str:
+        if value is None or isinstance(value, str):
+            return value or ""
+        return f"{value:.3f}" if bits else f"{value:.1%}"
+
+    values = [result[test] for result in results]
+    spread = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
+    minutes = f"{statistics.mean(result['training_seconds'] for result in results) / 60:.0f}"
+    if budget := group[0]["protocol"].get("minutes"):
+        minutes += f" of {budget:g}"
+    read = statistics.mean(result["characters" if bits else "sequences"] for result in results)
+    return [
+        f"{group[0]['model']['parameters']:,}",
+        f"{len(group)}",
+        f"{shown(statistics.mean(values))}{spread}",
+        shown(paper),
+        shown(statistics.mean(result[validation] for result in results)),
+        minutes,
+        f"{read / 1e6:,.1f} M characters" if bits else f"{read:,.0f} sequences",
+    ]

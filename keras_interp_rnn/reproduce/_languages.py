@@ -1,0 +1,383 @@
+"""Which words are in a language: one protocol for every network (Wang, Lawrence and Niepert, 2022, section 5.2).
+
+Symbols are embedded and read in order, an end token last. Training goes from short words to long ones, and the weights
+with the lowest validation error are kept. A killed run resumes after its last pass over the words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import random
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from keras_interp_rnn.reproduce import _records
+from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, grouped, runs, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn.automata import DFA
+    from keras_interp_rnn.datasets import LabelledWords
+
+NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+
+STEPS = 16
+"""Training steps in one execution."""
+
+JIT_COMPILE = True
+"""Whether training runs through XLA."""
+
+SYMBOLS = 1 << 15
+"""Padded symbols that are evaluated at a time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """How a network is built and trained.
+
+    Args:
+        units: state size. centroids: of a network that has them. readout_decay: L2 penalty on the readout kernel.
+        passes: over the words of each stage. stages: the maximum length grows in as many equal steps; 1 reads all words
+            from the start. last: how many times as many passes the last stage has.
+        batch: words in a batch. learning_rate, rho, momentum: of RMSProp. clip: largest global norm of a gradient.
+    """
+
+    units: int = 10
+    centroids: int = 0
+    readout_decay: float = 5e-4
+    passes: int = 2
+    stages: int = 10
+    last: int = 3
+    batch: int = 32
+    learning_rate: float = 2e-3
+    rho: float = 0.95
+    momentum: float = 0.9
+    clip: float = 1.0
+
+
+def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Model:
+    """A compiled model, ids of words with an end token (batch, time) to logits (batch, 1).
+
+    Centroids are drawn from U(-0.5, 0.5), and the end token's step is not regularized (section 4.4).
+
+    Args:
+        network: one of `NETWORKS`. symbols: size of the alphabet.
+
+    Raises:
+        ValueError: if there is no such network.
+    """
+    import keras
+
+    from keras_interp_rnn import automata, layers
+
+    if network not in NETWORKS:
+        raise ValueError(f"The networks are {NETWORKS}. Received: {network!r}.")
+    keras.utils.set_random_seed(seed)
+    units = protocol.units
+    if network.startswith("SR"):
+        regularized = layers.SRPeepholeLSTM if network.endswith("-P") else layers.SRLSTM
+        recurrent = regularized(units, protocol.centroids, regularize_last_step=False, name="recurrent")
+    else:
+        recurrent = (layers.PeepholeLSTM if network.endswith("-P") else keras.layers.LSTM)(units, name="recurrent")
+    ids = automata.WordEncoding.with_tokens(range(symbols), start=True, end=True).size
+    decay = keras.regularizers.L2(protocol.readout_decay)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(ids, units, mask_zero=True),
+            recurrent,
+            keras.layers.Dense(1, kernel_regularizer=decay),
+        ]
+    )
+    model.compile(
+        keras.optimizers.RMSprop(
+            protocol.learning_rate, rho=protocol.rho, momentum=protocol.momentum, global_clipnorm=protocol.clip
+        ),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+        jit_compile=JIT_COMPILE,
+        steps_per_execution=STEPS,
+    )
+    return model
+
+
+def plan(words: LabelledWords, protocol: Protocol, seed: int) -> list[tuple[int, NDArray[Any]]]:
+    """For each pass the maximum length of its words, and their indices in the order in which they are read.
+
+    Stages in which all words have the same label are left out.
+    """
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    lengths = np.array([len(word) for word in words.words])
+    execution = protocol.batch * STEPS
+    passes = []
+    for stage in range(1, protocol.stages + 1):
+        limit = math.ceil(stage * lengths.max() / protocol.stages)
+        among = np.flatnonzero(lengths <= limit)
+        if len(set(words.labels[among].tolist())) < 2:
+            continue
+        # Whole executions, so that nothing is compiled for a remainder.
+        count = max(1, len(among) // execution) * execution
+        for _ in range(protocol.passes * (protocol.last if stage == protocol.stages else 1)):
+            orders = [rng.permutation(among) for _ in range(math.ceil(count / len(among)))]
+            passes.append((limit, np.concatenate(orders)[:count]))
+    return passes
+
+
+def train(
+    network: str,
+    words: LabelledWords,
+    validation: LabelledWords,
+    protocol: Protocol,
+    seed: int,
+    folder: Path,
+    verbose: int = 0,
+) -> tuple[keras.Model, list[dict[str, Any]]]:
+    """Trains a network, or resumes its training.
+
+    Args:
+        folder: of the checkpoints; `model.keras` in it is the best model. The rest as `build`.
+        verbose: 0 prints nothing, otherwise a line for each pass.
+
+    Returns:
+        The model with the weights of the lowest validation error, and the curve: after each pass the steps and seconds
+        so far, the maximum length, the loss and the validation error. A loss that is not finite ends the training; it
+        and its validation error are None.
+
+    Raises:
+        ValueError: if all words have the same label.
+    """
+    import keras
+
+    from keras_interp_rnn import callbacks
+
+    if words.positives in (0, len(words)):
+        raise ValueError(
+            f"A language is learned from words in it and words outside. Received: {len(words)} words, of which "
+            f"{words.positives} are in it. Add words with the other label."
+        )
+    passes = plan(words, protocol, seed)
+    rows, labels = words.ids(end=True), words.labels.astype("float32")
+    longest = rows.shape[1]
+    widths = [math.ceil(third * longest / 3) for third in (1, 2, 3)]  # each is compiled
+    resumable = callbacks.Resumable(folder, "validation_error")
+    model = resumable.load() or build(network, len(words.alphabet), protocol, seed)
+
+    def evaluate(epoch: int, logs: dict[str, float]) -> None:
+        wrong = error(model, validation) if math.isfinite(logs["loss"]) else math.nan
+        logs.update(length=passes[epoch][0], step=int(model.optimizer.iterations), validation_error=wrong)
+        if verbose:
+            progress = f"pass {epoch + 1} of {len(passes)}, length {logs['length']}"
+            print(f"{progress}: loss {logs['loss']:.4f}, validation error {wrong:.3f}", flush=True)
+
+    evaluated = keras.callbacks.LambdaCallback(on_epoch_end=evaluate)
+    for epoch in range(resumable.epoch, len(passes)):
+        if resumable.history and not math.isfinite(resumable.history[-1]["loss"]):
+            break
+        limit, order = passes[epoch]
+        width = next(width for width in widths if width > limit)
+        model.fit(
+            rows[order, :width],
+            labels[order],
+            protocol.batch,
+            epochs=epoch + 1,
+            initial_epoch=epoch,
+            shuffle=False,
+            verbose=0,
+            callbacks=[evaluated, resumable],
+        )
+    if not math.isfinite(resumable.history[0]["loss"]):  # no weights are better than the initial ones
+        build(network, len(words.alphabet), protocol, seed).save(resumable.best)
+    return keras.models.load_model(resumable.best), [_point(entry) for entry in resumable.history]
+
+
+def _point(entry: Mapping[str, float]) -> dict[str, Any]:
+    point: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in entry.items()}
+    return {**point, "length": int(entry["length"]), "step": int(entry["step"])}
+
+
+def error(model: keras.Model, words: LabelledWords) -> float:
+    """Fraction of the words that are misclassified."""
+    import numpy as np
+
+    longest = max(map(len, words.words)) + 1
+    length = next((n for n in (101, 201, 501, 1001) if n >= longest), longest)  # few shapes, for each is compiled
+    rows = words.ids(end=True, length=length)
+    batch = max(1, SYMBOLS // length)
+    padded = np.pad(rows, ((0, -len(rows) % batch), (0, 0)), mode="edge")
+    logits = [model.predict_on_batch(padded[i : i + batch])[:, 0] for i in range(0, len(padded), batch)]
+    return float(np.mean((np.concatenate(logits)[: len(rows)] > 0) != words.labels))
+
+
+def identity(config: str, words: LabelledWords) -> dict[str, Any]:
+    """What a record says of the training words."""
+    digest = _records.sha256(words.ids(), words.labels)
+    return {"config": config, "words": len(words), "positives": words.positives, "sha256": digest}
+
+
+def short_words(language: DFA, max_length: int) -> LabelledWords:
+    """All words over 0 and 1 of at most this length, with their labels."""
+    import numpy as np
+
+    from keras_interp_rnn.datasets import LabelledWords
+
+    words = ["".join(word) for n in range(max_length + 1) for word in itertools.product("01", repeat=n)]
+    return LabelledWords(tuple(words), np.array([language.accepts(word) for word in words]), "01")
+
+
+def generated(seed: int = 0) -> LabelledWords:
+    """Words of nearly one length, labelled by whether they begin with a bracket; for `smoke`, in a moment."""
+    import numpy as np
+
+    from keras_interp_rnn.datasets import LabelledWords
+
+    rng = random.Random(seed)
+    words = tuple("".join(rng.choices("()abcde", k=rng.randint(18, 20))) for _ in range(200))
+    return LabelledWords(words, np.array([word[0] == "(" for word in words]), "()abcde")
+
+
+class LanguageExperiment(Experiment):
+    """An experiment on the words of a language; a row's settings are `config` and those of the protocol.
+
+    Attributes:
+        language: name of the module of `datasets` that loads the words. tests: its splits, in the paper's order.
+    """
+
+    measure = "error"
+    data = "generated by the package; --data: the folder in which the words are kept"
+    options = frozenset({"data"})
+    of_data = ("config",)
+    language: ClassVar[str]
+    tests: ClassVar[tuple[str, ...]]
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
+        """Split -> its words."""
+        from keras_interp_rnn import datasets
+
+        if smoke:
+            return functools.cache(lambda split: generated(("train", "validation", *self.tests).index(split)))
+        load = getattr(datasets, self.language).load
+        return functools.cache(functools.partial(load, config=settings["config"], data_dir=data))
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        return identity("smoke" if run.smoke else run.settings["config"], self.load(run)("train"))
+
+    def protocol(self, run: Run) -> Protocol:
+        """The protocol of a run."""
+        protocol = Protocol(**{name: run.settings[name] for name in run.settings if name not in ("config", "network")})
+        return dataclasses.replace(protocol, units=4, passes=1, last=1) if run.smoke else protocol
+
+    def tests_of(self, run: Run) -> tuple[str, ...]:
+        """The splits on which a run is tested."""
+        return self.tests[:1] if run.smoke else self.tests
+
+
+class LanguageTable(LanguageExperiment):
+    """A table of networks that learn one language; a row has the setting `network` too.
+
+    Attributes:
+        paper_errors: row -> the paper's errors on the tests.
+    """
+
+    paper_errors: ClassVar[Mapping[str, Sequence[float]]]
+
+    def run(self, run: Run) -> Record:
+        words, protocol, network = self.load(run), self.protocol(run), run.settings["network"]
+        own = {"network": network, "seed": run.seed, "data": self.identity(run)}
+        environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+        model, curve = train(network, words("train"), words("validation"), protocol, run.seed, run.folder, run.verbose)
+        errors = [point["validation_error"] for point in curve if point["validation_error"] is not None]
+        return {
+            "environment": environment,
+            "data": self.identity(run),
+            "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
+            "protocol": dataclasses.asdict(protocol),
+            "result": {
+                "errors": {test: error(model, words(test)) for test in self.tests_of(run)},
+                "validation_error": min(errors, default=None),
+                "seconds": curve[-1]["seconds"],
+            },
+            "curve": curve,
+        }
+
+    def summary(self, record: Record) -> str:
+        return ", ".join(f"{test} {wrong:.1%}" for test, wrong in record["result"]["errors"].items())
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        by_config = grouped(records, lambda record: record["data"]["config"])
+        first = [group[0] for of_config in by_config.values() for group in _by_network(of_config).values()]
+        return {
+            "tables": "\n\n".join(self._table(config, of_config) for config, of_config in by_config.items()),
+            "runs": runs(first, _name),
+        }
+
+    def _table(self, config: str, records: Sequence[Record]) -> str:
+        """A line for each network and number of centroids, the paper's figures below it."""
+        tests = sorted(records[0]["result"]["errors"], key=self.tests.index)
+        rows: list[list[object]] = []
+        for (_, network, centroids), group in _by_network(records).items():
+            results = [record["result"] for record in group]
+            minutes = statistics.median(result["seconds"] for result in results) / 60
+            cells = [_mean([result["errors"][test] for result in results]) for test in tests]
+            rows.append([network, centroids, len(group), f"{minutes:.1f}", *cells])
+            paper = self.paper_errors.get(row_name(config, network, centroids or 0))
+            if paper is not None:
+                rows.append(["*the paper's*", centroids, None, None, *(f"*{wrong:.1%}*" for wrong in paper)])
+        data = records[0]["data"]
+        return (
+            f"`{config}`, {data['words']:,} words for training, {data['positives']:,} of them in the language:\n\n"
+            + table(["network", "k", "seeds", "median minutes", *map(shown, tests)], rows)
+        )
+
+
+def rows_of(networks: Iterable[str], config: str, centroids: int = 5, **settings: Any) -> dict[str, dict[str, Any]]:
+    """Rows of these networks on a config of the words, with settings of the protocol."""
+    rows = {}
+    for network in networks:
+        own = {"centroids": centroids} if network.startswith("SR") else {}
+        row = row_name(config, network, own.get("centroids", 0))
+        rows[row] = {"config": config, "network": network, **own, **settings}
+    return rows
+
+
+def row_name(config: str, network: str, centroids: int) -> str:
+    """The row of a network; the number of centroids is named where it is not 5."""
+    return f"{config}-{network}" + (f"-{centroids}" if centroids not in (0, 5) else "")
+
+
+def percentages(paper_errors: Mapping[str, Sequence[float]]) -> dict[str, str]:
+    """Row -> the paper's errors, as the list of experiments shows them."""
+    return {row: ", ".join(f"{wrong:.1%}" for wrong in errors) for row, errors in paper_errors.items()}
+
+
+def shown(test: str) -> str:
+    """The name of a test set, as tables head their columns."""
+    return test.removeprefix("test_").replace("_", " ")
+
+
+def _by_network(records: Sequence[Record]) -> dict[tuple[int, str, int | None], list[Record]]:
+    """(place of the network, network, its number of centroids if it has some) -> records."""
+
+    def key(record: Record) -> tuple[int, str, int]:
+        network = record["model"]["layer"]
+        return NETWORKS.index(network), network, record["protocol"]["centroids"]
+
+    return {(i, network, k or None): group for (i, network, k), group in grouped(records, key).items()}
+
+
+def _name(record: Record) -> str:
+    centroids = record["protocol"]["centroids"]
+    return f"{record['data']['config']}, {record['model']['layer']}" + (f", k = {centroids}" if centroids else "")
+
+
+def _mean(errors: Sequence[float]) -> str:
+    """The mean, and in brackets the lowest and the highest of several."""
+    spread = f" ({min(errors):.1%} to {max(errors):.1%})" if len(errors) > 1 else ""
+    return f"{statistics.mean(errors):.1%}{spread}"

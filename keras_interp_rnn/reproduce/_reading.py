@@ -1,0 +1,182 @@
+"""What the centroids of a trained network stand for: words, phrases and explained texts, for a record and the report.
+
+Wang, Lawrence and Niepert, 2022: tables 6 and 7 (prototypes), 8 and 9 (explanations), 10 (phrases).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn.reproduce._experiment import Record, row_and_seed, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+NUM_TEXTS = 1000
+"""Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
+
+
+def interpret(
+    model: keras.Model,
+    texts: tuple[NDArray[Any], NDArray[Any]],
+    vocabulary: Sequence[str],
+    classes: Sequence[str],
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Prototypes of every centroid, phrases for every class, and an explained text for each of two classes.
+
+    Args:
+        model: of ids, with one state-regularized layer whose hidden states alone reach the head.
+        texts: ids and classes of the test data. vocabulary, classes: their names. seed: of the draw.
+
+    Returns:
+        `centroids`: class, share of the steps, and [word, mean probability] of each centroid in use, the most frequent
+        first. `phrases`: for each length, the best [phrase, mean probability] of each class. `explained`: predicted
+        class, words, and each word's probability of moving to a centroid of that class.
+    """
+    import numpy as np
+
+    from keras_interp_rnn import analysis
+
+    x, y = texts
+    rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:NUM_TEXTS])
+    x, y = x[rows], y[rows]
+    private = (x == vocabulary.index("@")).any(axis=1) if "@" in vocabulary else np.zeros(len(x), bool)
+    x, y = x[~private], y[~private]
+    prototypes = analysis.prototypes(model, x, tokens=vocabulary, num_tokens=6, by="mean", min_count=5)
+    return {
+        "texts": len(x),
+        "centroids": [
+            {
+                "class": classes[prototypes.classes[i]],
+                "share": float(prototypes.share[i]),
+                "words": [[word, probability] for word, probability, _ in prototypes.tokens[i]],
+            }
+            for i in np.argsort(-prototypes.share)
+            if prototypes.share[i] > 0
+        ],
+        "phrases": {
+            str(length): {
+                classes[label]: [[phrase, probability] for phrase, probability, _ in best]
+                for label, best in analysis.phrases(
+                    model, x, length=length, tokens=vocabulary, num_phrases=5, min_count=2
+                ).items()
+            }
+            for length in (2, 4)
+        },
+        "explained": [
+            _explained(model, x[i], vocabulary, classes, np.flatnonzero(prototypes.classes == y[i]))
+            for i in informative_texts(model, x, y, prototypes.classes)
+        ],
+    }
+
+
+def informative_texts(
+    model: keras.Model, x: NDArray[Any], y: NDArray[Any], classes: NDArray[Any], min_length: int = 15
+) -> list[int]:
+    """A short, correctly classified text of the first and of the last class that has a centroid.
+
+    Of texts that a network is sure of from the first words on, its states tell nothing.
+
+    Args:
+        classes: class of each centroid.
+
+    Returns:
+        For each class the row along which the probability of moving to its centroids varies most (standard deviation).
+    """
+    import numpy as np
+
+    from keras_interp_rnn import analysis
+
+    logits = np.asarray(model.predict(x, batch_size=256, verbose=0), np.float64)
+    logits = np.concatenate([-logits, logits], axis=1) if logits.shape[1] == 1 else logits
+    lengths = np.count_nonzero(x, axis=1)
+    right = logits.argmax(axis=1) == y
+    chosen = []
+    for label in sorted({int(classes.min()), int(classes.max())}):
+        among = np.flatnonzero(right & (y == label) & (lengths >= min(min_length, lengths.max())))
+        if len(among):
+            short = among[lengths[among] <= np.quantile(lengths[among], 0.2)]
+            towards = analysis.transition_probabilities(model, x[short])[..., classes == label].sum(axis=-1)
+            chosen.append(int(short[np.nanstd(towards, axis=1).argmax()]))
+    return chosen
+
+
+def _explained(
+    model: keras.Model, ids: NDArray[Any], vocabulary: Sequence[str], classes: Sequence[str], centroids: NDArray[Any]
+) -> dict[str, Any]:
+    """A text, and each word's probability of moving the network to one of these centroids."""
+    import numpy as np
+
+    from keras_interp_rnn import analysis
+
+    explanation = analysis.explain(model, ids, tokens=vocabulary, centroids=centroids.tolist())
+    is_missing = np.isnan(explanation.alpha[:, 0])  # the last word moves the state to no centroid
+    return {
+        "class": classes[explanation.prediction],
+        "words": list(explanation.tokens),
+        "probabilities": [
+            None if missing else round(weight, 4)
+            for weight, missing in zip(explanation.weights.tolist(), is_missing, strict=True)
+        ],
+    }
+
+
+def fields(records: Iterable[Record]) -> dict[str, str]:
+    """Fields of a template: the network that was interpreted, its centroids, phrases and explained texts.
+
+    Of several networks the one with the lowest validation error is shown. All fields are empty without any.
+    """
+    readable = [record for record in records if "reading" in record]
+    if not readable:
+        return dict.fromkeys(("network", "texts", "centroids", "phrases", "explained"), "")
+    best = min(readable, key=lambda record: record["result"]["validation_error"])
+    reading = best["reading"]
+    return {
+        "network": row_and_seed(best),
+        "texts": f"{reading['texts']:,}",
+        "centroids": table(
+            ["class", "share", "words"],
+            [[each["class"], f"{each['share']:.1%}", _ranked(each["words"])] for each in reading["centroids"]],
+        ),
+        "phrases": table(
+            ["class", "words", "phrases"],
+            [
+                [label, length, _ranked(phrases)]
+                for length, of_class in reading["phrases"].items()
+                for label, phrases in sorted(of_class.items())
+            ],
+        ),
+        "explained": "\n".join(map(_marked, reading["explained"])),
+    }
+
+
+def _ranked(ranked: Sequence[Any]) -> str:
+    """Words or phrases with their probabilities, in the two to four digits that distinguish them."""
+    for digits in (2, 3, 4):
+        shown = [f"{probability:.{digits}f}" for _, probability in ranked]
+        if len(set(shown)) == len(ranked):
+            break
+    return ", ".join(f"{_escaped(text)} ({number})" for (text, _), number in zip(ranked, shown, strict=True))
+
+
+def _marked(text: dict[str, Any]) -> str:
+    """A text whose words are bold or italic where they change the probability by a tenth."""
+    before = [text["probabilities"][0], *text["probabilities"]]
+    marks = [_mark(*pair) for pair in zip(text["probabilities"], before, strict=False)]
+    words = [mark + _escaped(word) + mark for word, mark in zip(text["words"], marks, strict=True)]
+    return f"- {text['class']}: {' '.join(words)}"
+
+
+def _mark(probability: float | None, before: float) -> str:
+    if probability is None:
+        return ""
+    return "**" if probability - before >= 0.1 else "*" if before - probability >= 0.1 else ""
+
+
+def _escaped(text: str) -> str:
+    """Escapes Markdown."""
+    return re.sub(r"([^\w\s])", r"\\\1", text)

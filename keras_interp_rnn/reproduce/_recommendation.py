@@ -1,0 +1,266 @@
+"""Which item will a user meet next (Chen, 2017, section 3)? One protocol for every recurrent layer.
+
+Items (and time gaps, where known) are embedded and read in order, and the state is compared with the embeddings of all
+items. Training draws negatives (sampled softmax); evaluation ranks the whole catalogue, in chunks. The backend is
+TensorFlow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_interp_rnn import analysis, callbacks, layers
+from keras_interp_rnn._files import read_json, write_json
+from keras_interp_rnn.datasets import interactions
+from keras_interp_rnn.recommender import Catalogue, Recommender
+from keras_interp_rnn.reproduce import _records, _training
+from keras_interp_rnn.reproduce._experiment import Record, Run
+
+ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
+TOP = 20
+
+PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
+"""Of singular values: half standard deviations of a normal distribution, and the extremes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """How a recommender is trained.
+
+    Args:
+        units: of the layer and of an item's embedding. batch: histories. epochs: number. learning_rate: Adam's.
+        longest: interactions kept of a user. negatives: items drawn for a batch.
+        probe: histories whose Jacobians are taken after each epoch, at these lags.
+    """
+
+    units: int = 64
+    batch: int = 128
+    epochs: int = 20
+    learning_rate: float = 3e-3
+    longest: int = 500
+    negatives: int = 512
+    probe: int = 16
+    lags: tuple[int, ...] = (0, 10, 25)
+
+
+def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
+    """One of `ARCHITECTURES`, every matrix orthogonal and drawn by itself, as in the paper."""
+    seeds = iter(range(100 * seed, 100 * seed + 100))
+
+    def orthogonal() -> keras.initializers.Initializer:
+        return keras.initializers.Orthogonal(seed=next(seeds))
+
+    both = {"kernel_initializer": orthogonal(), "recurrent_initializer": orthogonal()}
+    if kind == "vanilla":
+        return keras.layers.SimpleRNN(units, **both, **flags)
+    if kind == "CFN":
+        return layers.CFN(units, **both, **flags)
+    if kind == "MinimalRNN":
+        encoder = keras.layers.Dense(units, "tanh", kernel_initializer=orthogonal())
+        return layers.MinimalRNN(units, encoder=encoder, **both, **flags)
+    if kind != "GRU":
+        raise ValueError(f"The architectures are {ARCHITECTURES}. Received: {kind!r}.")
+    layer = keras.layers.GRU(units, **flags)
+    layer.build((None, None, features))
+    for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):  # Keras draws the three gates as one matrix
+        weight.assign(np.concatenate([orthogonal()((weight.shape[0], units)) for _ in range(3)], axis=1))
+    return layer
+
+
+def recommender(kind: str, items: int, units: int, with_gaps: bool, seed: int = 0, negatives: int = 512) -> Recommender:
+    """Items, and time gaps in a quarter as many features, through one recurrent layer, to states of `units`."""
+    keras.utils.set_random_seed(seed)
+    catalogue = Catalogue(items, units, negatives, seed, name="catalogue")
+    inputs = {"items": keras.Input((None,), dtype="int32", name="items")}
+    read, features = catalogue(inputs["items"]), units
+    if with_gaps:
+        inputs["gaps"] = keras.Input((None,), dtype="int32", name="gaps")
+        features += units // 4
+        gaps = keras.layers.Embedding(interactions.GAPS, units // 4, name="gaps_embedding")(inputs["gaps"])
+        read = keras.layers.Concatenate()([read, gaps])
+    layer = recurrent_layer(kind, units, features, seed, return_sequences=True, name="recurrent")
+    return Recommender(inputs, layer(read))
+
+
+class Validation(keras.callbacks.Callback):
+    """Ranks held-out items after every epoch, and takes the singular values of the Jacobians on a fixed batch.
+
+    Args:
+        examples: to be ranked. probe: model inputs. lags: as `analysis.jacobian_singular_values`.
+        folder: of the run, in which the curve is kept. epoch: number of its epochs that are finished.
+
+    Attributes:
+        curve: per epoch the training steps and seconds so far, the metrics, and the singular values' percentiles
+            (`PERCENTILES`), a row per lag.
+    """
+
+    def __init__(
+        self, examples: interactions.Examples, probe: Any, lags: Sequence[int], folder: Path, epoch: int = 0
+    ) -> None:
+        super().__init__()
+        self.examples, self.probe, self.lags, self.path = examples, probe, lags, folder / "curve.json"
+        # A kill after this callback and before the checkpoint leaves the curve one epoch ahead.
+        self.curve: list[dict[str, Any]] = self._kept()[:epoch] if epoch else []
+
+    def _kept(self) -> list[dict[str, Any]]:
+        rule = "The curve of a run is JSON with its points"
+        return list(read_json(self.path, rule, {"curve": list}, "Delete the folder.")["curve"])
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        logs = {} if logs is None else logs
+        scores = metrics(ranks(self.model, self.examples))
+        values = analysis.jacobian_singular_values(self.model, self.probe, lags=self.lags).reshape(len(self.lags), -1)
+        before = self.curve[-1]["seconds"] if self.curve else 0.0
+        self.curve.append(
+            {
+                "step": int(self.model.optimizer.iterations),
+                "seconds": before + logs.get("training_seconds", 0.0),
+                **scores,
+                "singular_values": np.percentile(values, PERCENTILES, axis=1).T.tolist(),
+            }
+        )
+        write_json(self.path, {"curve": self.curve})
+        logs.update({f"val_{name}": value for name, value in scores.items()})
+
+
+def identity(name: str, data: interactions.Interactions) -> dict[str, Any]:
+    """What a record says of the data."""
+    return {
+        **{"name": name, "items": len(data.names), "interactions": len(data.items)},
+        "sha256": _records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps])),
+    }
+
+
+def train(
+    kind: str, name: str, data: interactions.Interactions, protocol: Protocol, run: Run
+) -> tuple[Record, Recommender]:
+    """Trains a recommender, or resumes its training; judges its best epoch by validation MAP on each user's last item.
+
+    Args:
+        kind: one of `ARCHITECTURES`. name: of the data. run: in its folder are the checkpoints, the model and
+            TensorBoard's logs.
+
+    Returns:
+        The record, and the model.
+    """
+    about = identity(name, data)
+    own = {"network": kind, "seed": run.seed, "data": about}
+    environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+    training, validation, test = data.leave_one_out(protocol.longest)
+    resumable = callbacks.Resumable(run.folder, f"val_map_{TOP}", mode="max")
+    model = resumable.load()
+    if model is None:
+        model = recommender(kind, len(data.names), protocol.units, data.gaps is not None, run.seed, protocol.negatives)
+        # The number of negatives varies: no fixed shape for XLA.
+        model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)
+    long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, protocol.longest) > max(protocol.lags))
+    probe = validation.histories.padded(long_enough[: protocol.probe])
+    watch = Validation(validation, probe, protocol.lags, run.folder, resumable.epoch)
+    print(f"\n{name}, {kind}, seed {run.seed}: {model.count_params():,} weights.")
+    if resumable.epoch < protocol.epochs:
+        model.fit(
+            interactions.TrainingBatches(training, protocol.batch, seed=run.seed, epoch=resumable.epoch),
+            epochs=protocol.epochs,
+            initial_epoch=resumable.epoch,
+            verbose=run.verbose,
+            shuffle=False,
+            callbacks=[
+                _training.TrainingTime(),
+                callbacks.JacobianHistograms(run.folder, probe, lags=protocol.lags),
+                watch,
+                resumable,
+            ],
+        )
+    best = keras.models.load_model(resumable.best)
+    result: dict[str, Any] = {
+        **metrics(ranks(best, test)),
+        "validation_map_20": max(point[f"map_{TOP}"] for point in watch.curve),
+        "seconds": watch.curve[-1]["seconds"],
+        "popularity": popularity(data),
+    }
+    if kind == "MinimalRNN":
+        result["gate"] = gate_weights(latent_weights(best)[1])
+    record = {
+        "environment": environment,
+        "data": about,
+        "model": {"layer": kind, "seed": run.seed, "parameters": best.count_params()},
+        "protocol": dataclasses.asdict(protocol),
+        "result": result,
+        "curve": watch.curve,
+    }
+    return record, best
+
+
+def latent_weights(model: Recommender) -> tuple[NDArray[np.float32], NDArray[np.float32], dict[str, int]]:
+    """Weights of figure 3, of a MinimalRNN: W_x (features, n), U_h (n, n) as the layer has it, features by input."""
+    cell = model.get_layer("recurrent").cell
+    kernel, recurrent = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
+    items = model.get_layer("catalogue").size
+    blocks = {"item": items, "time gap": len(kernel) - items}
+    return kernel, recurrent, {name: features for name, features in blocks.items() if features}
+
+
+def gate_weights(recurrent: NDArray[np.floating]) -> dict[str, float]:
+    """What the paper says of U_h in figure 3, in numbers.
+
+    Args:
+        recurrent: (n, n), entry (j, i) by which h[j] moves entry i of the gate.
+
+    Returns:
+        diagonal: mean |U_h[j, j]|. moving: the largest, over j, of the mean |U_h[j, i]|, i != j: of a dimension that
+            acts on all of the gate. moved: the largest, over i, of the mean |U_h[j, i]|, j != i: of an entry on which
+            all of the state acts. All over the mean |U_h[j, i]|, i != j.
+    """
+    sizes = np.abs(np.asarray(recurrent, np.float64))
+    diagonal, others = np.diagonal(sizes), len(sizes) - 1
+    moving, moved = ((sizes.sum(axis=axis) - diagonal) / others for axis in (1, 0))
+    largest = {"diagonal": diagonal.mean(), "moving": moving.max(), "moved": moved.max()}
+    return {name: float(size / moving.mean()) for name, size in largest.items()}
+
+
+def ranks(model: Recommender, examples: interactions.Examples, batch_size: int = 256) -> NDArray[np.int64]:
+    """Rank of every example's target, among all items, after its history."""
+    of_targets = np.empty(len(examples.targets), np.int64)
+    for rows in examples.histories.batches(batch_size):
+        histories = examples.histories.padded(rows)
+        states = model.read({name: tf.constant(values) for name, values in histories.items()})
+        last = np.maximum((histories["items"] > 0).sum(axis=1) - 1, 0)
+        states = tf.gather(states, last, batch_dims=1)
+        of_targets[rows] = model.get_layer("catalogue").ranks(states, examples.targets[rows])
+    return of_targets
+
+
+def popularity(data: interactions.Interactions) -> dict[str, float]:
+    """Metrics of one list for everybody, the items most frequent in training, on each user's last item.
+
+    As in `Catalogue.ranks` all items are ranked, and ties count against the target.
+    """
+    train, _, test = data.leave_one_out()
+    borders = np.zeros(len(data.items) + 1, np.int64)
+    np.add.at(borders, train.starts, 1)
+    np.add.at(borders, train.ends, -1)
+    in_training = np.cumsum(borders[:-1]) > 0
+    counts = np.bincount(data.items[in_training], minlength=len(data.names) + 1)[1:]
+    as_frequent = len(counts) - np.searchsorted(np.sort(counts), counts[test.targets - 1], side="left")
+    return metrics(as_frequent)
+
+
+def metrics(ranks: NDArray[np.int64], top: int = TOP) -> dict[str, float]:
+    """Means over examples with one relevant item each, at rank r >= 1 (Järvelin and Kekäläinen, 2002, for NDCG).
+
+    MAP@k: 1/r if r <= k, else 0. Recall@k: 1 if r <= k. NDCG@k: 1 / log2(1 + r) if r <= k.
+    """
+    hit = ranks <= top
+    return {
+        f"map_{top}": float(np.mean(hit / ranks)),
+        f"recall_{top}": float(np.mean(hit)),
+        f"ndcg_{top}": float(np.mean(hit / np.log2(1 + ranks))),
+    }

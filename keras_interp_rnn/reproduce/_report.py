@@ -1,0 +1,146 @@
+"""The report of records, docs/results.md for ours: a figure without a record cannot appear in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_interp_rnn.reproduce import _records
+from keras_interp_rnn.reproduce._experiment import Experiment, Record
+
+HEAD = """# Results
+
+Generated from records by `python -m keras_interp_rnn reproduce report`; not to be edited.
+"""
+
+INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Raised where a record lacks something, or has something of another kind."""
+
+WHICH_GRU = """
+GRU: Keras's, whose reset gate multiplies after the product with the recurrent kernel (`reset_after=True`). In the
+papers it multiplies before.
+"""
+
+
+def read(folder: Path) -> list[Record]:
+    """All records of a folder, by file name.
+
+    Raises:
+        ValueError: if there is no such folder, or a record in it cannot be read.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"Records are JSON files in a folder. Received: {folder}, which is none. Give another.")
+    return [{**_records.read(path), "file": str(path)} for path in sorted(folder.glob("*.json"))]
+
+
+def results(
+    experiments: Sequence[Experiment],
+    records: Sequence[Record],
+    templates: Path | None = None,
+    folder: Path | None = None,
+) -> str:
+    """The report of these records as Markdown.
+
+    Args:
+        experiments: in the order of the report.
+        templates: folder of the Markdown templates, `<name of the experiment>.md`; an experiment without one gets a
+            heading and its tables.
+        folder: of the report; pictures that are not there, or all without a folder, are left out.
+
+    Raises:
+        ValueError: if a record is of none of the experiments, or lacks what its section says of it, naming its file;
+            if a template has a field that its experiment does not fill in.
+    """
+    parts = [
+        section(experiment, of_this, templates)
+        for experiment, of_this in by_experiment(experiments, records)
+        if of_this
+    ]
+    picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
+    text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
+    return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
+
+
+def by_experiment(
+    experiments: Sequence[Experiment], records: Sequence[Record]
+) -> list[tuple[Experiment, list[Record]]]:
+    """Each experiment with its records.
+
+    Raises:
+        ValueError: if a record is of none of them.
+    """
+    known = {name: i for i, e in enumerate(experiments) for name in (e.name, e.former_name) if name}
+    found: list[list[Record]] = [[] for _ in experiments]
+    for record in records:
+        if record["experiment"] not in known:
+            raise ValueError(
+                f"A record is of one of the experiments that `reproduce list` names. Received: "
+                f"{record.get('file', 'a record')} of {record['experiment']!r}. Remove it, or register the experiment."
+            )
+        found[known[record["experiment"]]].append(record)
+    return list(zip(experiments, found, strict=True))
+
+
+def section(experiment: Experiment, records: Sequence[Record], templates: Path | None) -> str:
+    """The section of an experiment, with a note on the GRU below its first table that has one."""
+    fields = _told(experiment.fields, records)
+    path = templates / f"{experiment.name}.md" if templates else None
+    template = path.read_text() if path and path.is_file() else experiment.template(fields)
+
+    def filled(field: re.Match[str]) -> str:
+        if field[1] not in fields:
+            raise ValueError(
+                f"A template has the fields {', '.join(fields)}. Received: {{{field[1]}}} in {path}. Remove it."
+            )
+        return fields[field[1]]
+
+    lines = ("\n" + re.sub(r"\{(\w+)\}", filled, template)).split("\n")
+    of_gru = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]
+    if of_gru:
+        end = next((i for i in range(of_gru[0], len(lines)) if not lines[i].startswith("|")), len(lines))
+        lines[end:end] = WHICH_GRU.rstrip("\n").split("\n")
+    return "\n".join(lines)
+
+
+def write(
+    experiments: Sequence[Experiment], records: Sequence[Record], path: Path, templates: Path | None = None
+) -> None:
+    """Writes the report, and in the folder `figures` beside it the pictures drawn from the records.
+
+    Raises:
+        ImportError: if there are pictures to draw, and no matplotlib.
+        ValueError: as `results`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for experiment, of_this in by_experiment(experiments, records):
+        pictures = _told(experiment.pictures, of_this) if of_this else {}
+        for name, figure in pictures.items():
+            (path.parent / "figures").mkdir(exist_ok=True)
+            figure.savefig(path.parent / "figures" / name, dpi=150)
+    path.write_text(results(experiments, records, templates, path.parent))
+
+
+def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) -> Any:
+    """What is told of records; a ValueError names the file of the first of which it cannot be told."""
+    try:
+        return tell(records)
+    except INCOMPLETE as error:
+        for record in records:
+            try:
+                tell([record])
+            except INCOMPLETE as reason:
+                raise ValueError(
+                    f"A record of {record['experiment']} holds all that the report reads of one. Received: "
+                    f"{record.get('file', 'a record')} ({reason!r}). Remove it, or make it again."
+                ) from error
+        raise
+
+
+def _contents(text: str) -> str:
+    """Links to the sections, whose names are made into anchors as GitHub does it."""
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    anchors = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+    links = [f"- [{heading}](#{anchor})\n" for heading, anchor in zip(headings, anchors, strict=True)]
+    return "\n" + "".join(links)

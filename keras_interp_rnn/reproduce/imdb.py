@@ -1,0 +1,82 @@
+"""Tables 4, 6, 9 and 10 of Wang, Lawrence and Niepert, 2022: film reviews."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn.reproduce import _classification, _reading
+from keras_interp_rnn.reproduce._classification import regularized
+from keras_interp_rnn.reproduce._experiment import Record, Run
+
+if TYPE_CHECKING:
+    import keras
+
+COMMON = {
+    **_classification.WORDS,
+    **{"head": "last_and_cell", "vocabulary": 10_000, "longest": 400, "vectors": 0.5, "segment": 300, "epochs": 4},
+}
+
+LSTM = {"learning_rate": 0.0118, "decay": 0.1, "clip": 8.7, "dropout": 0.094, "word_dropout": 0.126, "batch": 64}
+SR = {
+    **{"temperature": 1.04, "learning_rate": 5.8e-3, "decay": 0.1, "clip": 3.0},
+    **{"dropout": 0.14, "word_dropout": 0.0064, "batch": 32},
+}
+"""Settings of searches with trials of two epochs. LSTM: the second best, which is better than the best after four
+epochs. SR-LSTM-P (k = 10, eq. 20): the third best, which has dropout."""
+
+WITHOUT_CELL = {
+    **{"head": "last", "learning_rate": 6e-4, "clip": 0.19, "dropout": 0.09, "word_dropout": 0.086, "epochs": 6},
+}
+"""Networks without a cell state, with the settings of the best trial for the SR-GRU."""
+
+
+class Reviews(_classification.ClassTable):
+    """Networks that classify film reviews."""
+
+    name = "sr-imdb"
+    title = "IMDB reviews"
+    place = "Wang, Lawrence and Niepert 2022, tables 4, 6, 9 and 10, section 5.3.2"
+    data = "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews"
+    of_data = ("vocabulary", "longest")
+    rows = {
+        name: {**COMMON, **row}
+        for name, row in {
+            **_classification.lstms(10, LSTM, SR),
+            "SR-GRU (k = 10)": {**regularized("SR-GRU", 10), **WITHOUT_CELL},
+            "SR-LSTM-P (k = 10, eq. 20), mean": {**regularized("SR-LSTM-P", 10), **SR, "head": "mean"},
+            "SR-RNN (k = 10)": {**regularized("SR-RNN", 10), **WITHOUT_CELL},
+        }.items()
+    }
+    paper = {
+        "LSTM": 0.101,
+        "LSTM-P": 0.103,
+        "SR-LSTM (k = 10)": 0.094,
+        "SR-LSTM-P (k = 10, eq. 17)": 0.111,
+        "SR-LSTM-P (k = 10, eq. 19)": 0.110,
+        "SR-LSTM-P (k = 10, eq. 20)": 0.092,
+        "SR-LSTM-P (k = 50)": 0.098,
+        "SR-GRU (k = 10)": 0.136,
+        "SR-RNN (k = 10)": 0.319,
+    }
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
+        """Tokenized reviews; the vocabulary is that of the training reviews."""
+        from keras_interp_rnn import datasets
+
+        if smoke:
+            return _classification.generated(datasets.imdb.CLASSES)
+        train, test = (datasets.imdb.load(split, source=data) for split in ("train", "test"))
+        sizes = settings["vocabulary"], settings["longest"]
+        return _classification.encoded(train, test, datasets.imdb.CLASSES, *sizes, {"name": "imdb", **settings})
+
+    def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
+        # How the head classifies a centroid is known where it reads hidden states alone.
+        if run.settings["network"].startswith("SR") and run.settings["head"] != "last_and_cell":
+            assert data.vocabulary is not None
+            record["reading"] = _reading.interpret(model, data.test, data.vocabulary, data.classes)
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        usual = super().fields(records)
+        return {"table": usual["table"], **_reading.fields(records), "runs": usual["runs"]}

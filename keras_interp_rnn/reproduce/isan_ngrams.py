@@ -1,0 +1,75 @@
+"""Figure 8 of Foerster et al., 2017: how much of an ISAN is an n-gram model?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn.reproduce import _isan_text
+from keras_interp_rnn.reproduce._experiment import Record, Run, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+
+class Ngrams(_isan_text.IsanText):
+    """An ISAN beside the n-grams of its text."""
+
+    name = "isan-ngrams"
+    title = "n-grams"
+    place = "Foerster et al. 2017, figure 8"
+    measure = "correlations with the counts, and bits per character"
+    former_name = "isan_ngrams"
+    rows = {"": {"order": 5, "symbols": 20_000}}
+
+    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
+        import numpy as np
+
+        from keras_interp_rnn import analysis, figures
+        from keras_interp_rnn.datasets import text
+
+        train, _, test = parts
+        settings = {"order": 3, "symbols": 1000} if run.smoke else run.settings
+        agreement = analysis.ngram_agreement(model, train)
+        figures.ngram_agreement(agreement, text.ALPHABET).savefig(run.folder / "figure8.png", dpi=120)
+        start = test[: settings["symbols"]]
+        bits = {
+            f"{order}-gram": analysis.BackoffModel(train, order, vocabulary_size=len(text.ALPHABET)).bits(start)
+            for order in range(1, settings["order"] + 1)
+        }
+        bits["ISAN"] = analysis.timescales(model, start, max_age=0).whole
+        return dict(settings), {
+            "unigram_correlation": agreement.unigram_correlation,
+            "bigram_correlation": float(np.nanmean(agreement.bigram_correlations)),
+            "unigram_baseline": float(np.nanmean(agreement.unigram_baseline)),
+            "better": int(np.nansum(agreement.bigram_correlations > agreement.unigram_baseline)),
+            "bits": bits,
+        }
+
+    def summary(self, record: Record) -> str:
+        return (
+            ", ".join(f"{name} {bits:.3f}" for name, bits in record["result"]["bits"].items()) + " bits per character"
+        )
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        names = sorted({name for record in records for name in record["result"]["bits"]})
+        rows = []
+        for record in records:
+            bits = record["result"]["bits"]
+            bits = [f"{bits[name]:.3f}" if name in bits else None for name in names]
+            rows.append([record["data"]["name"], f"{record['protocol']['symbols']:,}", *bits])
+        return {**super().fields(records), "bits": table(["text", "characters read", *names], rows)}
+
+    def table(self, records: Sequence[Record]) -> str:
+        names = ("unigram_correlation", "bigram_correlation", "unigram_baseline")
+        rows = [
+            [
+                record["data"]["name"],
+                *(f"{record['result'][name]:.2f}" for name in names),
+                f"{record['result']['better']} of 27",
+            ]
+            for record in records
+        ]
+        header = ["text", "unigrams", "bigrams, mean", "unigrams with the bigrams, mean", "letters with better bigrams"]
+        return table(header, rows)

@@ -1,0 +1,69 @@
+"""Figures 6 and 7 of Foerster et al., 2017: biases of letters in the readout subspace, and in the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn.reproduce import _isan_text
+from keras_interp_rnn.reproduce._experiment import Record, Run, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+PARTS = ("whole bias", "readout subspace", "computational subspace")
+
+
+class Subspaces(_isan_text.IsanText):
+    """Norms of the biases of an ISAN, and angles between them, by subspace."""
+
+    name = "isan-subspaces"
+    title = "Subspaces"
+    place = "Foerster et al. 2017, figures 6 and 7"
+    measure = "correlations of norms, and cosines"
+    former_name = "isan_subspaces"
+
+    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
+        import numpy as np
+
+        from keras_interp_rnn import analysis, figures
+        from keras_interp_rnn.datasets import text
+
+        size = len(text.ALPHABET)
+        log_p = np.log(np.maximum(np.bincount(parts[0], minlength=size), 1) / len(parts[0]))
+        norms, cosines = analysis.bias_norms(model), analysis.bias_cosines(model)
+        figures.bias_norms(norms, log_p, names=text.ALPHABET).savefig(run.folder / "figure6.png", dpi=120)
+        figures.bias_cosines(cosines, text.ALPHABET).savefig(run.folder / "figure7.png", dpi=120)
+        vowels = [text.ALPHABET.index(letter) for letter in "aeiou"]
+        consonants = [i for i in range(1, size) if i not in vowels]
+        different = ~np.eye(size, dtype=bool)
+        rows = []
+        for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
+            pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
+            means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]
+            # In a subspace without dimensions all norms are rounding.
+            varies = np.ptp(norm) > 1e-12 * norms.whole.max()
+            correlation = float(np.corrcoef(norm, log_p)[0, 1]) if varies else math.nan
+            rows.append({"part": part, "correlation": correlation, "cosines": means})
+        spectra = analysis.transition_spectra(model)
+        return {}, {
+            "parts": rows,
+            "largest_singular_values": spectra.values[:, 0].tolist(),
+            "radius": spectra.radius.tolist(),
+            "alignment_with_space": spectra.alignment[:, 0].tolist(),
+        }
+
+    def summary(self, record: Record) -> str:
+        rows = record["result"]["parts"]
+        return "norm with log p: " + ", ".join(f"{row['part']} {row['correlation']:+.2f}" for row in rows)
+
+    def table(self, records: Sequence[Record]) -> str:
+        rows = [
+            [record["data"]["name"], row["part"], *(f"{c:+.2f}" for c in (row["correlation"], *row["cosines"]))]
+            for record in records
+            for row in record["result"]["parts"]
+        ]
+        header = ["text", "part", "norm with log p", "cosine within vowels", "within consonants", "across"]
+        return table(header, rows)

@@ -1,0 +1,94 @@
+"""Figure 4 of Foerster et al., 2017: how far back an ISAN looks, and what a space is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn.reproduce import _isan_text
+from keras_interp_rnn.reproduce._experiment import Record, Run, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+HISTORY = (0, 1, 2, 3, 5, 10, 20, 50, 100)
+"""Numbers of symbols."""
+
+POSITIONS = 12
+"""In a word, that records have."""
+
+
+class Timescales(_isan_text.IsanText):
+    """The decay of contributions in an ISAN, and the value of a history and of a space."""
+
+    name = "isan-timescales"
+    title = "Timescales"
+    place = "Foerster et al. 2017, figure 4"
+    measure = "decay of contributions in characters, and bits per character"
+    former_name = "isan_timescales"
+    rows = {"": {"symbols": 20_000, "oldest": 150}}
+
+    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
+        from keras_interp_rnn import analysis, figures
+
+        settings = {"symbols": 1000, "oldest": 30} if run.smoke else run.settings
+        scales = analysis.timescales(model, parts[2][: settings["symbols"]], max_age=settings["oldest"])
+        fit = scales.fit()
+        figures.timescales(scales, fit).savefig(run.folder / "figure4.png", dpi=120)
+        return {**settings, "part": "test"}, {
+            "scales": list(fit.scales),
+            "error": fit.error,
+            "error_of_one": fit.error_of_one,
+            "history": {n: float(scales.history[n]) for n in HISTORY if n < len(scales.history)},
+            "whole": scales.whole,
+            **{
+                name: getattr(scales, name)[:POSITIONS].tolist()
+                for name in ("median_all", "median_without", "median_only")
+            },
+        }
+
+    def summary(self, record: Record) -> str:
+        fast, slow = record["result"]["scales"]
+        return f"decay on {fast:.1f} and {slow:.1f} characters; {record['result']['whole']:.2f} bits per character"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        lengths = sorted({int(n) for record in records for n in record["result"]["history"]})
+        history = [
+            [
+                *(_text(record), f"{record['protocol']['symbols']:,}"),
+                *(f"{bits:.2f}" for bits in _by_length(record, lengths)),
+                f"{record['result']['whole']:.2f}",
+            ]
+            for record in records
+        ]
+        medians = [
+            [
+                *(_text(record), *(f"{bits:.2f}" for bits in record["result"]["median_only"][:8])),
+                *(f"{record['result'][name][1]:.2f}" for name in ("median_all", "median_without")),
+            ]
+            for record in records
+        ]
+        header = ["text", *range(1, 9), "2, all symbols", "2, without the space"]
+        return {
+            **super().fields(records),
+            "history": table(["text", "characters read", *map(str, lengths), "all"], history),
+            "medians": table(list(map(str, header)), medians),
+        }
+
+    def table(self, records: Sequence[Record]) -> str:
+        rows = []
+        for record in records:
+            result = record["result"]
+            fast, slow = (f"{scale:.1f}" for scale in result["scales"])
+            rows.append([_text(record), fast, slow, f"{result['error']:.1%}", f"{result['error_of_one']:.1%}"])
+        return table(["text", "fast", "slow", "error of the fit", "error of a single exponential"], rows)
+
+
+def _text(record: Record) -> str:
+    return f"{record['data']['name']}, {record['protocol'].get('part', 'validation')}"
+
+
+def _by_length(record: Record, lengths: Sequence[int]) -> list[float]:
+    history = {int(n): bits for n, bits in record["result"]["history"].items()}
+    return [history[n] for n in lengths]

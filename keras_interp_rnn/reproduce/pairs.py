@@ -1,0 +1,37 @@
+"""Section 3.1 of Foerster et al., 2017: two characters a symbol, 27² = 729 symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_interp_rnn.reproduce import _characters
+
+
+class Pairs(_characters.CharacterTable):
+    """Networks that predict the next pair of characters."""
+
+    name = "isan-pairs"
+    title = "Pairs of characters as symbols"
+    place = "Foerster et al. 2017, section 3.1"
+    minutes = 30
+    rows = {
+        "ISAN": {"network": "ISAN", "validation": 16, "size": "1.28e6", "length": 50},
+        **{
+            network: {
+                **{"network": network, "size": "1.28e6", "length": 50},
+                **_characters.BASELINE,
+                **_characters.SEARCHED[network],
+            }
+            for network in ("GRU", "LSTM")
+        },
+    }
+    paper = {"ISAN": 3.55 / 2, "LSTM": 3.4 / 2}
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _characters.Text:
+        from keras_interp_rnn import datasets
+
+        text = _characters.text8(data, smoke)
+        parts = {part: datasets.text.pairs(symbols) for part, symbols in text.parts.items()}
+        return _characters.Text(parts, text.outputs**2, None, text.info, characters_per_symbol=2)

@@ -1,0 +1,77 @@
+"""Tables 1 and 2 and figure 6 of Wang, Lawrence and Niepert, 2022: balanced parentheses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from keras_interp_rnn.reproduce import _languages
+from keras_interp_rnn.reproduce._experiment import Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CONFIGS = {"large": 2, "large_near": 2, "small": 20, "small_near": 20}
+"""Set of words -> passes over the words of each stage."""
+
+
+class Parentheses(_languages.LanguageTable):
+    """Networks that learn balanced parentheses."""
+
+    name = "sr-parentheses"
+    title = "Balanced parentheses"
+    place = "Wang, Lawrence and Niepert 2022, tables 1 and 2"
+    former_name = "balanced_parentheses"
+    language = "balanced_parentheses"
+    tests = (
+        "test_d1_10_l100",
+        "test_d10_20_l100",
+        "test_d10_20_l200",
+        "test_d5_l200",
+        "test_d10_l200",
+        "test_d20_l1000",
+    )
+    rows = {
+        name: row
+        for config, passes in CONFIGS.items()
+        for name, row in _languages.rows_of(_languages.NETWORKS, config, passes=passes).items()
+    } | {
+        name: row
+        for config in ("small", "large_near")
+        for centroids in (2, 10, 50)
+        for name, row in _languages.rows_of(["SR-LSTM-P"], config, centroids, passes=CONFIGS[config]).items()
+    }
+    paper_errors = {
+        "large-LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
+        "large-SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
+        "large-SR-LSTM-P": (0.000, 0.001, 0.003, 0.000, 0.004, 0.020),
+        "small-LSTM": (0.068, 0.472, 0.479, 0.042, 0.409, 0.519),
+        "small-SR-LSTM": (0.037, 0.347, 0.352, 0.028, 0.279, 0.508),
+        "small-SR-LSTM-P-2": (0.019, 0.096, 0.097, 0.014, 0.038, 0.399),
+        "small-SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
+        "small-SR-LSTM-P-10": (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
+        "small-SR-LSTM-P-50": (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
+    }
+    paper = _languages.percentages(paper_errors)
+
+    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+        """Figure 6: validation errors on `small` by the number of centroids, of the run with the lowest seed."""
+        from keras_interp_rnn import figures
+
+        curves = {
+            f"k = {centroids}": (
+                [point["step"] for point in record["curve"] if point["loss"] is not None],
+                [point["validation_error"] for point in record["curve"] if point["loss"] is not None],
+            )
+            for centroids, record in by_centroids(records).items()
+        }
+        return {"parentheses-centroids.png": figures.error_curves(curves)} if len(curves) > 1 else {}
+
+
+def by_centroids(records: Sequence[Record]) -> dict[int, Record]:
+    """Number of centroids of an SR-LSTM-P on `small` -> the record with the lowest seed."""
+    drawn: dict[int, Record] = {}
+    for record in sorted(records, key=lambda record: (record["protocol"]["centroids"], record["model"]["seed"])):
+        if (record["data"]["config"], record["model"]["layer"]) == ("small", "SR-LSTM-P"):
+            drawn.setdefault(record["protocol"]["centroids"], record)
+    return drawn

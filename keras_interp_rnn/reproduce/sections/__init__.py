@@ -1,1 +1,0 @@
-"""The sections of docs/results.md, a file for each paper: records of one experiment in, Markdown out."""

@@ -1,0 +1,104 @@
+"""Table 1 of Foerster et al., 2017: test bits per character on text8, at three sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keras_interp_rnn.reproduce import _characters
+from keras_interp_rnn.reproduce._experiment import Record, hardware, runs, table
+
+SIZES = ("8e4", "3.2e5", "1.28e6")
+
+PAPER = {
+    "RNN": (1.88, 1.69, 1.59),
+    "IRNN": (1.89, 1.71, 1.58),
+    "GRU": (1.83, 1.66, 1.59),
+    "LSTM": (1.85, 1.68, 1.59),
+    "ISAN": (1.92, 1.71, 1.58),
+}
+"""Network -> bits per character at each size."""
+
+
+class Text8(_characters.CharacterTable):
+    """Networks that predict the next character of text8."""
+
+    name = "isan-text8"
+    title = "ISAN on character text"
+    place = "Foerster et al. 2017, table 1"
+    minutes = 30
+    former_name = "isan_text8"
+    rows = {
+        f"{network}-{size}": {"network": network, "size": size}
+        | ({"validation": 16} if network == "ISAN" else _characters.BASELINE)
+        | _characters.SEARCHED.get(network, {})
+        for size in SIZES
+        for network in _characters.NETWORKS
+    }
+    paper = {f"{network}-{size}": bits for network, row in PAPER.items() for size, bits in zip(SIZES, row, strict=True)}
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        records = sorted(records, key=_by_data_size_and_bits)
+        to_the_end = [record for record in records if not record["protocol"].get("minutes")]
+        equal_time = [record for record in records if record["protocol"].get("minutes")]
+        heading = (
+            "Runs (Adam, its learning rate the one given here divided by the number of units, cosine decay, clipping "
+            "by the global norm, state carried across windows)"
+        )
+        return {
+            "to_the_end": self._to_the_end(to_the_end),
+            "equal_time": self._equal_time(equal_time),
+            "texts": _texts(records),
+            "runs": runs(records, _name, heading),
+        }
+
+    def _to_the_end(self, records: Sequence[Record]) -> str:
+        columns = "data | network | largest size | units | weights | test bits | validation bits | paper"
+        rows = []
+        for record in records:
+            model, result = record["model"], record["result"]
+            network = model.get("layer", "ISAN")
+            rows.append(
+                [
+                    *(record["data"]["name"], network, model["size"], model["units"], f"{model['parameters']:,}"),
+                    *(f"{result['test_bits']:.3f}", f"{result['validation_bits']:.3f}"),
+                    *(self.paper.get(f"{network}-{model['size']}"), f"{result['characters'] / 1e6:,.0f} M"),
+                    f"{result['seconds'] / 60:.0f}",
+                ]
+            )
+        return table([*columns.split(" | "), "characters read", "minutes"], rows)
+
+    def _equal_time(self, records: Sequence[Record]) -> str:
+        columns = "data | network | units | weights | test bits | paper, text8 | minutes of training"
+        rows = []
+        for record in records:
+            model, result = record["model"], record["result"]
+            rows.append(
+                [
+                    *(record["data"]["name"], model["layer"], model["units"], f"{model['parameters']:,}"),
+                    *(f"{result['test_bits']:.3f}", self.paper.get(f"{model['layer']}-{model['size']}")),
+                    f"{result['training_seconds'] / 60:.0f} of {record['protocol']['minutes']:.0f}",
+                    *(f"{result['characters'] / 1e6:,.1f} M", hardware(record["environment"])),
+                ]
+            )
+        return table([*columns.split(" | "), "characters read", "hardware"], rows)
+
+
+def _by_data_size_and_bits(record: Record) -> tuple[str, float, float]:
+    return record["data"]["name"], float(record["model"]["size"]), record["result"]["test_bits"]
+
+
+def _name(record: Record) -> str:
+    minutes = record["protocol"].get("minutes")
+    within = f", {record['model']['layer']}, {minutes:g} minutes" if minutes else ""
+    return f"{record['data']['name']}, {record['model']['size']}{within}"
+
+
+def _texts(records: Sequence[Record]) -> str:
+    """A line for each text, so that no figure is taken for one of another text."""
+    texts: dict[str, dict[str, Any]] = {record["data"]["name"]: record["data"] for record in records}
+    return "\n".join(
+        f"- **{name}**: {text['characters']:,} characters in all, split 90/5/5, sha256 of the text "
+        f"`{text['text_sha256'][:16]}…`. {'This is text8.' if text['whole_text8'] else 'Not the whole text8.'}"
+        for name, text in sorted(texts.items())
+    )

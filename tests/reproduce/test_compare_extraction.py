@@ -1,0 +1,91 @@
+"""Automata that are read off networks, and automata that are learned from them by queries."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata, layers
+from keras_interp_rnn.reproduce import _records as records
+from keras_interp_rnn.reproduce import _report as report
+from keras_interp_rnn.reproduce import compare_extraction
+from tests.reproduce.common import EXPERIMENTS, a_run, listed_runs, tables
+
+EXPERIMENT = EXPERIMENTS["compare-extraction"]
+
+NAMES = ("network", "method", "states", "seconds", "read", "agreement", "true")
+ROWS = [
+    ("SR-GRU", "exact", 4, 0.0316, 8, 1.0, True),
+    ("GRU", "L*, W-method", 1234, 56.789, 19_876, 0.876, False),
+    ("GRU", "KV, words", None, None, 20_000, None, None),
+]
+RECORD = {
+    "experiment": "compare_extraction",
+    "data": {"name": "Tomita 4"},
+    "protocol": {"most": 20_000},
+    "result": {"rows": [dict(zip(NAMES, row, strict=True)) for row in ROWS]},
+    "environment": records.environment(),
+}
+
+
+def test_extractions_stand_by_network_and_method_and_those_that_gave_up_have_no_automaton():
+    text = report.section(EXPERIMENT, [RECORD], None)
+    [[head, *found]] = tables(text)
+    assert head == "language network method states seconds symbols agreement".split() + ["true language"]
+    assert found == [
+        ["Tomita 4", "SR-GRU", "exact", "4", "0.03", "8", "100.0%", "yes"],
+        ["Tomita 4", "GRU", "L*, W-method", "1234", "56.79", "19,876", "87.6%", "no"],
+        ["Tomita 4", "GRU", "KV, words", "gave up", "", "20,000", "", ""],
+    ]
+    [run] = listed_runs(text)
+    assert run.startswith("- Tomita 4: ")
+    assert run.endswith("; most 20000.")
+
+
+def test_a_result_in_one_line():
+    assert EXPERIMENT.summary(RECORD) == "2 of 3 automata learned, 1 of them right"
+
+
+@pytest.mark.parametrize("network", [keras.layers.GRU, keras.layers.LSTM, layers.SRGRU])
+def test_a_queried_network_says_of_every_prefix_what_it_judges_and_reads_none_twice(network):
+    keras.utils.set_random_seed(1)
+    sizes = (5, 4) if network is layers.SRGRU else (5,)
+    embedding = automata.SymbolEmbedding(("0", "1"), 4)
+    parts = [keras.Input((None,), dtype="int32"), embedding, network(*sizes), keras.layers.Dense(1)]
+    model = automata.Recognizer(parts)
+    for variable in model.trainable_variables:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    system = compare_extraction.queried(model, 50)
+    for word in ("0110", "0101110", "011"):
+        prefixes = [word[: i + 1] for i in range(len(word))]
+        assert system.query(tuple(word)) == model.classify(prefixes).tolist()
+    assert system.query(()) == model.classify([""]).tolist()
+    read = {word[:i] for word in ("0110", "0101110") for i in range(8)}
+    assert {"".join(prefix) for prefix in system.known} == read
+    with pytest.raises(TimeoutError):
+        system.query(tuple("1" * 60))
+    assert len(system.known) == 51
+
+
+def test_without_aalpy_nothing_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "aalpy.learning_algs", None)
+    monkeypatch.setattr(automata, "train_recognizer", lambda *args, **kwargs: pytest.fail("it was trained"))
+    sentence = r"^compare-extraction needs AALpy \(.+\): pip install 'keras_interp_rnn\[automata\]'$"
+    with pytest.raises(ImportError, match=sentence):
+        EXPERIMENT.run(a_run(tmp_path, "1", settings=EXPERIMENT.rows["1"]))
+
+
+@pytest.mark.slow
+def test_a_run_tries_every_method_on_every_network(tmp_path):
+    record = EXPERIMENT.run(a_run(tmp_path, "1", settings=EXPERIMENT.rows["1"]))
+    tried = [(row["network"], row["method"]) for row in record["result"]["rows"]]
+    methods = [f"{learner}, {oracle}" for learner in ("L*", "KV") for oracle in ("W-method", "words", "prefixes")]
+    assert tried == [("SR-GRU", "exact"), *(("SR-GRU", m) for m in methods), *(("GRU", m) for m in methods)]
+    assert record["protocol"] == {"longest": 3, "most": 500, "seed": 0}
+    for row in record["result"]["rows"]:
+        if row["states"] is None:
+            assert row["read"] == 500
+        else:
+            assert row["read"] <= 501
+            assert 0 <= row["agreement"] <= 1

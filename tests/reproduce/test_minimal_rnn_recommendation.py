@@ -1,0 +1,78 @@
+"""The section and the pictures of the recommenders."""
+
+import pytest
+
+from keras_interp_rnn.reproduce import _records as records
+from keras_interp_rnn.reproduce import _report as report
+from keras_interp_rnn.reproduce import minimal_rnn_recommendation
+from tests.reproduce.common import a_run
+
+RECOMMENDATION = minimal_rnn_recommendation.Recommendation()
+
+
+def results(given):
+    return report.results([RECOMMENDATION], given)
+
+
+def a_record(kind="GRU", seed=0, data="video", **result):
+    scores = dict.fromkeys(("map_20", "recall_20", "ndcg_20", "seconds"), 1.0)
+    return {
+        "experiment": "recommend",
+        "data": {"name": data},
+        "model": {"layer": kind, "seed": seed},
+        "protocol": {"units": 64},
+        "result": {**scores, **result},
+        "environment": records.environment(),
+    }
+
+
+def test_recommenders_are_averaged_over_their_seeds():
+    def of_seed(seed, score):
+        return a_record(seed=seed, map_20=score, recall_20=2 * score, ndcg_20=score, seconds=100 + seed)
+
+    text = results([of_seed(0, 0.1), of_seed(1, 0.2)])
+    assert "| video | GRU | 2 | 0.1500 ± 0.0707 | 0.3000 ± 0.1414 | 0.1500 ± 0.0707 | 100 |" in text
+
+
+def test_recommenders_stand_beside_the_most_popular_items():
+    scores = {"map_20": 0.5, "recall_20": 0.25, "ndcg_20": 0.125}
+    given = a_record(**scores, seconds=7, popularity={name: score / 2 for name, score in scores.items()})
+    lines = results([given]).splitlines()
+    place = lines.index("| video | the most popular items | | 0.2500 | 0.1250 | 0.0625 | |")
+    assert lines[place + 1] == "| video | GRU | 1 | 0.5000 | 0.2500 | 0.1250 | 7 |"
+
+
+def test_gates_of_a_minimal_rnn_are_shown_over_their_seeds():
+    def of_seed(seed, diagonal):
+        return a_record("MinimalRNN", seed, gate={"diagonal": diagonal, "moving": 1.25, "moved": 2.0})
+
+    fields = RECOMMENDATION.fields([of_seed(0, 1.5), of_seed(1, 12.0)])
+    assert {name: fields[name] for name in ("diagonal", "moving", "moved")} == {
+        "diagonal": "1.5 to 12.0",
+        "moving": "1.2",
+        "moved": "2.0",
+    }
+    assert fields["gates"] == "video, lowest and highest of 2 seeds"
+    assert RECOMMENDATION.fields([of_seed(0, 1.5)])["gates"] == "video, one seed"
+    assert RECOMMENDATION.fields([a_record()])["diagonal"] == "not measured"
+
+
+def test_the_first_seed_of_every_network_on_the_last_data_is_drawn():
+    def with_curve(kind, seed, score, data="video"):
+        point = {"map_20": score, "singular_values": [[1e-3, 0.1, 1.0]]}
+        curve = [{"step": step, "seconds": 36 * step, **point} for step in (1, 2)]
+        given = a_record(kind, seed, data)
+        return {**given, "curve": curve, "protocol": {"lags": [0]}}
+
+    given = [with_curve("GRU", 1, 0.2), with_curve("GRU", 0, 0.1), with_curve("CFN", 0, 0.3)]
+    pictures = RECOMMENDATION.pictures([*given, with_curve("vanilla", 0, 0.4, data="beauty")])
+    assert set(pictures) == {"recommendation_progress.png", "jacobians_in_training.png"}
+    by_steps, by_hours = pictures["recommendation_progress.png"].axes
+    drawn = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in by_steps.lines}
+    assert drawn == {"GRU": ([1, 2], [0.1, 0.1]), "CFN": ([1, 2], [0.3, 0.3])}
+    assert list(by_hours.lines[0].get_xdata()) == [0.01, 0.02]
+
+
+def test_without_data_it_says_what_to_give(tmp_path):
+    with pytest.raises(ValueError, match="The paper's data are not public; .* Give a file of interactions by --data"):
+        RECOMMENDATION.load(a_run(tmp_path, smoke=False))
