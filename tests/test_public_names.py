@@ -43,6 +43,7 @@ PUBLIC = {
         "Trace",
         "TransformedNetwork",
         "TransitionSpectra",
+        "Truncation",
         "TwoExponentials",
         "WordContributions",
         "affine_map",
@@ -80,6 +81,7 @@ PUBLIC = {
         "trace",
         "transition_probabilities",
         "transition_spectra",
+        "truncate",
     ],
     "keras_interp_rnn.automata": [
         *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "SymbolEmbedding"),

@@ -51,6 +51,7 @@ from keras_interp_rnn.analysis.weighted.backgrounds import Background
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence, equivalent
 from keras_interp_rnn.analysis.weighted.minimization import Minimization, minimize
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues, shapley_values
+from keras_interp_rnn.analysis.weighted.truncation import Truncation, truncate
 
 __all__ = [
     "AffineMap",
@@ -76,6 +77,7 @@ __all__ = [
     "Trace",
     "TransformedNetwork",
     "TransitionSpectra",
+    "Truncation",
     "TwoExponentials",
     "WordContributions",
     "affine_map",
@@ -113,6 +115,7 @@ __all__ = [
     "trace",
     "transition_probabilities",
     "transition_spectra",
+    "truncate",
 ]
 
 _FORMER = {

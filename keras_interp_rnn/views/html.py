@@ -21,6 +21,7 @@ from keras_interp_rnn.analysis import (
     Phrases,
     Prototypes,
     Trace,
+    Truncation,
 )
 from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.dfa import MISSING
@@ -154,9 +155,10 @@ def automaton(dfa: DFA) -> str:
 @as_html.register(Agreement)
 @as_html.register(Equivalence)
 @as_html.register(Minimization)
+@as_html.register(Truncation)
 @as_html.register(Fidelity)
 @as_html.register(TrainingReport)
-def sentences(result: Agreement | Fidelity | Equivalence | Minimization | TrainingReport) -> str:
+def sentences(result: Agreement | Fidelity | Equivalence | Minimization | Truncation | TrainingReport) -> str:
     """The lines of the text, as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 

@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis import (
     Phrases,
     Prototypes,
     Trace,
+    Truncation,
 )
 from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport
 
@@ -173,6 +174,16 @@ def equivalence(result: Equivalence) -> str:
     proved = f"equal to {result.tolerance:g} on {words}" if result.max_length != -1 else "nothing is proved"
     return (
         f"undecided: {proved}; the largest difference on {result.num_tried:,} words tried was {result.difference:.1e}"
+    )
+
+
+@as_text.register
+def truncation(result: Truncation) -> str:
+    """One line: the sizes and the price."""
+    bits = f"; {result.bits_before:.4f} bits per symbol became {result.bits_after:.4f}"
+    return (
+        f"{result.units} of {result.units_before} units: logits differ by {result.logit_error:.2g} nats (root mean "
+        f"square), at most {result.residual:.2g}{'' if math.isnan(result.bits_before) else bits}"
     )
 
 

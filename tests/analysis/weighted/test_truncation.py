@@ -1,0 +1,135 @@
+"""Balanced truncation: what is worth nothing goes for nothing, and the rest by what it is worth."""
+
+import keras
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from keras_interp_rnn import analysis, layers
+from tests.analysis.weighted.networks import Network, drawn, rotation
+from tests.oracles import weighted_automata as oracle
+
+TEXTS = [np.random.default_rng(i).integers(3, size=size) for i, size in enumerate((300, 1, 0, 120))]
+
+
+def outputs(pair, word):
+    layer, readout = pair
+    state = np.asarray(layer.cell.initial_state)
+    for symbol in word:
+        state = state @ np.asarray(layer.cell.recurrent_kernel)[symbol] + np.asarray(layer.cell.bias)[symbol]
+    return readout.apply(state)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_all_units_nothing_changes(seed):
+    network = drawn(seed)
+    whole = analysis.truncate(network.pair(), 5, sequences=TEXTS)
+    assert whole.residual < 1e-9
+    for word in oracle.words(3, 4):
+        np.testing.assert_allclose(outputs(whole, word), network.outputs(word), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_useless_units_go_for_nothing(seed):
+    rng = np.random.default_rng(seed)
+    padded = drawn(seed).padded(rng, 6, 4)
+    mixed = padded.in_basis(rotation(rng, padded.units))
+    small = analysis.truncate(mixed.pair(), 5, sequences=TEXTS)
+    assert small.residual < 1e-6
+    assert small.singular_values[4] > 1e5 * small.singular_values[5]
+    assert small.bits_after == pytest.approx(small.bits_before, abs=1e-6) or np.isnan(small.bits_before)
+    with_room = analysis.truncate(padded.pair(), 14, sequences=TEXTS)
+    assert with_room.layer.units == 14
+    assert with_room.residual < 1e-6
+
+
+def test_what_varies_but_hardly_shows_goes_first():
+    """Ten units of a hundred times the variance that show a millionth: principal components would keep those."""
+    network = drawn(0)
+    loud = drawn(1, units=10)
+    n = 15
+    kernel = np.zeros((3, n, n))
+    kernel[:, :5, :5], kernel[:, 5:, 5:] = network.kernel, loud.kernel
+    both = Network(
+        kernel,
+        np.concatenate([network.bias, 100 * loud.bias], axis=1),
+        np.concatenate([network.initial, 100 * loud.initial]),
+        np.concatenate([network.readout, 1e-6 * loud.readout]),
+        network.offset,
+    )
+    small = analysis.truncate(both.pair(), 5, sequences=TEXTS)
+    assert small.logit_error < 1e-3
+    for word in oracle.words(3, 4):
+        np.testing.assert_allclose(outputs(small, word), both.outputs(word), atol=1e-2)
+
+
+def test_fewer_units_cost_more_and_the_price_is_what_both_put_out():
+    network = drawn(3, units=8, outputs=3)
+    texts = [text[:30] for text in TEXTS]
+    errors = []
+    for units in range(1, 9):
+        small = analysis.truncate(network.pair(), units, sequences=texts)
+        gaps, bits = [], []
+        for text in texts:
+            for t in range(len(text) + 1):
+                gap = network.outputs(text[:t]) - outputs(small, text[:t])
+                gaps.append(gap - gap.mean())
+                if t < len(text):
+                    bits.append(-log_softmax(outputs(small, text[:t]))[text[t]] / np.log(2))
+        assert small.residual == pytest.approx(np.abs(gaps).max(), rel=1e-6, abs=1e-9)
+        assert small.logit_error == pytest.approx(np.sqrt(np.mean(np.square(gaps))), rel=1e-6, abs=1e-9)
+        assert small.bits_after == pytest.approx(np.mean(bits), rel=1e-9)
+        errors.append(small.logit_error)
+    assert errors[0] > 3 * errors[3] > 9 * errors[7]
+    assert "8 of 8 units" in str(small)
+    assert "bits per symbol" in str(small)
+
+
+def test_singular_values_are_those_of_the_gramians():
+    network = drawn(4, units=3, outputs=2)
+    text = TEXTS[0][:20]
+    found = analysis.truncate(network.pair(), 2, sequences=[text], horizon=4, max_steps=1000).singular_values
+    states, seen = [], np.zeros((3, 3))
+    view = network.readout - network.readout.mean(axis=1, keepdims=True)
+    state = network.initial
+    for t in range(21):
+        states.append(state)
+        for k in range(min(4, t) + 1):
+            product = np.eye(3)
+            for symbol in text[t - k : t]:
+                product = product @ network.kernel[symbol]
+            seen += product @ view @ view.T @ product.T / 21
+        if t < 20:
+            state = state @ network.kernel[text[t]] + network.bias[text[t]]
+    covariance = np.cov(np.array(states).T, bias=True)
+    expected = np.sqrt(np.sort(np.linalg.eigvals(covariance @ seen).real)[::-1])
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_a_model_with_a_softmax_and_a_factored_one():
+    factored = layers.FactoredISAN(6, 2, vocabulary_size=3, return_sequences=True)
+    for layer in (layers.ISAN(6, 3, return_sequences=True), factored):
+        model = keras.Sequential(
+            [keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(3), keras.layers.Softmax()]
+        )
+        small = analysis.truncate(model, 4, sequences=TEXTS, dtype="float32")
+        assert small.layer.units == 4
+        assert small.layer.return_sequences
+        assert np.isfinite(small.bits_after)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"units": 0}, "truncated to 1 to 5 units"),
+        ({"units": 6}, "truncated to 1 to 5 units"),
+        ({"horizon": -1}, "a horizon of at least 0"),
+        ({"max_steps": 0}, "max_steps of at least 1"),
+        ({"sequences": []}, "Received: no symbol"),
+        ({"sequences": [[], []]}, "Received: no symbol"),
+        ({"sequences": [[0, 3]]}, r"must lie in \[0, 3\)"),
+    ],
+)
+def test_what_is_refused(arguments, rule):
+    with pytest.raises(ValueError, match=rule):
+        analysis.truncate(drawn().pair(), **{"units": 3, "sequences": TEXTS, **arguments})
