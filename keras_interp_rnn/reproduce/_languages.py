@@ -46,7 +46,15 @@ class Protocol:
         units: state size. centroids: of a network that has them. readout_decay: L2 penalty on the readout kernel.
         passes: over the words of each stage. stages: the maximum length grows in as many equal steps; 1 reads all words
             from the start. last: how many times as many passes the last stage has.
-        batch: words in a batch. learning_rate, rho, momentum: of RMSProp. clip: largest global norm of a gradient.
+        batch: words in a batch. learning_rate, rho, momentum, epsilon, centered: of RMSProp. clip: largest global norm
+            of a gradient.
+        start_token: whether words are read after a start token. paper_weights: whether weights are initialized as in
+            the published code: orthogonal for each gate, no forget bias, U(-0.5, 0.5) for embeddings, peepholes and
+            readout.
+        steps: training steps in a pass, of words drawn at random; 0 reads all words of a stage. Then `passes` and
+            `stages` have no meaning: the maximum length grows over the first `growing` passes, so that each of them
+            adds the same number of words; the validation error counts from then on, and training ends once twice as
+            many passes have been made as up to the lowest one, after at least three and at most eight times `growing`.
     """
 
     units: int = 10
@@ -59,7 +67,21 @@ class Protocol:
     learning_rate: float = 2e-3
     rho: float = 0.95
     momentum: float = 0.9
+    epsilon: float = 1e-7
+    centered: bool = False
     clip: float = 1.0
+    start_token: bool = False
+    paper_weights: bool = False
+    steps: int = 0
+    growing: int = 0
+
+
+PAPER: dict[str, Any] = {
+    **{"learning_rate": 1e-4, "epsilon": 1e-4, "centered": True, "clip": 1e6},
+    **{"start_token": True, "paper_weights": True, "steps": 1024, "growing": 48},
+}
+"""The paper's training as its published code does it. The bound on the gradient's norm is never reached; without one,
+XLA on a CPU compiles steps that take a hundred times as long."""
 
 
 def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Model:
@@ -96,9 +118,16 @@ def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Mo
             keras.layers.Dense(1, kernel_regularizer=decay),
         ]
     )
+    if protocol.paper_weights:
+        _initialize_as_published(model, seed)
     model.compile(
         keras.optimizers.RMSprop(
-            protocol.learning_rate, rho=protocol.rho, momentum=protocol.momentum, global_clipnorm=protocol.clip
+            protocol.learning_rate,
+            rho=protocol.rho,
+            momentum=protocol.momentum,
+            epsilon=protocol.epsilon,
+            centered=protocol.centered,
+            global_clipnorm=protocol.clip,
         ),
         keras.losses.BinaryCrossentropy(from_logits=True),
         jit_compile=JIT_COMPILE,
@@ -107,28 +136,86 @@ def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Mo
     return model
 
 
-def plan(words: LabelledWords, protocol: Protocol, seed: int) -> list[tuple[int, NDArray[Any]]]:
-    """For each pass the maximum length of its words, and their indices in the order in which they are read.
-
-    Stages in which all words have the same label are left out.
-    """
+def _initialize_as_published(model: keras.Model, seed: int) -> None:
+    """Orthogonal matrices for each gate, biases of zero, and U(-0.5, 0.5) for everything else."""
+    import keras
     import numpy as np
 
-    rng = np.random.default_rng(seed)
-    lengths = np.array([len(word) for word in words.words])
-    execution = protocol.batch * STEPS
-    passes = []
-    for stage in range(1, protocol.stages + 1):
-        limit = math.ceil(stage * lengths.max() / protocol.stages)
-        among = np.flatnonzero(lengths <= limit)
-        if len(set(words.labels[among].tolist())) < 2:
-            continue
+    for i, weight in enumerate(model.trainable_variables):
+        draw = 1000 * seed + 10 * i
+        rows, columns = (*weight.shape, 1)[:2]
+        if weight.name == "bias":
+            value = np.zeros(weight.shape)
+        elif weight.name.endswith("kernel") and columns > 1:
+            gates = [keras.initializers.Orthogonal(seed=draw + gate)((rows, columns // 4)) for gate in range(4)]
+            value = np.concatenate([keras.ops.convert_to_numpy(gate) for gate in gates], axis=1)
+        else:
+            value = keras.initializers.RandomUniform(-0.5, 0.5, seed=draw)(weight.shape)
+        weight.assign(value)
+
+
+class Schedule:
+    """Which words each pass reads, and when training ends.
+
+    Args:
+        words: of the training. protocol: how they are read. seed: of the orders, which depend on it and the number of
+            the pass alone.
+    """
+
+    def __init__(self, words: LabelledWords, protocol: Protocol, seed: int) -> None:
+        import numpy as np
+
+        self.protocol, self.seed = protocol, seed
+        self.lengths = np.array([len(word) for word in words.words])
+        if protocol.steps:
+            longest = int(self.lengths.max())
+            share = (1 + np.arange(protocol.growing)) / protocol.growing
+            growing = np.ceil(np.quantile(self.lengths, share)).astype(int).tolist()
+            self.limits = [*growing, *([longest] * 7 * protocol.growing)]
+            return
+        self.limits = []
+        for stage in range(1, protocol.stages + 1):
+            limit = math.ceil(stage * self.lengths.max() / protocol.stages)
+            if len(set(words.labels[self.lengths <= limit].tolist())) == 2:  # words of one label teach nothing
+                self.limits += [limit] * (protocol.passes * (protocol.last if stage == protocol.stages else 1))
+        self._rng = np.random.default_rng(seed)
+        self._orders = [self._order(limit) for limit in self.limits]
+
+    def _order(self, limit: int) -> NDArray[Any]:
+        import numpy as np
+
+        among = np.flatnonzero(self.lengths <= limit)
         # Whole executions, so that nothing is compiled for a remainder.
+        execution = self.protocol.batch * STEPS
         count = max(1, len(among) // execution) * execution
-        for _ in range(protocol.passes * (protocol.last if stage == protocol.stages else 1)):
-            orders = [rng.permutation(among) for _ in range(math.ceil(count / len(among)))]
-            passes.append((limit, np.concatenate(orders)[:count]))
-    return passes
+        orders = [self._rng.permutation(among) for _ in range(math.ceil(count / len(among)))]
+        return np.concatenate(orders)[:count]
+
+    def order(self, index: int) -> NDArray[Any]:
+        """Indices of the words of a pass, in the order in which they are read."""
+        import numpy as np
+
+        if not self.protocol.steps:
+            return self._orders[index]
+        among = np.flatnonzero(self.lengths <= self.limits[index])
+        rng = np.random.default_rng([self.seed, index])
+        return rng.choice(among, self.protocol.steps * self.protocol.batch)
+
+    def is_validated(self, index: int) -> bool:
+        """Whether the validation error after a pass counts."""
+        return index >= self.protocol.growing
+
+    def is_over(self, errors: Sequence[float]) -> bool:
+        """Whether training ends, after passes with these validation errors."""
+        import numpy as np
+
+        if len(errors) >= len(self.limits):
+            return True
+        growing = self.protocol.growing
+        if not growing or len(errors) < 3 * growing:
+            return False
+        lowest = growing + int(np.nanargmin(errors[growing:]))
+        return len(errors) >= 2 * (lowest + 1)
 
 
 def train(
@@ -155,6 +242,7 @@ def train(
         ValueError: if all words have the same label.
     """
     import keras
+    import numpy as np
 
     from keras_interp_rnn import callbacks
 
@@ -163,26 +251,34 @@ def train(
             f"A language is learned from words in it and words outside. Received: {len(words)} words, of which "
             f"{words.positives} are in it. Add words with the other label."
         )
-    passes = plan(words, protocol, seed)
-    rows, labels = words.ids(end=True), words.labels.astype("float32")
+    schedule = Schedule(words, protocol, seed)
+    rows, labels = words.ids(start=protocol.start_token, end=True), words.labels.astype("float32")
     longest = rows.shape[1]
     widths = [math.ceil(third * longest / 3) for third in (1, 2, 3)]  # each is compiled
     resumable = callbacks.Resumable(folder, "validation_error")
     model = resumable.load() or build(network, len(words.alphabet), protocol, seed)
 
     def evaluate(epoch: int, logs: dict[str, float]) -> None:
-        wrong = error(model, validation) if math.isfinite(logs["loss"]) else math.nan
-        logs.update(length=passes[epoch][0], step=int(model.optimizer.iterations), validation_error=wrong)
+        logs.update(length=schedule.limits[epoch], step=int(model.optimizer.iterations), validation_error=math.nan)
+        if math.isfinite(logs["loss"]) and not protocol.steps:
+            logs["validation_error"] = error(model, validation)
+        elif math.isfinite(logs["loss"]) and schedule.is_validated(epoch):
+            logits = predict(model, validation, protocol.start_token)
+            logs["validation_error"] = float(np.mean((logits > 0) != validation.labels))
+            # Among passes with equal errors the one with the lowest loss is the best.
+            logs["val_loss"] = float(np.mean(np.logaddexp(0, np.where(validation.labels, -logits, logits))))
         if verbose:
-            progress = f"pass {epoch + 1} of {len(passes)}, length {logs['length']}"
-            print(f"{progress}: loss {logs['loss']:.4f}, validation error {wrong:.3f}", flush=True)
+            number = f"{'at most ' * bool(protocol.steps)}{len(schedule.limits)}"
+            progress = f"pass {epoch + 1} of {number}, length {logs['length']}"
+            print(f"{progress}: loss {logs['loss']:.4f}, validation error {logs['validation_error']:.3f}", flush=True)
 
     evaluated = keras.callbacks.LambdaCallback(on_epoch_end=evaluate)
-    for epoch in range(resumable.epoch, len(passes)):
-        if resumable.history and not math.isfinite(resumable.history[-1]["loss"]):
+    while not schedule.is_over([entry["validation_error"] for entry in resumable.history]):
+        epoch = resumable.epoch
+        if epoch and not math.isfinite(resumable.history[-1]["loss"]):
             break
-        limit, order = passes[epoch]
-        width = next(width for width in widths if width > limit)
+        order = schedule.order(epoch)
+        width = next(width for width in widths if width > schedule.limits[epoch] + protocol.start_token)
         model.fit(
             rows[order, :width],
             labels[order],
@@ -203,17 +299,25 @@ def _point(entry: Mapping[str, float]) -> dict[str, Any]:
     return {**point, "length": int(entry["length"]), "step": int(entry["step"])}
 
 
-def error(model: keras.Model, words: LabelledWords) -> float:
-    """Fraction of the words that are misclassified."""
+def error(model: keras.Model, words: LabelledWords, start_token: bool = False) -> float:
+    """Fraction of the words that are misclassified; `start_token` as in `Protocol`."""
     import numpy as np
 
-    longest = max(map(len, words.words)) + 1
-    length = next((n for n in (101, 201, 501, 1001) if n >= longest), longest)  # few shapes, for each is compiled
-    rows = words.ids(end=True, length=length)
+    return float(np.mean((predict(model, words, start_token) > 0) != words.labels))
+
+
+def predict(model: keras.Model, words: LabelledWords, start_token: bool = False) -> NDArray[Any]:
+    """The logit of every word."""
+    import numpy as np
+
+    longest, num_tokens = max(map(len, words.words)), 1 + start_token
+    length = next((n for n in (100, 200, 500, 1000) if n >= longest), longest)  # few shapes, for each is compiled
+    length += num_tokens
+    rows = words.ids(start=start_token, end=True, length=length)
     batch = max(1, SYMBOLS // length)
     padded = np.pad(rows, ((0, -len(rows) % batch), (0, 0)), mode="edge")
     logits = [model.predict_on_batch(padded[i : i + batch])[:, 0] for i in range(0, len(padded), batch)]
-    return float(np.mean((np.concatenate(logits)[: len(rows)] > 0) != words.labels))
+    return np.concatenate(logits)[: len(rows)]
 
 
 def identity(config: str, words: LabelledWords) -> dict[str, Any]:
@@ -272,7 +376,10 @@ class LanguageExperiment(Experiment):
     def protocol(self, run: Run) -> Protocol:
         """The protocol of a run."""
         protocol = Protocol(**{name: run.settings[name] for name in run.settings if name not in ("config", "network")})
-        return dataclasses.replace(protocol, units=4, passes=1, last=1) if run.smoke else protocol
+        if not run.smoke:
+            return protocol
+        steps, growing = min(protocol.steps, 32), min(protocol.growing, 1)
+        return dataclasses.replace(protocol, units=4, passes=1, last=1, steps=steps, growing=growing)
 
     def tests_of(self, run: Run) -> tuple[str, ...]:
         """The splits on which a run is tested."""
@@ -300,7 +407,7 @@ class LanguageTable(LanguageExperiment):
             "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
             "protocol": dataclasses.asdict(protocol),
             "result": {
-                "errors": {test: error(model, words(test)) for test in self.tests_of(run)},
+                "errors": {test: error(model, words(test), protocol.start_token) for test in self.tests_of(run)},
                 "validation_error": min(errors, default=None),
                 "seconds": curve[-1]["seconds"],
             },

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 CONFIGS = {"large": 2, "large_near": 2, "small": 20, "small_near": 20}
 """Set of words -> passes over the words of each stage."""
 
+OTHERS = {
+    "small": {"passes": 20},
+    "large_near": {"passes": 2},
+    "small_paper": _languages.PAPER,
+}
+"""Set of words -> settings of the rows with other numbers of centroids."""
+
 
 class Parentheses(_languages.LanguageTable):
     """Networks that learn balanced parentheses."""
@@ -37,9 +44,14 @@ class Parentheses(_languages.LanguageTable):
         for name, row in _languages.rows_of(_languages.NETWORKS, config, passes=passes).items()
     } | {
         name: row
-        for config in ("small", "large_near")
+        for config, settings in OTHERS.items()
         for centroids in (2, 10, 50)
-        for name, row in _languages.rows_of(["SR-LSTM-P"], config, centroids, passes=CONFIGS[config]).items()
+        for name, row in _languages.rows_of(["SR-LSTM-P"], config, centroids, **settings).items()
+    }
+    rows |= {
+        name: row
+        for config in ("large_paper", "small_paper")
+        for name, row in _languages.rows_of(_languages.NETWORKS, config, **_languages.PAPER).items()
     }
     paper_errors = {
         "large-LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
@@ -51,6 +63,13 @@ class Parentheses(_languages.LanguageTable):
         "small-SR-LSTM-P": (0.017, 0.189, 0.196, 0.015, 0.138, 0.380),
         "small-SR-LSTM-P-10": (0.021, 0.205, 0.213, 0.012, 0.154, 0.432),
         "small-SR-LSTM-P-50": (0.034, 0.192, 0.191, 0.047, 0.128, 0.410),
+    }
+    # The same errors beside networks on the package's own strings and on those of the paper's grammar.
+    paper_errors |= {
+        name.replace(size, f"{size}_paper", 1): errors
+        for name, errors in paper_errors.items()
+        for size in ("large", "small")
+        if name.startswith(size)
     }
     paper = _languages.percentages(paper_errors)
 

@@ -615,3 +615,73 @@ class TestReport:
             "k = 5": [5, 5],
         }
         assert experiment.pictures([given[0], *others]) == {}
+
+
+class TestPublishedTraining:
+    """`PAPER`: how the published code trains."""
+
+    WORDS = random_words([length for length in range(1, 21) for _ in range(1 + length)], seed=3, distinct=True)
+    PROTOCOL = languages.Protocol(**{**languages.PAPER, "steps": 4, "growing": 5, "batch": 8})
+
+    @pytest.mark.parametrize("network", languages.NETWORKS)
+    def test_initial_weights(self, network):
+        centroids = 5 if network.startswith("SR") else 0
+        protocol = dataclasses.replace(self.PROTOCOL, centroids=centroids, units=6)
+        model = languages.build(network, 3, protocol, seed=4)
+        for weight in model.trainable_variables:
+            value = keras.ops.convert_to_numpy(weight)
+            if weight.name == "bias":
+                assert not value.any()
+            elif weight.name.endswith("kernel") and value.shape[-1] == 24:
+                for gate in np.split(value, 4, axis=1):
+                    np.testing.assert_allclose(gate @ gate.T, np.eye(6), atol=1e-5)
+                assert len({gate.tobytes() for gate in np.split(value, 4, axis=1)}) == 4
+            else:
+                assert 0.3 < np.abs(value).max() <= 0.5, weight.path
+        again = languages.build(network, 3, protocol, seed=4)
+        other = languages.build(network, 3, protocol, seed=5)
+        for weights in zip(*(each.trainable_variables for each in (model, again, other)), strict=True):
+            a, b, c = map(keras.ops.convert_to_numpy, weights)
+            np.testing.assert_array_equal(a, b)
+            assert (a != c).any() or not a.any()
+
+    def test_the_optimizer(self):
+        optimizer = languages.build("LSTM", 3, self.PROTOCOL, seed=0).optimizer
+        assert (optimizer.centered, optimizer.rho, optimizer.momentum) == (True, 0.95, 0.9)
+        assert (optimizer.epsilon, float(optimizer.learning_rate)) == (1e-4, pytest.approx(1e-4))
+
+    def test_words_grow_by_equal_numbers_and_are_drawn_anew_in_every_pass(self):
+        schedule = languages.Schedule(self.WORDS, self.PROTOCOL, seed=2)
+        lengths = np.array([len(word) for word in self.WORDS.words])
+        assert len(schedule.limits) == 8 * 5
+        assert schedule.limits[4:] == [20] * 36
+        for i, limit in enumerate(schedule.limits[:5]):
+            assert np.mean(lengths <= limit) >= (i + 1) / 5 > np.mean(lengths < limit)
+        orders = [schedule.order(i) for i in range(7)]
+        assert all(len(order) == 4 * 8 for order in orders)
+        assert all(lengths[order].max() <= limit for order, limit in zip(orders, schedule.limits, strict=False))
+        assert len({order.tobytes() for order in orders}) == 7
+        again = languages.Schedule(self.WORDS, self.PROTOCOL, seed=2)
+        np.testing.assert_array_equal(again.order(6), orders[6])
+        assert (languages.Schedule(self.WORDS, self.PROTOCOL, seed=3).order(6) != orders[6]).any()
+
+    def test_it_ends_when_the_error_has_not_improved_for_as_long_again(self):
+        schedule = languages.Schedule(self.WORDS, self.PROTOCOL, seed=0)
+        growing = [math.nan] * 5
+        assert [schedule.is_validated(i) for i in range(7)] == [False] * 5 + [True] * 2
+        assert not schedule.is_over([])
+        assert not schedule.is_over([*growing, 0.1, *[0.2] * 8])  # 14 passes, at least 15
+        assert schedule.is_over([*growing, 0.1, *[0.2] * 9])
+        late = [*growing, *[0.2] * 6, 0.1]  # the lowest after 12 passes
+        assert not schedule.is_over([*late, *[0.1] * 11])
+        assert schedule.is_over([*late, *[0.1] * 12])
+        falling = [*growing, *np.linspace(0.5, 0.1, 35)]
+        assert not schedule.is_over(falling[:-1])
+        assert schedule.is_over(falling)
+
+    def test_the_weights_of_the_lowest_error_after_growing_are_kept(self, tmp_path):
+        model, curve = languages.train("LSTM", self.WORDS, self.WORDS, self.PROTOCOL, 0, tmp_path)
+        assert [point["validation_error"] is None for point in curve] == [True] * 5 + [False] * (len(curve) - 5)
+        lowest = min(point["validation_error"] for point in curve[5:])
+        assert languages.error(model, self.WORDS, start_token=True) == pytest.approx(lowest)
+        assert all("val_loss" in point for point in curve[5:])
