@@ -132,7 +132,7 @@ def kernel_gradient(kernel: Tensor, order: Order, before: Tensor, gradient: Tens
         kernel: (K, n, n), for its shape.
         order: from `sort_by_symbol`.
         before: function of indices (T * B,) into time-major sorted rows -> rows (T * B, n), the states before.
-        gradient: likewise, the gradients after.
+        gradient: the same, of the gradients after.
     """
     sizes = tf.reduce_sum(order.sizes, 0)
     slots = order.sizes.shape[1]

@@ -422,7 +422,7 @@ def accepted_words(dfa: DFA, max_words: int, *, seed: int = 0) -> list[Word]:
     words: list[Word] = []
     rng = random.Random(seed)
     length = last = 0
-    # An infinite language has a word among any as many lengths in a row as there are states.
+    # Of any n consecutive lengths, n the number of states, an infinite language has a word of one.
     while len(words) < max_words and length <= last + len(dfa):
         count = dfa.count(length)
         if count:

@@ -116,7 +116,7 @@ class TrainingReport(Sentence):
         confidence: the lowest probability alpha of a transition.
         num_states: of the minimal automaton.
         num_attempts, seconds: of the whole training; the other fields are of its best attempt.
-        reason: why the best attempt has not learned; "" if it has.
+        reason: why the best attempt did not learn; "" if it has.
     """
 
     learned: bool
@@ -375,7 +375,7 @@ def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
 
 
 def _with_reason(reason: str, report: TrainingReport) -> TrainingReport:
-    """The report with the reason, if there is one and the training has not succeeded."""
+    """The report with the reason, if there is one and the training failed."""
     return replace(report, reason=reason) if reason and not report.learned else report
 
 

@@ -184,8 +184,8 @@ class WeightedAutomaton(Result):
         """The other one with its symbols in this one's order."""
         if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != self.final.shape[1:]:
             raise ValueError(
-                f"Weighted automata are joined that have as many outputs. Received: {other!r} beside one with final "
-                f"{self.final.shape}."
+                "Weighted automata can be joined if they have the same number of outputs. "
+                f"Received: {other!r} beside one with final {self.final.shape}."
             )
         mine, others = self._symbols, other._symbols
         if set(mine) != set(others):
@@ -226,12 +226,12 @@ class WeightedAutomaton(Result):
         return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
 
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
-        """An ISAN with a linear Dense readout that puts out the value of every word: a model of ids.
+        """An ISAN with a linear Dense readout that outputs the value of every word: a model of ids.
 
         An automaton whose last coordinate is the constant 1 becomes biases again, any other has biases of 0.
 
         Args:
-            return_sequences: whether the model puts out the value of every prefix that is not empty.
+            return_sequences: whether the model outputs the value of every prefix that is not empty.
             dtype: of the model.
 
         Example:
@@ -274,7 +274,7 @@ class WeightedAutomaton(Result):
     ) -> WeightedAutomaton:
         r"""The automaton whose value is the probability of a word under a hidden Markov model.
 
-        State i puts out symbol x with probability emissions[i, x] and moves to j with probability transitions[i, j].
+        State i emits symbol x with probability emissions[i, x] and moves to j with probability transitions[i, j].
         Without `stop` the value is the probability that an endless text begins with the word; with it, that the text is
         the word: before each symbol the model ends with probability stop[i].
 
@@ -401,7 +401,7 @@ class WeightedAutomaton(Result):
             The automaton. Estimates may be below 0.
 
         Raises:
-            ValueError: if the table has not that rank, or a symbol is none of the alphabet's.
+            ValueError: if the table does not have that rank, or a symbol is not in the alphabet.
 
         Exactness: exact for values of an automaton of that rank, if the basis shows the rank; of words an estimate that
             converges with their number.

@@ -19,7 +19,7 @@ class Probe(keras.callbacks.Callback):
     """Reads a network before the first step and every `update_freq`, and writes what it found.
 
     A subclass gives `folder` (of its own in `log_dir`: two writers in one folder hide each other's events), `measure`
-    and `write`. Steps are the optimizer's, so they go on where they were when a saved model is trained further. What
+    and `write`. Steps are optimizer iterations and continue when a saved model is trained further. What
     `measure` raises stops the training at its beginning; later it is warned of once and nothing is written.
 
     Args:

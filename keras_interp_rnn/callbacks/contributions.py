@@ -26,7 +26,7 @@ class Contributions(Probe):
     - `interp_rnn/contributions/text_i/step_n`, all of them, for the plugin: 2 T (T + 3) outputs bytes a text and step;
     - `interp_rnn/contributions_residual`, by how much their sum misses the logits, the largest of all texts.
 
-    Steps are the optimizer's, so they go on where they were when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further.
 
     Args:
         log_dir: its events go to the folder `contributions` in it, a run of its own.
@@ -39,7 +39,7 @@ class Contributions(Probe):
         ValueError: if there is no text, one is empty or too long, or a frequency is no positive number; when training
             begins, as `analysis.contributions`.
 
-    Weights that are not finite any more are warned of once, and nothing is written; training goes on.
+    If weights become non-finite, warns once and stops logging; training continues.
 
     Example:
 

@@ -32,7 +32,7 @@ class JacobianHistograms(InputProbe):
 
     and `interp_rnn/jacobian_percentiles` for the plugin, the percentiles 0, 1, ..., 100 for all lags.
 
-    Steps are the optimizer's, so they go on where they were when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further.
 
     Args:
         log_dir: its events go to the folder `jacobians` in it, a run of its own beside those of
@@ -50,7 +50,7 @@ class JacobianHistograms(InputProbe):
     keras-tuner copies callbacks for every trial and leaves their `log_dir` as it is: make this one inside
     `HyperModel.fit`, with a folder of the trial's own.
 
-    Weights that are not finite any more are warned of once, and nothing is written; training goes on.
+    If weights become non-finite, warns once and stops logging; training continues.
 
     Example:
 

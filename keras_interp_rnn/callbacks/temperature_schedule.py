@@ -23,8 +23,8 @@ class TemperatureSchedule(keras.callbacks.Callback):
     Args:
         temperature: a function from the epoch, or the training step, to the temperature $\tau$ > 0, such as a
             `keras.optimizers.schedules.LearningRateSchedule`. None leaves the temperature as it is.
-        strength: likewise, to $\lambda$ in [0, 1].
-        noise: likewise, to the scale >= 0 of the Gumbel noise.
+        strength: the same, to $\lambda$ in [0, 1].
+        noise: the same, to the scale >= 0 of the Gumbel noise.
         layer: name of the layer whose cells are set; None for all cells of the model.
         update_freq: "epoch" or "batch", which also decides what the schedules receive: the epoch, counted by `fit` from
             its `initial_epoch`, or the optimizer's step, which a saved model carries on.

@@ -30,10 +30,10 @@ CONTEXT = 8
 """Tokens of a text that ends with a move."""
 
 MOVES = 1000
-"""Moves that get a text, the commonest."""
+"""Number of transitions, the most frequent ones, that get example texts."""
 
 MANY = 64
-"""Up to so many ids transitions are counted symbol by symbol; beyond, all together."""
+"""Up to this number of ids, transitions are counted symbol by symbol; above it, all together."""
 
 PAPER, INK = np.array([255, 255, 255]), np.array([8, 48, 107])
 
@@ -73,7 +73,7 @@ class TransitionProbabilities(InputProbe):
         log_dir: its events go to the folder `transitions` in it, a run of its own beside those of
             `keras.callbacks.TensorBoard(log_dir)`.
         inputs: the fixed sequences, (sequences, time, ...), as the model reads them. A handful is plenty.
-        validation: likewise, a few hundred.
+        validation: the same, a few hundred.
         tokens: names of the ids in `inputs`; a sequence, or a mapping.
         layer: name of the state-regularized layer, where the model has several recurrent ones. Or the layer itself,
             for a subclassed model; inputs are then what the layer reads.

@@ -54,7 +54,7 @@ class Machine:
     Attributes:
         initial: (n,), probability of starting in each state.
         stop: (n,), probability that the word ends in a state, before a further symbol.
-        emissions: (n, K), probability of each symbol in a state that goes on.
+        emissions: (n, K), probability of each symbol in a state that does not stop.
         transitions: (n, K, n), probability of the next state after a state and a symbol.
     """
 

@@ -1,7 +1,7 @@
 r"""GRU: Cho et al., 2014, arXiv:1406.1078; eq. 1 of Chen, 2017, arXiv:1711.06788.
 
 States are rows (docs/conventions.md). The kernels stand side by side in Keras's order, update, reset, candidate; a_t is
-x_t K + b, split likewise.
+x_t K + b, split in the same way.
 
     eq. 1    [u_t, r_t] = sigmoid(h_{t-1} [U_u, U_r] + a_t)
              c_t = tanh((r_t * h_{t-1}) U_c + a_t)                   the reset before the product, as in the papers

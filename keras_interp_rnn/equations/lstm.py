@@ -1,7 +1,7 @@
 r"""LSTM: Hochreiter and Schmidhuber, 1997, with the forget gate of Gers, Schmidhuber and Cummins, 2000.
 
 States are rows, h and the memory c (docs/conventions.md). The kernels stand side by side in Keras's order i, f, c, o;
-a_t is x_t K + b + h_{t-1} U, split likewise.
+a_t is x_t K + b + h_{t-1} U, split in the same way.
 
     i_t = sigmoid(a_i)        f_t = sigmoid(a_f)        o_t = sigmoid(a_o)        g_t = tanh(a_c)
     c_t = f_t * c_{t-1} + i_t * g_t                     h_t = o_t * tanh(c_t)

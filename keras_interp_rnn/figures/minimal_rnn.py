@@ -99,7 +99,7 @@ def jacobian_percentiles(
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many singular values as steps.
+        ValueError: unless there are singular values for every step.
 
     Example:
 

@@ -25,7 +25,7 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many tokens as steps.
+        ValueError: unless there is one token per step.
 
     Example:
 
@@ -57,7 +57,7 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many tokens as steps.
+        ValueError: unless there is one token per step.
 
     Example:
 
@@ -99,7 +99,7 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, t
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many weights as tokens.
+        ValueError: unless there is one weight per token.
 
     Example:
 
@@ -147,7 +147,7 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many tokens as steps.
+        ValueError: unless there is one token per step.
 
     Example:
 
@@ -179,7 +179,7 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str =
         `Figure`.
 
     Raises:
-        ValueError: if a network has not as many steps as errors.
+        ValueError: unless a network has one error per step.
 
     Example:
 
@@ -223,7 +223,7 @@ def pixel_maps(
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many images as names.
+        ValueError: unless there is one name per image.
 
     Example:
 
@@ -264,7 +264,7 @@ def feature_map(points: ArrayLike, labels: Sequence[str]) -> Figure:
         `Figure`.
 
     Raises:
-        ValueError: if there are not as many points as labels.
+        ValueError: unless there is one label per point.
 
     Example:
 

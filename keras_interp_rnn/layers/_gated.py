@@ -24,7 +24,7 @@ class GatedCell(Cell):
         dropout: fraction of the input features that training sets to zero. The layer draws once a sequence, as Keras's
             own layers; a bare cell in `keras.layers.RNN` at every step, and on JAX once for all: use the layer there.
         recurrent_dropout: fraction of the state's features that training sets to zero where the state enters the
-            gates; drawn likewise.
+            gates; drawn in the same way.
         seed: of both dropouts.
 
     Precision: products have the compute dtype, states keep the variable dtype, outputs have the compute dtype.

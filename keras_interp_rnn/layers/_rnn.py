@@ -125,7 +125,7 @@ class SequenceRNN(keras.layers.RNN):
             )
 
     def check_features(self, shape: Any) -> None:
-        """Raises ValueError unless sequences of this shape are (batch, time, features), as many as before."""
+        """Raises ValueError unless sequences are (batch, time, features), with the number of features seen before."""
         if len(shape) != 3 or shape[2] is None:
             raise ValueError(
                 f"{type(self).__name__} reads sequences (batch, time, features). Received: shape={tuple(shape)}. "

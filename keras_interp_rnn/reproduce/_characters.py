@@ -28,7 +28,7 @@ NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 
 ABLATIONS = ("ISAN without biases", "linear", "linear, nonlinear readout")
 """An ISAN whose biases stay zero; a linear network without switching, under a linear readout or under one with a
-rectified layer of four times as many units."""
+rectified layer of four times the number of units."""
 
 COUNTED = ("unigrams", "bigrams", "naive Bayes")
 """Models that are counted, not trained."""
@@ -121,7 +121,7 @@ def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) ->
 
 
 def largest_units(network: str, max_parameters: float, inputs: int = 27, outputs: int = 27) -> int:
-    """The largest number of units for which the network has at most so many weights."""
+    """The largest number of units for which the network has at most this number of weights."""
     return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= max_parameters)
 
 

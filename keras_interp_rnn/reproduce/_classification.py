@@ -350,7 +350,7 @@ class Tunable:
         return build(protocol, self.data, self._steps(protocol) * protocol.epochs, self.seed)
 
     def fit(self, protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
-        """Trains the model for the protocol's steps, or one pass an epoch; half as many steps of twice the batch."""
+        """Trains the model for the protocol's steps, or one pass an epoch; half the steps for twice the batch size."""
         from keras_interp_rnn.reproduce import _training
 
         steps = self._steps(protocol)

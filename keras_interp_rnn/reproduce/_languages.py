@@ -44,8 +44,8 @@ class Protocol:
 
     Args:
         units: state size. centroids: of a network that has them. readout_decay: L2 penalty on the readout kernel.
-        passes: over the words of each stage. stages: the maximum length grows in as many equal steps; 1 reads all words
-            from the start. last: how many times as many passes the last stage has.
+        passes: over the words of each stage. stages: number of equal steps in which the maximum length grows; 1 reads
+            all words from the start. last: factor by which the last stage has more passes.
         batch: words in a batch. learning_rate, rho, momentum, epsilon, centered: of RMSProp. clip: largest global norm
             of a gradient.
         start_token: whether words are read after a start token. paper_weights: whether weights are initialized as in

@@ -76,7 +76,7 @@ def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: An
 
 
 def recommender(kind: str, items: int, units: int, with_gaps: bool, seed: int = 0, negatives: int = 512) -> Recommender:
-    """Items, and time gaps in a quarter as many features, through one recurrent layer, to states of `units`."""
+    """Items, and time gaps with a quarter of the features, through one recurrent layer, to states of `units`."""
     keras.utils.set_random_seed(seed)
     catalogue = Catalogue(items, units, negatives, seed, name="catalogue")
     inputs = {"items": keras.Input((None,), dtype="int32", name="items")}

@@ -87,7 +87,7 @@ class Predictions(_isan_text.IsanText):
 
 
 def decided_by_a_word(model: keras.Model, symbols: NDArray[Any], max_pairs: int) -> list[tuple[float, str, str, str]]:
-    """Two words of a text, the second unfinished, where the first one decides the next letter, and rightly.
+    """Two words of a text, the second unfinished, where the first one decides the next letter, correctly.
 
     Args:
         max_pairs: number of pairs of neighbouring words to try, from the start of the text.

@@ -58,7 +58,7 @@ class Spectra(_isan_text.IsanText):
     def _trained(
         self, kind: str, units: int, parts: Sequence[NDArray[Any]], settings: Mapping[str, Any], run: Run
     ) -> keras.Model:
-        """A network of another kind, trained for as many steps as the settings say."""
+        """A network of another kind, trained for the number of steps in the settings."""
         import keras
 
         run = dataclasses.replace(run, folder=run.folder / f"{kind}-{units}", settings=settings)

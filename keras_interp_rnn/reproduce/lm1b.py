@@ -10,7 +10,7 @@ from keras_interp_rnn.reproduce import _characters, _records
 
 
 def _rows(isan: str, lstm: str) -> dict[str, dict[str, Any]]:
-    """ISAN and LSTM with at most so many weights."""
+    """ISAN and LSTM with at most this number of weights."""
     rows = {
         "ISAN": {"network": "ISAN", "size": isan, **_characters.BASELINE, "learning_rate": 2.0},
         "LSTM": {"network": "LSTM", "size": lstm, **_characters.BASELINE, "learning_rate": 8.0, "batch": 32},

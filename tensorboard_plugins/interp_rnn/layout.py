@@ -108,7 +108,7 @@ def text_width(text: str) -> float:
 
 
 def shortened(names: Sequence[str]) -> str:
-    """At most four names of symbols, each of at most 16 characters, and how many more there are.
+    """At most four names of symbols, each of at most 16 characters, and the number of the others.
 
     `shortened` of states.js is the same.
     """
@@ -355,7 +355,7 @@ def _spread(places: Mapping[int, Point], labels: Mapping[Edge, str], factor: flo
 
 
 def _columns(order: Sequence[int], after: Mapping[int, Collection[int]]) -> list[list[int]]:
-    """Breadth first from each state that has not been reached yet; what no start leads to stands further right."""
+    """Breadth first from each state that is not reached yet; what no start leads to stands further right."""
     columns: list[list[int]] = []
     depth: dict[int, int] = {}
     for root in order:

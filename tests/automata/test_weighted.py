@@ -242,9 +242,9 @@ def test_what_is_no_weighted_automaton_is_refused(arguments, rule):
 
 
 def test_automata_of_other_outputs_do_not_join():
-    with pytest.raises(ValueError, match="that have as many outputs"):
+    with pytest.raises(ValueError, match="if they have the same number of outputs"):
         drawn(outputs=2).sum(drawn(outputs=1))
-    with pytest.raises(ValueError, match="that have as many outputs"):
+    with pytest.raises(ValueError, match="if they have the same number of outputs"):
         drawn(outputs=2).product(tomita(1))
 
 

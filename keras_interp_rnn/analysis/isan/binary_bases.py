@@ -174,7 +174,7 @@ def sparse_basis(
     head, maps = affine_readout(network, readout), homogeneous_matrices(network)
     if np.shape(states)[-1] + 1 != maps.shape[1]:
         raise ValueError(
-            f"States have as many entries as the layer has units. Received: {np.shape(states)} and "
+            f"States have one entry per unit of the layer. Received: {np.shape(states)} and "
             f"{maps.shape[1] - 1} units. Pass the states of this layer."
         )
     rows = _with_constant(np.asarray(states, np.float64))

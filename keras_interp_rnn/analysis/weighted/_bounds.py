@@ -83,7 +83,7 @@ class Bound:
         return self._value(_sum(self.inside), _sum(self.outside))
 
     def after(self, length: int) -> float:
-        """For words of at most so many symbols."""
+        """For words of at most this length."""
         return self._value(_sum(self.inside, length), _sum(self.outside, length))
 
     def longest(self, tolerance: float, up_to: int = LONGEST) -> tuple[int, float]:
@@ -140,7 +140,7 @@ def bounds_of(form: AffineForm, first: int = 0, loose: float = 0.0) -> Iterator[
 
 def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
     kernel, size = form.kernel, form.units
-    # By how much a sum of up to four products of so many numbers may be rounded, relative to that of absolute values.
+    # The rounding error of a sum of up to four products of this number of factors, relative to that of absolute values.
     gamma = 1.01 * (size + 8) * EPSILON / 2
     smallest = float(np.linalg.svd(norm, compute_uv=False).min() - gamma * np.linalg.norm(norm))
     if not smallest > 0:

@@ -30,7 +30,7 @@ def is_zero(initial: Array, transitions: Array, final: Array, *, up_to_constant:
         up_to_constant: whether all outputs of a word may be the same number instead.
     """
     size = len(initial)
-    # The entries of a basis are minors: products of at most as many numbers as the basis has vectors.
+    # The entries of a basis are minors: products of at most one number per vector of the basis.
     bits = size * _bits(transitions) + _bits(initial)
     if len(transitions) * size**3 * max(1.0, bits / 64) > WORK:
         return None

@@ -44,8 +44,8 @@ class Background(Result):
             object.__setattr__(self, "transitions", _probabilities("transitions", self.transitions, 2))
             if self.transitions.shape != (len(self.initial),) * 2:
                 raise ValueError(
-                    f"A chain over {len(self.initial)} symbols has as many rows and columns of transitions. Received: "
-                    f"{self.transitions.shape}."
+                    f"A chain over {len(self.initial)} symbols has that number of rows and columns of transitions. "
+                    f"Received: {self.transitions.shape}."
                 )
 
     @property

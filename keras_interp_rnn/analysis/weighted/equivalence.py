@@ -3,7 +3,7 @@ r"""Whether two networks compute the same logits: a proof with its bound, or a w
 Side by side, two affine networks are one, with states [h, h'], readout [R; -R'] and offset c - c': the networks are
 equal where it is 0. Three steps:
 
-1. All words, the shortest first, as many as a budget allows; then words that lead to new directions of the state, which
+1. All words, the shortest first, within a budget; then words that lead to new directions of the state, which
    are enough to find any difference in exact arithmetic (Tzeng, 1992), and successors of those with the largest
    differences. A word on which both differ by more than the tolerance, each run on it by itself, is a witness.
 2. Equality of the weights as they are, in exact arithmetic, by integers: the difference is then 0 on all words.
@@ -144,7 +144,7 @@ def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineFo
     """Both with their symbols in one order, and the names of these, or None."""
     if first.num_symbols != second.num_symbols or first.num_outputs != second.num_outputs:
         raise ValueError(
-            "Networks are compared that read the same symbols and have as many outputs. Received: "
+            "Networks can be compared if they read the same symbols and have the same number of outputs. Received: "
             f"{first.num_symbols} symbols and {first.num_outputs} outputs, and {second.num_symbols} and "
             f"{second.num_outputs}."
         )

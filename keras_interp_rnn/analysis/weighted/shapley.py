@@ -34,7 +34,7 @@ from keras_interp_rnn.analysis.weighted.forms import affine_form
 Array = NDArray[np.float64]
 
 MEMORY = 2**27
-"""Bytes of the states of all steps that are held at a time; quadrature goes by as many nodes as that takes."""
+"""Bytes of the states of all steps that are held at a time; it limits how many nodes are evaluated together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +90,7 @@ def shapley_values(
         ValueError: if the network is none of these, if the word has no symbol or one outside the vocabulary, if the
             background is over another number of symbols, if the target is outside the word.
 
-    Units: nats (logits), or what an automaton puts out.
+    Units: nats (logits), or the outputs of an automaton.
     Exactness: the values sum to f(x) - E f; `residual` reports by how much they miss. Equal to the sum over all 2^T
         coalitions to float64 rounding.
     Cost: O(T^2 n^2 outputs), K times that for a Markov background.

@@ -95,7 +95,7 @@ def truncate(
             vocabulary.
 
     Units: nats (logits) and bits per symbol.
-    Exactness: none: logits differ by `residual` on the sequences. With as many units as matter they are the same to
+    Exactness: none: logits differ by `residual` on the sequences. With all units that matter they are the same to
         rounding: directions without variance, and those that no logit shows, cost nothing to leave out.
     Cost: O(T n^2 + max_steps horizon n^2 outputs + K n^3).
     Example:

@@ -100,12 +100,12 @@ def distinct(rng: np.random.Generator, num_sequences: int, config: CountingConfi
     """Draws sequences of which no two are the same.
 
     Raises:
-        ValueError: if fewer than four times as many of this length exist.
+        ValueError: if fewer than four times this number of sequences of this length exist.
     """
     num_symbols = 2 * config.num_types + config.num_noise_symbols
     if num_symbols**config.length < 4 * num_sequences:
         raise ValueError(
-            f"{num_sequences:,} distinct sequences are drawn from at least four times as many. Received: length="
+            f"{num_sequences:,} distinct sequences are drawn from at least four times that number. Received: length="
             f"{config.length} over {num_symbols} symbols. Choose a larger `length`."
         )
     batches = stream(

@@ -245,7 +245,7 @@ def test_what_cannot_be_found_is_said():
         analysis.sparse_basis(given.layer, states, readout=head, max_functions=9)
     with pytest.raises(ValueError, match="tolerance lies between 0 and 0.5. Received: 0.5"):
         analysis.sparse_basis(given.layer, states, readout=head, tolerance=0.5)
-    with pytest.raises(ValueError, match="as many entries as the layer has units"):
+    with pytest.raises(ValueError, match="one entry per unit of the layer"):
         analysis.sparse_basis(given.layer, states[..., 1:], readout=head)
     basis = analysis.label_basis(states, codes, num_readout=8)
     with pytest.raises(ValueError, match="a basis of 21 and a layer of 4"):

@@ -236,5 +236,5 @@ def test_backgrounds_are_relative_frequencies():
     )
     with pytest.raises(ValueError, match="pseudo_count=0"):
         analysis.Background.estimated(words[:1], num_symbols=3, markov=True, pseudo_count=0)
-    with pytest.raises(ValueError, match="as many rows and columns"):
+    with pytest.raises(ValueError, match="that number of rows and columns"):
         analysis.Background([0.5, 0.5], [[1.0]])

@@ -157,10 +157,10 @@ class CompositionTable:
     ) -> CompositionTable:
         """A table of the words that save most steps on a text, within `max_bytes`.
 
-        Starts with the n-grams that would save most if each were alone, several times as many as fit. Then, round after
-        round, cuts the text into as few words as possible and drops those that save least for their bytes. Each use of
-        a word saves the steps that it would take without it, less one; its cost is its map and the prefixes that it
-        shares with no other word.
+        Starts with the n-grams that would save most if each were alone, several times the number that fits. Then, round
+        after round, cuts the text into as few words as possible and drops those that save least for their bytes. Each
+        use of a word saves the steps that it would take without it, less one; its cost is its map and the prefixes that
+        it shares with no other word.
 
         Args:
             network, readout, max_bytes, dtype: as for the class.
