@@ -2,8 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from keras_interp_rnn import reproduce
 from keras_interp_rnn.reproduce._experiment import Run
+
+RECORDS = Path(__file__).parents[2] / "docs" / "records"
+
+needs_records = pytest.mark.skipif(not RECORDS.is_dir(), reason="the source archive has no records")
 
 EXPERIMENTS = {experiment.name: experiment for experiment in reproduce.EXPERIMENTS}
 

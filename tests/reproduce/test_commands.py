@@ -20,7 +20,7 @@ from keras_interp_rnn.datasets.imdb import ARCHIVE
 from keras_interp_rnn.reproduce import _commands, _report
 from keras_interp_rnn.reproduce import _recommendation as recommendation
 from keras_interp_rnn.reproduce import _records as records
-from tests.reproduce.common import EXPERIMENTS
+from tests.reproduce.common import EXPERIMENTS, RECORDS, needs_records
 
 ROOT = Path(__file__).parents[2]
 
@@ -319,9 +319,10 @@ def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
     assert "Records are JSON files in a folder. Received: " in capsys.readouterr().err
 
 
+@needs_records
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
-    assert report(*["--records", str(ROOT / "docs" / "records"), "--out", str(out)]) == 0
+    assert report(*["--records", str(RECORDS), "--out", str(out)]) == 0
     drawn = ["jacobians_in_training.png", "parentheses-centroids.png", "recommendation_progress.png"]
     assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
     text = out.read_text()
@@ -420,8 +421,9 @@ def test_a_budget_is_finite(wrong, capsys):
     assert f"must be a finite number above 0. Received: {wrong}" in capsys.readouterr().err
 
 
+@needs_records
 class TestCheck:
-    records = ROOT / "docs" / "records"
+    records = RECORDS
 
     def check(self, *arguments):
         return command_line.main(["reproduce", "check", "--records", *map(str, arguments)])

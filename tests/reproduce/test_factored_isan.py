@@ -1,21 +1,20 @@
 """Networks of equal size: those of the factored switch, and those of rare symbols."""
 
 import json
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn.reproduce import factored_isan, rare_symbols
-
-RECORDS = Path(__file__).parents[2] / "docs" / "records"
+from tests.reproduce.common import RECORDS, needs_records
 
 
 def committed(pattern):
     return [json.loads(path.read_text()) for path in sorted(RECORDS.glob(pattern))]
 
 
+@needs_records
 @pytest.mark.parametrize("symbols", [27, 729])
 def test_the_networks_are_those_of_the_records(symbols):
     task, most = ("characters", 60_000) if symbols == 27 else ("pairs", 120_000)

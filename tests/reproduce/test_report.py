@@ -10,12 +10,13 @@ import pytest
 from keras_interp_rnn import reproduce
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
-from tests.reproduce.common import EXPERIMENTS, tables
+from tests.reproduce.common import EXPERIMENTS, RECORDS, tables
 
 ROOT = Path(__file__).parents[2]
 
 
-RECORDS = ROOT / "docs" / "records"
+if not RECORDS.is_dir():
+    pytest.skip("the source archive has no records", allow_module_level=True)
 
 
 def results(given, folder=None, templates=RECORDS):
