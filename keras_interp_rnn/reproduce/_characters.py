@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.datasets import Windows
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
+"""Of the paper's table 1; `text8` has rows for each."""
 
 ABLATIONS = ("ISAN without biases", "linear", "linear, nonlinear readout")
 """An ISAN whose biases stay zero; a linear network without switching, under a linear readout or under one with a
@@ -116,7 +117,8 @@ def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) ->
         return inputs * units * (units + 1) + units + readout
     if network == "linear, nonlinear readout":
         readout = 4 * units * (units + 1) + outputs * (4 * units + 1)
-    gates, biases = {"GRU": (3, 2), "LSTM": (4, 1)}.get(network, (1, 1))
+    one_gate = dict.fromkeys(("RNN", "IRNN", "linear", "linear, nonlinear readout"), (1, 1))
+    gates, biases = {"GRU": (3, 2), "LSTM": (4, 1), **one_gate}[network]
     return gates * units * (units + inputs + biases) + readout
 
 
@@ -294,8 +296,13 @@ class CharacterTable(Experiment):
         """Network, size, text and protocol of a run."""
         chosen = {"epochs": 10, **run.settings}
         network, size = chosen.pop("network"), chosen.pop("size")
+        if network not in RATES:
+            raise ValueError(
+                f"A network on characters is one of {', '.join(RATES)}. Received: {network!r}. Correct the row, or add "
+                "the network to RATES, `parameters` and `build`."
+            )
         chosen.setdefault("learning_rate", RATES[network])
-        protocol = Protocol(**chosen)
+        protocol = self.of_protocol(Protocol, chosen)
         if run.smoke:
             size = "4e3"
             protocol = dataclasses.replace(protocol, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)

@@ -286,7 +286,8 @@ class ClassTable(Experiment):
 
     def setting(self, run: Run) -> tuple[Protocol, Sequences]:
         """Protocol and sequences of a run."""
-        protocol = Protocol(**{name: value for name, value in run.settings.items() if name not in self.of_data})
+        own = {name: value for name, value in run.settings.items() if name not in self.of_data}
+        protocol = self.of_protocol(Protocol, own)
         if run.smoke:
             small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
             protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))

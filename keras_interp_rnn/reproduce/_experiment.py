@@ -26,8 +26,8 @@ class Run:
 
     Attributes:
         row: its name. settings: what the experiment says of it.
-        data: file or folder of local data; None downloads them. model: file of a trained model, for experiments that
-            analyse one. minutes: of training; None for the row's own number of epochs.
+        data: file or folder of local data; None downloads them. model: file of the trained model that is analysed, if
+            the experiment takes one. minutes: of training; None for the row's own number of epochs.
         seed: of weights and draws. folder: for checkpoints, logs and figures.
         smoke: tiny networks on generated data. verbose: as in `fit`.
     """
@@ -50,16 +50,16 @@ class Experiment(abc.ABC):
     `<name>.md` beside the records, in which `{table}` and the other names of `fields` are replaced.
 
     Attributes:
-        name: on the command line, in records and of the template.
-        title, place: what is repeated, and where the paper has it.
-        measure: what its figures are.
+        name: name on the command line, in records and of the template.
+        title, place: what is reproduced, and where the paper has it.
+        measure: what its numbers measure, such as "bits per character".
         data: what `--data` takes; "" if the experiment reads no data.
-        options: those of "data", "model", "budget" for which it has a use. The command refuses the others.
+        options: those of "data", "model", "budget" that it uses. The command refuses the others.
         rows: name -> settings. A single run without a name is the row "".
         paper: row -> the paper's figure, or its words where it gives none.
         minutes: default budget of training; None trains for the row's own number of epochs.
-        of_data: those settings of a row on which its data depend.
-        former_name: under which older records have it.
+        of_data: names of those settings of a row on which its data depend.
+        former_name: its name in older records.
     """
 
     name: ClassVar[str]
@@ -116,6 +116,21 @@ class Experiment(abc.ABC):
             except ValueError as error:  # it names the argument of the function that reads
                 raise ValueError(re.sub("`(source|path|data_dir)`", "`--data`", str(error))) from None
         return self._loaded[1]
+
+    def of_protocol(self, protocol: type, settings: Mapping[str, Any]) -> Any:
+        """A protocol, a dataclass, with these settings.
+
+        Raises:
+            ValueError: if one of them is none of the protocol's.
+        """
+        known = [field.name for field in dataclasses.fields(protocol)]
+        unknown = [name for name in settings if name not in known]
+        if unknown:
+            raise ValueError(
+                f"A row of {self.name} has settings of its protocol: {', '.join(known)}. Received: {unknown}. "
+                "Correct the row."
+            )
+        return protocol(**settings)
 
     def tunable(self, run: Run, steps: int, epochs: int) -> Any:
         """What `reproduce tune` searches, as `tuning.search` takes it, with trials of `epochs` epochs of `steps`.

@@ -375,7 +375,8 @@ class LanguageExperiment(Experiment):
 
     def protocol(self, run: Run) -> Protocol:
         """The protocol of a run."""
-        protocol = Protocol(**{name: run.settings[name] for name in run.settings if name not in ("config", "network")})
+        own = {name: value for name, value in run.settings.items() if name not in ("config", "network")}
+        protocol: Protocol = self.of_protocol(Protocol, own)
         if not run.smoke:
             return protocol
         steps, growing = min(protocol.steps, 32), min(protocol.growing, 1)

@@ -118,3 +118,23 @@ def test_symbols_may_be_read_as_fewer_than_are_predicted():
     assert x.tolist() == [[1, 0, 0, 2, 1, 0]]
     assert y.tolist() == [[3, 4, 2, 1, 3, 0]]
     assert x.dtype == y.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            {"network": "ISAN", "size": "4e3", "step": 3},
+            r"isan-text8 has settings of its protocol: batch, .*\['step'\]",
+        ),
+        ({"network": "CNN", "size": "4e3"}, "network on characters is one of RNN, IRNN, .*Received: 'CNN'"),
+    ],
+)
+def test_a_row_with_a_mistake_is_named(settings, says, tmp_path):
+    with pytest.raises(ValueError, match=says):
+        EXPERIMENTS["isan-text8"].setting(a_run(tmp_path, settings=settings))
+
+
+def test_a_network_without_a_formula_has_no_number_of_weights():
+    with pytest.raises(KeyError, match="CNN"):
+        characters.parameters("CNN", 7)
