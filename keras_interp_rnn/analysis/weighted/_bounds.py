@@ -46,6 +46,9 @@ POSITIVE = 1 + 1e-9
 PRODUCTS = 3e7
 """Multiplications that the norms of words may take."""
 
+PERIOD = 32
+"""Symbols of the longest words whose norms are computed, which are few over a single symbol."""
+
 ITERATIONS = 2e10
 """Multiplications, about, that the search for a norm may take."""
 
@@ -204,7 +207,7 @@ def word_norms(matrices: Array, off: float) -> tuple[float, ...]:
     # Each further factor is off by its own share, and by the rounding of a product.
     share = off + size * 4 * (size + 4) * EPSILON * largest
     norms, products = [1.0, largest + off], matrices
-    while len(products) * symbols * size**3 <= PRODUCTS and math.isfinite(norms[-1]):
+    while len(products) * symbols * size**3 <= PRODUCTS and len(norms) <= PERIOD and math.isfinite(norms[-1]):
         with np.errstate(all="ignore"):
             products = (products[:, None] @ matrices).reshape(-1, size, size)
             power = len(norms)

@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import equivalence
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
-from tests.analysis.weighted.networks import drawn, rotation
+from tests.analysis.weighted.networks import Network, drawn, rotation
 from tests.oracles import weighted_automata as oracle
 
 WORDS = list(oracle.words(3, 6))
@@ -177,6 +177,30 @@ def test_the_bound_holds_on_long_words(seed):
         greedy = max(((*greedy, x) for x in range(3)), key=lambda w: apart(network, other, [w]))
         words.append(greedy)
     assert 1e-10 < apart(network, other, words) <= found.bound
+
+
+def test_a_difference_of_the_matrices_alone_is_in_the_bound():
+    """From the state 0, with equal biases and readouts, all of the difference comes from the matrices."""
+    rng = np.random.default_rng(0)
+    network = drawn(0)._replace(initial=np.zeros(5), offset=np.zeros(4))
+    other = network._replace(kernel=network.kernel + 1e-7 * rng.normal(size=network.kernel.shape))
+    found = analysis.equivalent(network.pair(), other.pair(), tolerance=1e-2)
+    assert found.equal
+    assert 1e-8 < apart(network, other) <= found.bound
+
+
+def test_rounding_of_large_states_is_no_witness():
+    """One symbol stretches a direction a trillionfold, another drops it: what is left differs by rounding."""
+    rng = np.random.default_rng(0)
+    basis, readout = rotation(rng, 3), rng.normal(size=(3, 1))
+    kernel = np.array([np.diag([1e12, 0.5, 0.5]), np.diag([0, 0.5, 0.5])])
+    network = Network(kernel, np.zeros((2, 3)), np.ones(3), readout, np.zeros(1)).in_basis(basis)
+    other = network.in_basis(rotation(rng, 3))
+    assert apart(network, other, [(0, 1)]) > 1e-5
+    found = analysis.equivalent(network.pair(), other.pair(), tolerance=1e-7)
+    assert (
+        found.witness is None or len(found.witness) == 1
+    )  # the rounded weights may differ by as much where 1e12 shows
 
 
 def test_nearly_singular_networks():

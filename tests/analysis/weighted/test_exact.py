@@ -42,11 +42,18 @@ def test_against_fractions(seed):
     assert any(values)
 
 
-def test_without_the_look_modulo_a_prime_the_outcome_is_the_same(monkeypatch):
-    rng = np.random.default_rng(0)
-    matrices, final = rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 1))
+@pytest.mark.parametrize("symbol", range(3))
+def test_without_the_look_modulo_a_prime_the_outcome_is_the_same(monkeypatch, symbol):
+    """The last bit of one entry, which words of that symbol alone show."""
     monkeypatch.setattr(_exact, "_vanishes_modulo", lambda *arrays: True)
-    assert _exact.is_zero(rng.normal(size=3), matrices, final) is False
+    rng = np.random.default_rng(symbol)
+    matrices, initial, final = rng.normal(size=(3, 3, 3)), rng.normal(size=3), rng.normal(size=(3, 1))
+    both = np.zeros((3, 6, 6))
+    both[:, :3, :3] = both[:, 3:, 3:] = matrices
+    start, end = np.tile(initial, 2), np.concatenate([final, -final])
+    assert _exact.is_zero(start, both, end) is True
+    both[symbol, 1, 2] = np.nextafter(both[symbol, 1, 2], 9)
+    assert _exact.is_zero(start, both, end) is False
 
 
 def test_up_to_a_constant_all_outputs_are_the_same_number():

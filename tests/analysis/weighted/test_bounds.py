@@ -1,0 +1,78 @@
+"""The bound on all words and on words of a length, on networks whose outputs are known."""
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn.analysis.weighted import _bounds
+from keras_interp_rnn.analysis.weighted.forms import AffineForm
+
+LEAK = 1e-7
+
+
+def leaking(decay=0.5):
+    """A unit that counts, and one that is read and gets a ten-millionth of it: outputs rise to LEAK / (1 - decay)^2."""
+    kernel = np.array([[[decay, LEAK], [0.0, decay]]])
+    return AffineForm(np.zeros(2), kernel, np.array([[1.0, 0.0]]), np.array([[0.0], [1.0]]), np.zeros(1))
+
+
+def test_what_leaks_out_of_the_space_is_in_the_bound():
+    bounds = list(_bounds.bounds_of(leaking()))
+    always = min(bound.always for bound in bounds)
+    assert 4 * LEAK <= always <= 40 * LEAK
+    for length in (0, 1, 2, 5, 20):
+        output = abs(leaking().outputs([0] * length)[0])
+        assert output <= min(bound.after(length) for bound in bounds) <= always * (1 + 1e-6)
+    # The unit that leaks is no part of the proposal that gives it.
+    best = min(bounds, key=lambda bound: bound.always)
+    assert best.eta == pytest.approx(LEAK, rel=1e-6)
+    assert best.reach < 1e-12
+
+
+@pytest.mark.parametrize("decay", [0.98, 1.0, 1.1])
+def test_what_does_not_contract_is_bounded_up_to_a_length(decay):
+    bounds = list(_bounds.bounds_of(leaking(decay)))
+    length, value = max(bound.longest(1e-3) for bound in bounds)
+    assert length > 20
+    assert abs(leaking(decay).outputs([0] * length)[0]) <= value <= 1e-3
+    if decay > 1:
+        assert all(bound.always == np.inf for bound in bounds)
+        longer = next(n for n in range(length, 10_000) if abs(leaking(decay).outputs([0] * n)[0]) > 1e-3)
+        assert length < longer
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_norms_of_words_are_upper_bounds(seed):
+    rng = np.random.default_rng(seed)
+    matrices = rng.normal(size=(2, 3, 3)) * 0.6
+    norms = _bounds.word_norms(matrices, 0.0)
+    products = [np.eye(3)]
+    for bound in norms[:8]:
+        largest = max(np.linalg.norm(product, 2) for product in products)
+        assert largest <= bound <= largest * (1 + 1e-9)
+        products = [product @ matrix for product in products for matrix in matrices]
+
+
+@pytest.mark.parametrize("last", [0.3, 0.999999999, 1.0, 1.0000001, 1.5])
+def test_sums_of_norms_are_upper_bounds(last):
+    norms = (1.0, 0.8, last)
+    terms, power = [], 1.0
+    for _ in range(40):
+        terms += [power, 0.8 * power]
+        power *= last
+    for count in (0, 1, 2, 7, 80):
+        assert sum(terms[:count]) <= _bounds._sum(norms, count) <= sum(terms[:count]) * (1 + 1e-4)
+    if last < 1:
+        assert sum(terms) <= _bounds._sum(norms)
+    else:
+        assert _bounds._sum(norms) == np.inf
+
+
+def test_a_norm_is_found_in_which_matrices_contract():
+    """Stretched out of shape, each of norm above 10, all of norm below 1 in the norm found."""
+    rng = np.random.default_rng(0)
+    shape = np.diag([1.0, 10.0, 100.0])
+    turns = 0.9 * np.array([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(3)])
+    matrices = np.linalg.inv(shape) @ turns @ shape
+    assert np.linalg.norm(matrices, 2, axis=(1, 2)).max() > 10
+    norm = _bounds.contracting_norm(matrices)
+    assert np.linalg.norm(np.linalg.inv(norm) @ matrices @ norm, 2, axis=(1, 2)).max() < 0.95
