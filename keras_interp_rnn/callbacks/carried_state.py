@@ -21,7 +21,8 @@ class CarriedState(keras.callbacks.Callback):
 
     Args:
         across_epochs: bool. True carries the states from one epoch to the next, for data where each epoch continues
-            the text of the one before, such as `Windows(text, ..., count=epochs * steps)` with `steps_per_epoch=steps`.
+            the text of the one before, such as `Windows(text, ..., num_windows=epochs * steps)` with
+            `steps_per_epoch=steps`.
 
     Example:
 

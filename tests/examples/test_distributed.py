@@ -28,7 +28,7 @@ keras.utils.set_random_seed(0)
 ids = keras.Input((20,), dtype="int32")
 model = keras.Model(ids, keras.layers.Dense(27)(layers.ISAN(8, 27, return_sequences=True)(ids)))
 model.compile(keras.optimizers.SGD(0.5), losses.BitsPerSymbol())
-windows = datasets.Windows(datasets.text.python_documentation(), 8, 20)
+windows = datasets.Windows(datasets.text.python_documentation(), 8, length=20)
 for i in range(12):
     model.train_on_batch(*windows[i])
 print(len(model.trainable_variables[0].value.sharding.device_set))

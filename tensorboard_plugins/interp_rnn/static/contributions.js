@@ -15,7 +15,7 @@ model = keras.Sequential([
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 text = datasets.text.python_documentation()
 watched = [datasets.text.encode("the return value")]
-model.fit(datasets.Windows(text, 16, 50), shuffle=False, callbacks=[
+model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
     callbacks.Contributions("logs", watched, alphabet=datasets.text.ALPHABET),
 ])`;
 
