@@ -124,8 +124,7 @@ def listing(experiments: Sequence[Experiment]) -> str:
 def run_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
     """Runs every row and seed that has no record yet, of one experiment or of all."""
     if args.smoke:
-        scratch = scratch_folder()
-        args.runs, args.records = scratch / "runs", scratch / "records"
+        _work_in_scratch(args)
     if args.name != "all":
         run_rows(_named(experiments, args.name), args)
         return
@@ -185,7 +184,7 @@ def _run(experiment: Experiment, row: str, seed: int, args: argparse.Namespace) 
     run.folder.mkdir(parents=True, exist_ok=True)
     record = experiment.run(run)
     record["protocol"]["minutes"] = minutes
-    if experiment.data and not set(_records.DIGESTS) & set(record.get("data", {})):
+    if experiment.data and not _records.has_digest(record):
         raise AssertionError(f"The record of {experiment.name} has no digest of its data.")
     place = {"table": experiment.name, "row": row, "order": list(experiment.rows).index(row)}
     return _records.write(path, {"experiment": experiment.name, "table": place, **record}), True
@@ -231,7 +230,7 @@ def check_command(experiments: Sequence[Experiment], args: argparse.Namespace) -
         Path(record["file"]).name
         for experiment, of_this in _report.by_experiment(experiments, records)
         for record in of_this
-        if experiment.data and not set(_records.DIGESTS) & set(record.get("data", {}))
+        if experiment.data and not _records.has_digest(record)
     ]
     print(f"{len(records)} records of {len({record['experiment'] for record in records})} experiments can be read.")
     if undigested:
@@ -241,8 +240,7 @@ def check_command(experiments: Sequence[Experiment], args: argparse.Namespace) -
 def tune_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
     """Searches, prints the best trials, and writes all of them into one record."""
     if args.smoke:
-        scratch = scratch_folder()
-        args.runs, args.records = scratch / "runs", scratch / "records"
+        _work_in_scratch(args)
         args.trials, args.steps, args.epochs = min(args.trials, 3), min(args.steps, 2), 1
     if args.name == "all":
         raise ValueError("One row is tuned at a time. Received: all. Name its experiment.")
@@ -295,6 +293,12 @@ def tune_command(experiments: Sequence[Experiment], args: argparse.Namespace) ->
 def scratch_folder() -> Path:
     """A new folder for `--smoke`."""
     return Path(tempfile.mkdtemp(prefix="keras_interp_rnn-"))
+
+
+def _work_in_scratch(args: argparse.Namespace) -> None:
+    """Sets the folders of a `--smoke` run to new ones."""
+    scratch = scratch_folder()
+    args.runs, args.records = scratch / "runs", scratch / "records"
 
 
 def _guarded(command: Callable[[], None]) -> int:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn._files import read_json, write_json
+from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
 from keras_interp_rnn.recommender import Catalogue, Recommender
 from keras_interp_rnn.reproduce import _records, _training
@@ -26,9 +27,6 @@ from keras_interp_rnn.reproduce._experiment import Record, Run
 
 ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
 TOP = 20
-
-PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
-"""Of singular values: half standard deviations of a normal distribution, and the extremes."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -75,6 +75,11 @@ def read(path: Path) -> dict[str, Any]:
     return record
 
 
+def has_digest(record: Mapping[str, Any]) -> bool:
+    """Whether a record says exactly which data it is of."""
+    return bool(set(DIGESTS) & set(record.get("data", {})))
+
+
 def load_finished(path: Path, **expected: Any) -> dict[str, Any] | None:
     """The record of a run that has finished; None if there is none.
 
