@@ -1,6 +1,6 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, the Jacobians; `generate`, of a character model.
+- Any recurrent layer: `trace`, `attribution`, `fixed_points`, the Jacobians; `generate`, of a character model.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
@@ -15,7 +15,9 @@ from typing import Any
 from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis import network
+from keras_interp_rnn.analysis.attribution import Attribution, attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
+from keras_interp_rnn.analysis.fixed_points import CellFixedPoints, fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.bases import (
     Basis,
@@ -36,7 +38,7 @@ from keras_interp_rnn.analysis.isan.contributions import (
     contributions,
     recent_contributions,
 )
-from keras_interp_rnn.analysis.isan.maps import FixedPoints, affine_map, fixed_points, homogeneous_matrices
+from keras_interp_rnn.analysis.isan.maps import FixedPoints, affine_map, homogeneous_matrices
 from keras_interp_rnn.analysis.isan.ngram_agreement import NgramAgreement, ngram_agreement
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra, state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials, contributions_by_age, timescales
@@ -55,11 +57,13 @@ from keras_interp_rnn.analysis.weighted.truncation import Truncation, truncate
 
 __all__ = [
     "AffineMap",
+    "Attribution",
     "Background",
     "BackoffModel",
     "Basis",
     "BasisBlocks",
     "BiasParts",
+    "CellFixedPoints",
     "CompositionTable",
     "Contributions",
     "Equivalence",
@@ -81,6 +85,7 @@ __all__ = [
     "TwoExponentials",
     "WordContributions",
     "affine_map",
+    "attribution",
     "bias_cosines",
     "bias_norms",
     "bias_parts",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.analysis.network.arrays import as_float64, as_symbols
+from keras_interp_rnn.analysis.network.arrays import as_float64, as_symbols, check_finite
 from keras_interp_rnn.analysis.network.recurrent import run_cell
 from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
 
@@ -228,3 +228,52 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
             "Embedding."
         )
     return inputs.astype(cell.variable_dtype)
+
+
+def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, Array]], int]:
+    """Whole states (rows, s) -> the states after one step under one input (features,), and the Jacobians (rows, s, s).
+
+    Returns:
+        That function, and s.
+
+    Raises:
+        ValueError: if the recurrent layer's equations are not known in closed form.
+    """
+    layer = network if not isinstance(network, keras.Model) else _only_recurrent_layer(network)
+    if not isinstance(layer, keras.layers.RNN):
+        raise ValueError(f"Fixed points are those of a recurrent layer. Received: {layer!r}. Pass an RNN of the cell.")
+    if not layer.cell.built:
+        raise ValueError(f"The layer has no weights yet. Received: {layer.name}. Call it on sequences once.")
+    check_finite(layer)
+    equations = closed_form(layer)
+    if equations is None:
+        raise ValueError(
+            "Fixed points are computed from the equations of the cell, with their derivative. Received: "
+            f"{layer.name} over {type(layer.cell).__name__}. Give the cell a method `equations`; pass the layers of a "
+            "stack one by one."
+        )
+    features = getattr(_innermost(layer.cell), "kernel", None)
+    if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):
+        raise ValueError(f"The cell reads {features.shape[0]} features. Received: inputs of shape {held.shape}.")
+    sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
+    drive = equations.drive(NUMPY, _read_by_equations(layer.cell, held[None, None]))
+    ends = np.cumsum(sizes)[:-1].tolist()
+
+    def step(state: Array) -> tuple[Array, Array]:
+        parts = tuple(np.split(state, ends, axis=-1))
+        now = tuple(np.repeat(x[:, 0], len(state), axis=0) for x in drive)
+        product = np.tile(np.eye(sum(sizes)), (len(state), 1, 1))
+        after = np.concatenate(equations.step(NUMPY, parts, now).states, axis=-1)
+        return after, equations.linearization(NUMPY, parts, now).before(product)
+
+    return step, sum(sizes)
+
+
+def _only_recurrent_layer(model: keras.Model) -> Any:
+    recurrent = [part for part in model.layers if isinstance(part, (keras.layers.RNN, keras.layers.Bidirectional))]
+    if len(recurrent) != 1:
+        raise ValueError(
+            f"One recurrent layer of a model is read at a time. Received: {model.name} with "
+            f"{[part.name for part in recurrent]}. Pass the layer itself."
+        )
+    return recurrent[0]

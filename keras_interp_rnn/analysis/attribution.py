@@ -1,0 +1,199 @@
+r"""How much each step of a sequence added to one output of any recurrent network.
+
+A step that is not there is replaced by a reference vector r, at the inputs of the first recurrent layer (behind the
+Embedding, if there is one). With f the output in question, x the sequence and r the reference at every step:
+
+- telescoping: $a_t = f(x_1 \dots x_t, r \dots r) - f(x_1 \dots x_{t-1}, r \dots r)$. The sum is f(x) - f(r), whatever
+  the network. Interactions go to the later of two steps: in "not good" all that "not" does to "good" is the share of
+  "good". That is the bias of the order, which is the order of the inputs in every layer, Bidirectional included.
+- path integral: $a_t = \langle x_t - r, \int_0^1 \nabla_{x_t} f(r + s (x - r))\, ds \rangle$, integrated gradients
+  (Sundararajan, Taly and Yan, ICML 2017), by Gauss-Legendre quadrature. It has no order; its sum misses f(x) - f(r) by
+  the error of the quadrature.
+- occlusion: $a_t = f(x) - f(x$ with r at step t). The sum is not f(x) - f(r), and says by how much.
+- contributions: those of `analysis.contributions`, exact, of a network that is affine in its state.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.isan.contributions import contributions
+from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards
+from keras_interp_rnn.analysis.network.chain import Chain, open_chain
+
+Array = NDArray[np.float64]
+
+METHODS = ("auto", "telescoping", "path_integral", "occlusion", "contributions")
+ROWS = 4096
+"""Sequences run at a time: bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution(Result):
+    r"""Shares of the steps of each sequence in one output.
+
+    Attributes:
+        shares: (batch, time); 0 where a step is masked.
+        output: (batch,), the output that is explained, in float64.
+        reference_output: (batch,), the output where no step is there; of "contributions" what no symbol adds.
+        residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
+            the error of the quadrature for "path_integral", the gap for "occlusion".
+        difference: largest difference between `output` and what the network computes in its own dtype.
+        method: the method that was used.
+    """
+
+    shares: Array
+    output: Array
+    reference_output: Array
+    residual: float
+    difference: float
+    method: str
+
+    def top(self, num_steps: int = 5, *, sequence: int = 0) -> list[tuple[int, float]]:
+        """The steps with the largest shares by absolute value, the largest first.
+
+        Args:
+            num_steps: maximum number of steps.
+            sequence: which sequence of the batch.
+
+        Returns:
+            [(step, share), ...]; steps count from 0.
+        """
+        row = self.shares[sequence]
+        return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
+
+
+def attribution(
+    network: Any,
+    inputs: ArrayLike,
+    *,
+    target: int,
+    method: str = "auto",
+    reference: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    num_points: int = 32,
+) -> Attribution:
+    r"""Splits one output of a recurrent network among the steps that it read.
+
+    Args:
+        network: a model that is a chain of layers: any that treat steps one by one, recurrent layers (SimpleRNN, GRU,
+            LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or cells), a head; or a recurrent layer,
+            whose last state is then explained.
+        inputs: (batch, time) ids or (batch, time, features), as the network reads them.
+        target: the output that is explained, an index; of a model with one output 0.
+        method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module; "auto" is
+            "contributions" for an ISAN with a linear head, else "telescoping".
+        reference: (features,), what the first recurrent layer reads where a step is not there; None for zeros.
+        mask: bool (batch, time), of a layer; a model makes its own.
+        num_points: points of the quadrature of "path_integral".
+
+    Returns:
+        `Attribution`.
+
+    Raises:
+        ValueError: if the network is no such chain, is stateful or draws noise; if an input or a weight is not finite;
+            if a derivative is not known in closed form, for "path_integral"; if an argument is out of range.
+
+    Units: those of the output.
+    Exactness: float64 wherever a cell's equations are known; `residual` and `difference` report the rest.
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> model = keras.Sequential([keras.layers.Embedding(9, 3), keras.layers.GRU(4), keras.layers.Dense(1)])
+        >>> split = analysis.attribution(model, np.array([[1, 5, 2]]), target=0)
+        >>> split.shares.shape, split.residual < 1e-12
+        ((1, 3), True)
+
+    Reference: Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365; Zeiler and Fergus, ECCV 2014, for occlusion.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
+    if method == "contributions" or (method == "auto" and mask is None and reference is None and _is_affine(network)):
+        return _by_contributions(network, inputs, target)
+    method = "telescoping" if method == "auto" else method
+    chain = open_chain(network, inputs, mask)
+    output = _check_target(target, chain.output.shape[-1])
+    absent = _check_reference(reference, chain.inputs.shape[-1])
+    whole = _outputs(chain, chain.inputs, chain.mask)[:, output]
+    nothing = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, output]
+    if method == "path_integral":
+        shares = _path_integral(chain, absent, output, num_points)
+    else:
+        shares = _by_replacing(chain, absent, output, telescoping=method == "telescoping")
+    shares = np.where(chain.mask, shares, 0.0)
+    residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
+    return Attribution(shares, whole, nothing, residual, float(np.abs(whole - chain.output[:, output]).max()), method)
+
+
+def _is_affine(network: Any) -> bool:
+    try:
+        affine_readout(network)
+        check_forwards(network)
+    except ValueError:
+        return False
+    return True
+
+
+def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attribution:
+    splits = [contributions(network, row, targets=-1) for row in as_array("The inputs", inputs)]
+    output = _check_target(target, splits[0].logits.shape[-1])
+    shares = np.stack([split.values[1:, 0, output] for split in splits])
+    nothing = np.array([split.bias[output] + split.values[0, 0, output] for split in splits])
+    whole = np.array([split.logits[0, output] for split in splits])
+    residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
+    return Attribution(shares, whole, nothing, residual, 0.0, "contributions")
+
+
+def _outputs(chain: Chain, x: Array, mask: NDArray[np.bool_]) -> Array:
+    """The outputs of many sequences, some at a time."""
+    parts = [chain.run(x[i : i + ROWS], mask[i : i + ROWS]) for i in range(0, len(x), ROWS)]
+    return np.concatenate(parts)
+
+
+def _by_replacing(chain: Chain, absent: Array, output: int, *, telescoping: bool) -> Array:
+    shares = []
+    for x, mask in zip(chain.inputs, chain.mask, strict=True):
+        steps = len(x)
+        if telescoping:
+            there = np.tri(steps + 1, steps, -1, dtype=bool)
+        else:
+            there = np.concatenate([~np.eye(steps, dtype=bool), np.ones((1, steps), bool)])
+        rows = np.where(there[:, :, None], x, absent)
+        values = _outputs(chain, rows, np.tile(mask, (steps + 1, 1)))[:, output]
+        shares.append(np.diff(values) if telescoping else values[-1] - values[:-1])
+    return np.stack(shares)
+
+
+def _path_integral(chain: Chain, absent: Array, output: int, num_points: int) -> Array:
+    if isinstance(num_points, bool) or not hasattr(num_points, "__index__") or operator.index(num_points) < 1:
+        raise ValueError(f"num_points is a number, at least 1. Received: num_points={num_points!r}. Pass an int > 0.")
+    points, weights = np.polynomial.legendre.leggauss(num_points)
+    change = chain.inputs - absent
+    total = np.zeros_like(change)
+    for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
+        total += weight * chain.gradient(absent + point * change, chain.mask, output)[1]
+    return (total * change).sum(axis=-1)
+
+
+def _check_target(target: Any, outputs: int) -> int:
+    if isinstance(target, bool) or not hasattr(target, "__index__") or not 0 <= operator.index(target) < outputs:
+        raise ValueError(f"target is an output, an int in [0, {outputs - 1}]. Received: target={target!r}.")
+    return operator.index(target)
+
+
+def _check_reference(reference: ArrayLike | None, features: int) -> Array:
+    if reference is None:
+        return np.zeros(features)
+    array = as_array("The reference", reference).astype(np.float64)
+    if array.shape != (features,) or not np.isfinite(array).all():
+        raise ValueError(
+            f"The reference is one finite vector ({features},), as the first recurrent layer reads it. Received: "
+            f"shape={array.shape}. Pass the embedding of a token, for one."
+        )
+    return array

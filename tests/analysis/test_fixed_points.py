@@ -1,0 +1,79 @@
+"""Fixed points of cells, where they are known by construction, and their stability."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, layers
+
+
+def bits(num_bits, kind="GRU"):
+    """A layer whose units each hold one bit: h -> tanh(2 h) has the fixed points 0, unstable, and +-0.9575."""
+    layer = getattr(keras.layers, kind)(num_bits, dtype="float64")
+    layer(np.zeros((1, 1, 2)))
+    identity, zeros = np.eye(num_bits), np.zeros((num_bits, num_bits))
+    if kind == "SimpleRNN":
+        layer.set_weights([np.ones((2, num_bits)), 2 * identity, np.zeros(num_bits)])
+    else:  # gates of the GRU: u = 1/2, r almost 1
+        recurrent = np.concatenate([zeros, zeros, 2 * identity], axis=1)
+        bias = np.zeros((2, 3 * num_bits))
+        bias[0, num_bits : 2 * num_bits] = 40
+        layer.set_weights([np.ones((2, 3 * num_bits)), recurrent, bias])
+    return layer
+
+
+@pytest.mark.parametrize("kind", ["SimpleRNN", "GRU"])
+@pytest.mark.parametrize("num_bits", [1, 2, 3])
+def test_every_combination_of_bits_is_found_and_classified(kind, num_bits):
+    found = analysis.fixed_points(bits(num_bits, kind), [0.0, 0.0])
+    value = 0.957504024077
+    expected = sorted(itertools.product([-value, 0.0, value], repeat=num_bits))
+    assert len(found.states) == 3**num_bits
+    order = np.lexsort(np.round(found.states, 6).T[::-1])
+    np.testing.assert_allclose(found.states[order], expected, atol=1e-9)
+    np.testing.assert_array_equal(found.num_unstable, (np.abs(found.states) < 0.5).sum(axis=1))
+    assert found.attracts.sum() == 2**num_bits
+    assert found.residual < 1e-10
+    assert (np.diff(found.num_unstable) >= 0).all()
+
+
+@pytest.mark.parametrize("make", [lambda: keras.layers.LSTM(3), lambda: layers.CFN(3), lambda: layers.SRGRU(3, 2)])
+def test_a_point_stays_where_it_is_when_the_layer_runs(make):
+    keras.utils.set_random_seed(0)
+    layer = make()
+    layer(np.zeros((1, 1, 2)))
+    held = np.array([0.4, -0.7], np.float32)
+    found = analysis.fixed_points(layer, held, num_starts=32)
+    assert found.attracts.any()
+    at_rest = analysis.trace(layer, np.tile(held, (1, 400, 1)))["h"][0, -1]
+    first = found.states[found.attracts, :3]
+    assert np.abs(first - at_rest).max(axis=1).min() < 1e-4
+
+
+def test_an_isan_keeps_its_closed_form():
+    layer = layers.ISAN(3, 4)
+    layer(np.zeros((1, 2), int))
+    assert isinstance(analysis.fixed_points(layer), analysis.FixedPoints)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"inputs": [0.0]}, r"reads 2 features. Received: inputs of shape \(1,\)"),
+        ({"inputs": [np.nan, 0.0]}, "one finite input"),
+        ({"num_starts": 0}, "num_starts is a number, at least 1"),
+        ({"states": np.zeros((3, 5))}, r"finite \(num_states, 2\)"),
+    ],
+)
+def test_what_is_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        analysis.fixed_points(bits(2), **{"inputs": [0.0, 0.0], **options})
+
+
+def test_cells_without_equations_are_refused():
+    layer = keras.layers.GRU(3, activation="relu")
+    layer(np.zeros((1, 1, 2)))
+    with pytest.raises(ValueError, match="from the equations of the cell"):
+        analysis.fixed_points(layer, [0.0, 0.0])
