@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 
 HALVINGS = 12
 """Steps of the line search."""
+MIXED = (1, 2, 4, 8)
+"""Numbers of given states whose mean is a start: saddles lie between attractors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +71,7 @@ def fixed_points(
     Args:
         network: an ISAN, its cell, or a model with one; given `inputs`, a recurrent layer, or a model with exactly one.
         inputs: (features,), what the cell reads at every step; None for an ISAN's symbols, in closed form.
-        states: (num_states, s), whole states from which starts are drawn: themselves, and points between two of them;
+        states: (num_states, s), whole states from which starts are drawn: themselves, and means of two, four or eight;
             such as `h` of `trace`. None draws starts from [-1, 1].
         num_starts: starts of Newton's method.
         max_steps: steps of it.
@@ -134,8 +136,10 @@ def _starts(states: ArrayLike | None, size: int, num_starts: int, rng: np.random
         raise ValueError(
             f"States are finite (num_states, {size}), h first. Received: shape={given.shape}. Reshape those of a trace."
         )
-    first, second = given[rng.integers(len(given), size=(2, num_starts))]
-    return first + rng.choice([0.0, 0.5], (num_starts, 1)) * (second - first)
+    drawn = given[rng.integers(len(given), size=(num_starts, max(MIXED)))]
+    mixed = rng.choice(MIXED, num_starts)
+    weights = (np.arange(max(MIXED)) < mixed[:, None]) / mixed[:, None]
+    return np.asarray(np.einsum("im,ims->is", weights, drawn))
 
 
 def _newton(step: Any, state: Array, max_steps: int) -> Array:
