@@ -54,6 +54,7 @@ PUBLIC = {
         "bias_norms",
         "bias_parts",
         "binarized_network",
+        "centred_basis",
         "change_basis",
         "contributions",
         "contributions_by_age",

@@ -5,8 +5,9 @@ States are rows and $h' = [h, 1]$; coordinates are $z = h' F$, and $h' = z G$ wi
 
     z_t = z_{t-1} (G W'_x F),        W'_x = [[W_x, 0], [b_x, 1]].
 
-Here is the readout basis: orthonormal, with the directions that the readout sees first. `binary_bases` has the
-coordinates that are 0 or 1 on every state that the network reaches (section 4, figure 9).
+Here are the readout basis, orthonormal with the directions that the readout sees first, and the centred basis, which
+only moves the origin to the mean state. `binary_bases` has the coordinates that are 0 or 1 on every state that the
+network reaches (section 4, figure 9).
 
 Binary coordinates are redundant: those of one block, such as the one-hot code of a count, sum to 1. Each block gives a
 relation `sum_b z - 1 + z kappa = 0` that holds for every state, with kappa on dimensions that are 0 on the states that
@@ -20,16 +21,18 @@ and 8.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import affine_readout, isan_like, isan_weights
+from keras_interp_rnn.analysis.network import affine_readout, as_symbols, isan_like, isan_weights
+from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
 
@@ -155,6 +158,50 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
 
 
+def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
+    r"""Coordinates $z = h - m$ whose origin is the mean state on some texts.
+
+    The shift $h \mapsto h - m$ changes no output, but it changes every contribution, the biases of the symbols and that
+    of the readout: readings of an ISAN are exact with respect to an origin (docs/notes/origin.md). With this one, the
+    readout's bias is the mean output on the texts, and contributions are relative to it.
+
+    Args:
+        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        sequences: texts, each the ids of its symbols (time,). $m$ is the mean of the states after each symbol, every
+            step with the same weight; each text starts from the initial state.
+
+    Returns:
+        `Basis` with m = n coordinates, none of which belongs to the readout alone. Pass it to `change_basis`, and the
+        network that results to any analysis.
+
+    Raises:
+        ValueError: if there is no ISAN, no symbol, or a symbol that the network does not know.
+
+    Exactness: a shift; `change_basis` gives the same outputs for every text, to rounding.
+    Cost: O(T n^2).
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
+        >>> basis = analysis.centred_basis(model, [np.random.default_rng(0).integers(3, size=100)])
+        >>> layer, readout = analysis.change_basis(model, basis)
+        >>> analysis.contributions(layer, [0, 2, 1], readout=readout).values.shape
+        (4, 3, 3)
+
+    Reference: Foerster et al., ICML 2017, section 3.5, whose changes of basis keep the origin.
+    """
+    kernel, bias, start = isan_weights(network)
+    total, count = np.zeros(len(start)), 0
+    for sequence in sequences:
+        symbols = as_symbols(sequence, len(kernel))
+        total += sum(equations.states(np, kernel, bias, start, symbols), np.zeros(len(start)))
+        count += len(symbols)
+    if not count:
+        raise ValueError("The mean state is that on texts. Received: no symbol. Pass sequences of ids.")
+    mean, same = total / count, np.eye(len(start))
+    return Basis(AffineMap(same, -mean), AffineMap(same, mean), 0, tuple(f"unit {i}" for i in range(len(start))))
+
+
 @former_arguments(("network", "basis", "readout", "dtype"), layer="network")
 def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
     r"""The same network in other coordinates.
@@ -165,7 +212,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
 
     Args:
         network: a model of an ISAN and a linear Dense head; or an ISAN layer.
-        basis: from `readout_basis`, `label_basis` or `sparse_basis`.
+        basis: from `readout_basis`, `centred_basis`, `label_basis` or `sparse_basis`.
         readout: for a layer: its Dense head, or a pair (matrix, bias); None reads the original state.
         dtype: of the new layer.
 

@@ -10,6 +10,7 @@ import pytest
 from keras_interp_rnn import analysis
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.layers import ISAN
+from tests.analysis.isan.networks import SIZES, network
 from tests.oracles import counting as oracle
 from tests.oracles import isan as loops
 from tests.samples import sample
@@ -77,6 +78,59 @@ def found(given, method):
 def outputs(layer, readout, symbols):
     states = keras.ops.convert_to_numpy(layer(symbols.astype(np.int32)))
     return states @ readout[0] + readout[1]
+
+
+def contracting(units, symbols, outputs, seed):
+    """A layer whose states stay small, its readout, and its weights as the paper writes them."""
+    _, (W, b, h0, W_ro, b_ro) = network(units, symbols, outputs, seed)
+    W = W / np.linalg.norm(W, 2, axis=(1, 2)).max()
+    return built(W.transpose(0, 2, 1), b, h0), (W_ro.T, b_ro), (W, b, h0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES)
+def test_the_centred_basis_moves_the_mean_state_to_zero_and_no_output(units, symbols, outputs, seed):
+    layer, readout, weights = contracting(units, symbols, outputs, seed)
+    rng = np.random.default_rng([seed, units])
+    texts = [rng.integers(symbols, size=length) for length in (1, 17, 40)]
+    reached = np.concatenate([loops.states(*weights, text[None])[0] for text in texts])
+    logits = reached @ readout[0] + readout[1]
+    basis = analysis.centred_basis(layer, iter(texts))
+    assert_close(reached + basis.to.apply(reached).mean(axis=0), reached, "float64", "numpy")
+    assert_close(basis.back.apply(basis.to.apply(reached)), reached, "float64", "numpy")
+    changed = analysis.change_basis(layer, basis, readout=readout)
+    # The readout's bias is the mean output, and contributions are what is left of each prediction.
+    assert_close(changed.readout.offset, logits.mean(axis=0), "float64", "numpy")
+    split = analysis.contributions(changed.layer, texts[2], readout=changed.readout)
+    assert_close(split.values.sum(axis=0) + logits.mean(axis=0), logits[18:], "float64", "numpy")
+    before = analysis.contributions(layer, texts[2], readout=readout)
+    assert np.abs(split.values - before.values).max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_networks_that_differ_by_an_affine_map_of_the_state_have_the_same_centred_contributions(seed):
+    layer, readout, (W, b, h0) = contracting(7, 4, 3, seed)
+    rng = np.random.default_rng(seed)
+    change, shift, text = rng.normal(size=(7, 7)) + 3 * np.eye(7), rng.normal(size=7), rng.integers(4, size=30)
+    inverse = np.linalg.inv(change)
+    kernel = inverse @ W.transpose(0, 2, 1) @ change
+    other = built(kernel, b @ change - shift @ kernel + shift, h0 @ change + shift)
+    pairs = [(layer, readout), (other, (inverse @ readout[0], readout[1] - shift @ inverse @ readout[0]))]
+    first, second = (analysis.contributions(network, text, readout=head).values for network, head in pairs)
+    assert np.abs(first - second).max() > 1e-3
+    centred = [
+        analysis.change_basis(network, analysis.centred_basis(network, [text]), readout=head) for network, head in pairs
+    ]
+    first, second = (analysis.contributions(one.layer, text, readout=one.readout).values for one in centred)
+    assert_close(first, second, "float64", "numpy")
+
+
+@pytest.mark.parametrize(
+    ("sequences", "rule"), [([], "no symbol"), ([[]], "no symbol"), ([[0, 99]], "must lie in"), (["text"], "numbers")]
+)
+def test_the_mean_state_is_that_on_texts(sequences, rule):
+    with pytest.raises(ValueError, match=rule):
+        analysis.centred_basis(network(7, 4, 3, 0)[0], sequences)
 
 
 @pytest.mark.parametrize("seed", range(3))
