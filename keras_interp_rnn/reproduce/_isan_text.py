@@ -19,6 +19,9 @@ BATCH, LENGTH = 64, 50
 UNITS, STEPS, EPOCHS = 128, 100, 6
 """State size and training of the ISAN that stands in where no trained one is given."""
 
+OF_MEAN = 1000
+"""Symbols of each of the sixty texts, from the start of the training text, on which the mean state is taken."""
+
 
 class IsanText(Experiment):
     """An experiment that reads a trained ISAN, and the text that it was trained on.
@@ -87,6 +90,15 @@ class IsanText(Experiment):
     @abc.abstractmethod
     def table(self, records: Sequence[Record]) -> str:
         """The figures of the records as Markdown."""
+
+
+def origins(model: keras.Model, symbols: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    """Origin of the state -> a network with it and its readout: as trained, and the mean state on the text's start."""
+    from keras_interp_rnn import analysis
+
+    texts = [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), 60 * OF_MEAN), OF_MEAN)]
+    centred = analysis.change_basis(model, analysis.centred_basis(model, texts))
+    return {"as trained": (model, None), "mean state": (centred.layer, centred.readout)}
 
 
 def characters(data: Path | None, smoke: bool) -> tuple[str, NDArray[Any]]:

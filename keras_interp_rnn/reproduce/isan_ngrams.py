@@ -31,8 +31,17 @@ class Ngrams(_isan_text.IsanText):
 
         train, _, test = parts
         settings = {"order": 3, "symbols": 1000} if run.smoke else run.settings
-        agreement = analysis.ngram_agreement(model, train)
-        figures.ngram_agreement(agreement, text.ALPHABET).savefig(run.folder / "figure8.png", dpi=120)
+        by_origin = {}
+        for origin, (network, readout) in _isan_text.origins(model, train).items():
+            agreement = analysis.ngram_agreement(network, train, readout=readout)
+            name = origin.replace(" ", "-")
+            figures.ngram_agreement(agreement, text.ALPHABET).savefig(run.folder / f"figure8-{name}.png", dpi=120)
+            by_origin[origin] = {
+                "unigram_correlation": agreement.unigram_correlation,
+                "bigram_correlation": float(np.nanmean(agreement.bigram_correlations)),
+                "unigram_baseline": float(np.nanmean(agreement.unigram_baseline)),
+                "better": int(np.nansum(agreement.bigram_correlations > agreement.unigram_baseline)),
+            }
         start = test[: settings["symbols"]]
         bits = {
             f"{order}-gram": analysis.BackoffModel(train, order, vocabulary_size=len(text.ALPHABET)).bits(start)
@@ -40,10 +49,8 @@ class Ngrams(_isan_text.IsanText):
         }
         bits["ISAN"] = analysis.timescales(model, start, max_age=0).whole
         return dict(settings), {
-            "unigram_correlation": agreement.unigram_correlation,
-            "bigram_correlation": float(np.nanmean(agreement.bigram_correlations)),
-            "unigram_baseline": float(np.nanmean(agreement.unigram_baseline)),
-            "better": int(np.nansum(agreement.bigram_correlations > agreement.unigram_baseline)),
+            **by_origin["as trained"],
+            "from_mean_state": by_origin["mean state"],
             "bits": bits,
         }
 
@@ -66,10 +73,23 @@ class Ngrams(_isan_text.IsanText):
         rows = [
             [
                 record["data"]["name"],
-                *(f"{record['result'][name]:.2f}" for name in names),
-                f"{record['result']['better']} of 27",
+                origin,
+                *(f"{result[name]:.2f}" for name in names),
+                f"{result['better']} of 27",
             ]
             for record in records
+            for origin, result in (
+                ("as trained", record["result"]),
+                ("mean state", record["result"].get("from_mean_state")),
+            )
+            if result
         ]
-        header = ["text", "unigrams", "bigrams, mean", "unigrams with the bigrams, mean", "letters with better bigrams"]
+        header = [
+            "text",
+            "origin",
+            "unigrams",
+            "bigrams, mean",
+            "unigrams with the bigrams, mean",
+            "letters with better bigrams",
+        ]
         return table(header, rows)

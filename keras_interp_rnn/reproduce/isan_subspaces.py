@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import keras
     from numpy.typing import NDArray
 
+ALIGNMENT = "alignment_with_space"
 PARTS = ("whole bias", "readout subspace", "computational subspace")
 
 
@@ -33,37 +35,51 @@ class Subspaces(_isan_text.IsanText):
 
         size = len(text.ALPHABET)
         log_p = np.log(np.maximum(np.bincount(parts[0], minlength=size), 1) / len(parts[0]))
-        norms, cosines = analysis.bias_norms(model), analysis.bias_cosines(model)
-        figures.bias_norms(norms, log_p, names=text.ALPHABET).savefig(run.folder / "figure6.png", dpi=120)
-        figures.bias_cosines(cosines, text.ALPHABET).savefig(run.folder / "figure7.png", dpi=120)
         vowels = [text.ALPHABET.index(letter) for letter in "aeiou"]
         consonants = [i for i in range(1, size) if i not in vowels]
         different = ~np.eye(size, dtype=bool)
-        rows = []
-        for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
-            pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
-            means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]
-            # In a subspace without dimensions all norms are rounding.
-            varies = np.ptp(norm) > 1e-12 * norms.whole.max()
-            correlation = float(np.corrcoef(norm, log_p)[0, 1]) if varies else math.nan
-            rows.append({"part": part, "correlation": correlation, "cosines": means})
+        by_origin: dict[str, list[dict[str, Any]]] = {}
+        for origin, network in _isan_text.origins(model, parts[0]).items():
+            norms, cosines = analysis.bias_norms(*network), analysis.bias_cosines(*network)
+            name = origin.replace(" ", "-")
+            figures.bias_norms(norms, log_p, names=text.ALPHABET).savefig(run.folder / f"figure6-{name}.png", dpi=120)
+            figures.bias_cosines(cosines, text.ALPHABET).savefig(run.folder / f"figure7-{name}.png", dpi=120)
+            by_origin[origin] = rows = []
+            for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
+                pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
+                means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]
+                # In a subspace without dimensions all norms are rounding.
+                varies = np.ptp(norm) > 1e-12 * norms.whole.max()
+                correlation = float(np.corrcoef(norm, log_p)[0, 1]) if varies else math.nan
+                rows.append({"part": part, "correlation": correlation, "cosines": means})
         spectra = analysis.transition_spectra(model)
         return {}, {
-            "parts": rows,
+            "parts": by_origin["as trained"],
+            "parts_from_mean_state": by_origin["mean state"],
             "largest_singular_values": spectra.values[:, 0].tolist(),
             "radius": spectra.radius.tolist(),
-            "alignment_with_space": spectra.alignment[:, 0].tolist(),
+            ALIGNMENT: spectra.alignment[:, 0].tolist(),
         }
 
     def summary(self, record: Record) -> str:
         rows = record["result"]["parts"]
         return "norm with log p: " + ", ".join(f"{row['part']} {row['correlation']:+.2f}" for row in rows)
 
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        rows = []
+        for record in records:
+            (space, *letters), alignment = (record["result"][key] for key in ("largest_singular_values", ALIGNMENT))
+            numbers = (space, min(letters), max(letters), statistics.mean(alignment), max(alignment))
+            rows.append([record["data"]["name"], *(f"{number:.2f}" for number in numbers)])
+        header = ["text", "space", "least letter", "greatest letter", "alignment, mean", "alignment, greatest"]
+        return {**super().fields(records), "spectra": table(header, rows)}
+
     def table(self, records: Sequence[Record]) -> str:
         rows = [
-            [record["data"]["name"], row["part"], *(f"{c:+.2f}" for c in (row["correlation"], *row["cosines"]))]
+            [record["data"]["name"], origin, row["part"], *(f"{c:+.2f}" for c in (row["correlation"], *row["cosines"]))]
             for record in records
-            for row in record["result"]["parts"]
+            for origin, parts in (("as trained", "parts"), ("mean state", "parts_from_mean_state"))
+            for row in record["result"].get(parts, ())
         ]
-        header = ["text", "part", "norm with log p", "cosine within vowels", "within consonants", "across"]
+        header = ["text", "origin", "part", "norm with log p", "cosine within vowels", "within consonants", "across"]
         return table(header, rows)
