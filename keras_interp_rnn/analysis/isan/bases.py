@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import affine_readout, as_symbols, isan_like, isan_weights
+from keras_interp_rnn.analysis.network import affine_readout, as_symbols, check_forwards, isan_like, isan_weights
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -175,7 +175,8 @@ def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
         network that results to any analysis.
 
     Raises:
-        ValueError: if there is no ISAN, no symbol, or a symbol that the network does not know.
+        ValueError: if there is no ISAN, if it reads backwards, if there is no symbol, or one that the network does not
+            know, or if the mean state is not finite.
 
     Exactness: a shift; `change_basis` gives the same outputs for every text, to rounding.
     Cost: O(T n^2).
@@ -190,6 +191,7 @@ def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
 
     Reference: Foerster et al., ICML 2017, section 3.5, whose changes of basis keep the origin.
     """
+    check_forwards(network)
     kernel, bias, start = isan_weights(network)
     total, count = np.zeros(len(start)), 0
     for sequence in sequences:
@@ -199,6 +201,8 @@ def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
     if not count:
         raise ValueError("The mean state is that on texts. Received: no symbol. Pass sequences of ids.")
     mean, same = total / count, np.eye(len(start))
+    if not np.isfinite(mean).all():
+        raise ValueError("The mean state is finite. Received: texts on which states overflow. Pass shorter texts.")
     return Basis(AffineMap(same, -mean), AffineMap(same, mean), 0, tuple(f"unit {i}" for i in range(len(start))))
 
 

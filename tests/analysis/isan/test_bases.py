@@ -125,6 +125,40 @@ def test_networks_that_differ_by_an_affine_map_of_the_state_have_the_same_centre
     assert_close(first, second, "float64", "numpy")
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_centred_contribution_is_the_mean_change_of_the_output_when_its_symbol_is_inserted(seed):
+    layer, (matrix, offset), weights = contracting(6, 4, 3, seed)
+    rng = np.random.default_rng(seed)
+    texts, text = [rng.integers(4, size=5), rng.integers(4, size=3)], rng.integers(4, size=6)
+
+    def output(word):
+        return loops.states(*weights, np.array([[*word, 0]]))[0, len(word) - 1] @ matrix + offset
+
+    prefixes = [other[:end].tolist() for other in texts for end in range(1, len(other) + 1)]
+    centred = analysis.change_basis(layer, analysis.centred_basis(layer, texts), readout=(matrix, offset))
+    split = analysis.contributions(centred.layer, text, readout=centred.readout)
+    for t in range(1, len(text) + 1):
+        for s in range(1, t + 1):
+            with_it, without = text[s - 1 : t].tolist(), text[s:t].tolist()
+            change = np.mean([output(p + with_it) - output(p + without) for p in prefixes], axis=0)
+            assert_close(change, split.values[s, t - 1], "float64", "numpy")
+        read = text[:t].tolist()
+        started = output(read) - np.mean([output(p + read) for p in prefixes], axis=0)
+        assert_close(started, split.values[0, t - 1], "float64", "numpy")
+
+
+def test_the_mean_state_of_a_layer_that_reads_backwards_or_overflows_is_refused():
+    layer = contracting(7, 4, 3, 0)[0]
+    backwards = ISAN(7, 4, go_backwards=True)
+    backwards.build((None, None))
+    with pytest.raises(ValueError, match="backwards"):
+        analysis.centred_basis(backwards, [[0, 1]])
+    growing = built(np.full((4, 7, 7), 50.0), np.ones((4, 7)), np.ones(7))
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="states overflow. Pass shorter texts"):
+        analysis.centred_basis(growing, [[0, 1, 2] * 100])
+    assert analysis.centred_basis(layer, [[0, 1]]).num_readout == 0
+
+
 @pytest.mark.parametrize(
     ("sequences", "rule"), [([], "no symbol"), ([[]], "no symbol"), ([[0, 99]], "must lie in"), (["text"], "numbers")]
 )
