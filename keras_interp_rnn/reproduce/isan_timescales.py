@@ -44,7 +44,7 @@ class Timescales(_isan_text.IsanText):
             "whole": scales.whole,
             **{
                 name: getattr(scales, name)[:POSITIONS].tolist()
-                for name in ("median_all", "median_without", "median_only")
+                for name in ("median_all", "median_without", "median_only", "median_separators")
             },
         }
 
@@ -64,12 +64,14 @@ class Timescales(_isan_text.IsanText):
         ]
         medians = [
             [
-                *(_text(record), *(f"{bits:.2f}" for bits in record["result"]["median_only"][:8])),
-                *(f"{record['result'][name][1]:.2f}" for name in ("median_all", "median_without")),
+                *(_text(record), kept, *(f"{bits:.2f}" for bits in record["result"][name][:8])),
+                *(f"{record['result'][others][1]:.2f}" for others in ("median_all", "median_without")),
             ]
             for record in records
+            for kept, name in (("last space", "median_only"), ("all spaces", "median_separators"))
+            if name in record["result"]
         ]
-        header = ["text", *range(1, 9), "2, all symbols", "2, without the space"]
+        header = ["text", "kept", *range(1, 9), "2, all symbols", "2, without the space"]
         return {
             **super().fields(records),
             "history": table(["text", "characters read", *map(str, lengths), "all"], history),

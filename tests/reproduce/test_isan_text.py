@@ -140,7 +140,13 @@ def test_timescales_of_several_networks_stand_in_the_same_tables():
         ["one, validation", "20,000", "4.40", "1.90", "1.50"],
         ["other, test", "20,000", "4.69", "1.76", "1.50"],
     ]
-    assert tables(fields["medians"])[0][2] == ["other, test", *(f"{i}.50" for i in range(8)), "1.50", "1.50"]
+    assert tables(fields["medians"])[0][2] == [
+        "other, test",
+        "last space",
+        *(f"{i}.50" for i in range(8)),
+        "1.50",
+        "1.50",
+    ]
 
 
 def test_a_model_is_named_by_its_weights():

@@ -60,6 +60,7 @@ class Timescales(Result):
         counts: (P,), number of targets at each position.
         median_all, median_only, median_without: (P,), median cross-entropy in bits at each position, with all
             contributions, with only the last separator's, and with all but that one (figure 4b).
+        median_separators: (P,), the same with the contributions of all separators of the text, however old.
     """
 
     ages: NDArray[np.int64]
@@ -71,6 +72,7 @@ class Timescales(Result):
     median_all: Array
     median_only: Array
     median_without: Array
+    median_separators: Array | None = None
 
     def fit(self) -> TwoExponentials:
         """Fits two exponentials to the logarithm of the decay, by least squares.
@@ -211,8 +213,14 @@ def timescales(
     known = (since >= 0) & (since <= max_age)
     only = cross_entropy_bits(of_separator + head.offset, wanted)
     without = cross_entropy_bits(logits - of_separator, wanted)
+    # States to which the separators alone contribute.
+    kept = np.isin(np.arange(len(weights.kernel)), separators)[:, None] * weights.bias
+    of_all = np.array(list(equations.states(np, weights.kernel, kept, np.zeros_like(weights.initial_state), read)))
+    every = cross_entropy_bits(equations.logits(np, head.matrix, head.offset, of_all), wanted)
     positions = np.unique(since[known])
-    medians = [np.array([np.median(of[since == position]) for position in positions]) for of in (full, only, without)]
+    medians = [
+        np.array([np.median(of[since == position]) for position in positions]) for of in (full, only, without, every)
+    ]
     counts = np.array([(since == position).sum() for position in positions], np.int64)
     return Timescales(
         np.arange(len(decay)),

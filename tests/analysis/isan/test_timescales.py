@@ -133,6 +133,23 @@ def test_several_symbols_may_stand_between_words(separators):
         np.testing.assert_allclose(medians, [row[column] for row in table.values()], **CLOSE)
 
 
+@pytest.mark.parametrize("separators", [[0], [2], (0, 3)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_all_separators_contribute_together_however_old(separators, seed):
+    model, _, readout_bias = network(seed)
+    text = text_of(seed, 40)
+    found = analysis.timescales(model, text, max_age=3, separator=separators)
+    values = analysis.contributions(model, text[:-1]).values
+    kept = np.r_[False, np.isin(text[:-1], separators)]
+    logits = values[kept].sum(axis=0) + readout_bias
+    bits = [np.log2(np.exp(row - row[x]).sum()) for row, x in zip(logits, text[1:], strict=True)]
+    marked = np.flatnonzero(np.isin(text[:-1], separators))
+    since = np.array([t - marked[marked <= t].max(initial=-99) for t in range(len(text) - 1)])
+    expected = [np.median(np.array(bits)[since + 1 == position]) for position in found.positions]
+    np.testing.assert_allclose(found.median_separators, expected, **CLOSE)
+    assert np.abs(found.median_separators - found.median_only).max() > 1e-3
+
+
 def test_the_space_is_the_separator_by_default():
     model = network(3)[0]
     text = text_of(3, 24)
