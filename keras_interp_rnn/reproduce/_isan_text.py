@@ -19,8 +19,8 @@ BATCH, LENGTH = 64, 50
 UNITS, STEPS, EPOCHS = 128, 100, 6
 """State size and training of the ISAN that stands in where no trained one is given."""
 
-OF_MEAN = 1000
-"""Symbols of each of the sixty texts, from the start of the training text, on which the mean state is taken."""
+NUM_TEXTS, OF_MEAN = 60, 1000
+"""Number of the texts, from the start of the training text, on which the mean state is taken, and their length."""
 
 
 class IsanText(Experiment):
@@ -97,7 +97,7 @@ def origins(model: keras.Model, symbols: NDArray[Any]) -> dict[str, tuple[Any, A
     """Origin of the state -> a network with it and its readout: as trained, and the mean state on the text's start."""
     from keras_interp_rnn import analysis
 
-    texts = [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), 60 * OF_MEAN), OF_MEAN)]
+    texts = [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), NUM_TEXTS * OF_MEAN), OF_MEAN)]
     centred = analysis.change_basis(model, analysis.centred_basis(model, texts))
     return {"as trained": (model, None), "mean state": (centred.layer, centred.readout)}
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis.network.arrays import as_float64, as_symbols, check_finite
-from keras_interp_rnn.analysis.network.recurrent import run_cell
+from keras_interp_rnn.analysis.network.recurrent import only_recurrent_layer, run_cell
 from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
 
 Array = NDArray[np.float64]
@@ -239,7 +239,7 @@ def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, 
     Raises:
         ValueError: if the recurrent layer's equations are not known in closed form.
     """
-    layer = network if not isinstance(network, keras.Model) else _only_recurrent_layer(network)
+    layer = network if not isinstance(network, keras.Model) else only_recurrent_layer(network)
     if not isinstance(layer, keras.layers.RNN):
         raise ValueError(f"Fixed points are those of a recurrent layer. Received: {layer!r}. Pass an RNN of the cell.")
     if not layer.cell.built:
@@ -267,13 +267,3 @@ def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, 
         return after, equations.linearization(NUMPY, parts, now).before(product)
 
     return step, sum(sizes)
-
-
-def _only_recurrent_layer(model: keras.Model) -> Any:
-    recurrent = [part for part in model.layers if isinstance(part, (keras.layers.RNN, keras.layers.Bidirectional))]
-    if len(recurrent) != 1:
-        raise ValueError(
-            f"One recurrent layer of a model is read at a time. Received: {model.name} with "
-            f"{[part.name for part in recurrent]}. Pass the layer itself."
-        )
-    return recurrent[0]

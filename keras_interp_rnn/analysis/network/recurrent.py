@@ -80,16 +80,7 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
             "What a layer reads is known of Sequential and functional models. Received: "
             f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
         )
-    recurrent = (keras.layers.RNN, keras.layers.Bidirectional)
-    candidates = [part for part in model.layers if isinstance(part, recurrent) and name in (None, part.name)]
-    if len(candidates) != 1:
-        raise ValueError(
-            "One recurrent layer of a model is read at a time. Received: "
-            f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
-            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
-            "name, to a callback."
-        )
-    [layer] = candidates
+    layer = only_recurrent_layer(model, name)
     # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
     called_on = tree.flatten(layer.input)
     if len(called_on) == 1:
@@ -104,6 +95,24 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
             "gives another one. Pass the layer and its own inputs."
         )
     return layer, reads, masks[0] if masks else None
+
+
+def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
+    """A model's recurrent layer of this name, or its only one.
+
+    Raises:
+        ValueError: if the model has no such layer, or several and no name was given.
+    """
+    recurrent = (keras.layers.RNN, keras.layers.Bidirectional)
+    candidates = [part for part in model.layers if isinstance(part, recurrent) and name in (None, part.name)]
+    if len(candidates) != 1:
+        raise ValueError(
+            "One recurrent layer of a model is read at a time. Received: "
+            f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
+            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
+            "name, to a callback."
+        )
+    return candidates[0]
 
 
 def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
