@@ -50,7 +50,7 @@ class Protocol:
             of a gradient.
         start_token: whether words are read after a start token. paper_weights: whether weights are initialized as in
             the published code: orthogonal for each gate, no forget bias, U(-0.5, 0.5) for embeddings, peepholes and
-            readout.
+            readout. shared_peephole: whether the forget gate reads the input gate's peephole, as in the published code.
         steps: training steps in a pass, of words drawn at random; 0 reads all words of a stage. Then `passes` and
             `stages` have no meaning: the maximum length grows over the first `growing` passes, so that each of them
             adds the same number of words; the validation error counts from then on, and training ends once twice as
@@ -72,6 +72,7 @@ class Protocol:
     clip: float = 1.0
     start_token: bool = False
     paper_weights: bool = False
+    shared_peephole: bool = False
     steps: int = 0
     growing: int = 0
 
@@ -98,13 +99,18 @@ def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Mo
     import keras
 
     from keras_interp_rnn import automata, layers
+    from keras_interp_rnn.reproduce import _shared_peephole
 
     if network not in NETWORKS:
         raise ValueError(f"The networks are {NETWORKS}. Received: {network!r}.")
+    if protocol.shared_peephole and network != "SR-LSTM-P":
+        raise ValueError(f"shared_peephole is for SR-LSTM-P. Received: {network!r}. Leave it out.")
     keras.utils.set_random_seed(seed)
     units = protocol.units
     if network.startswith("SR"):
         regularized = layers.SRPeepholeLSTM if network.endswith("-P") else layers.SRLSTM
+        if protocol.shared_peephole:
+            regularized = _shared_peephole.SRSharedPeepholeLSTM
         recurrent = regularized(units, protocol.centroids, regularize_last_step=False, name="recurrent")
     else:
         recurrent = (layers.PeepholeLSTM if network.endswith("-P") else keras.layers.LSTM)(units, name="recurrent")
@@ -430,11 +436,12 @@ class LanguageTable(LanguageExperiment):
         """A line for each network and number of centroids, the paper's figures below it."""
         tests = sorted(records[0]["result"]["errors"], key=self.tests.index)
         rows: list[list[object]] = []
-        for (_, network, centroids), group in _by_network(records).items():
+        for (_, network, centroids, shared), group in _by_network(records).items():
             results = [record["result"] for record in group]
             minutes = statistics.median(result["seconds"] for result in results) / 60
             cells = [_mean([result["errors"][test] for result in results]) for test in tests]
-            rows.append([network, centroids, len(group), f"{minutes:.1f}", *cells])
+            called = f"{network}, p_f = p_i" if shared else network
+            rows.append([called, centroids, len(group), f"{minutes:.1f}", *cells])
             paper = self.paper_errors.get(row_name(config, network, centroids or 0))
             if paper is not None:
                 rows.append(["*the paper's*", centroids, None, None, *(f"*{wrong:.1%}*" for wrong in paper)])
@@ -470,19 +477,20 @@ def shown(test: str) -> str:
     return test.removeprefix("test_").replace("_", " ")
 
 
-def _by_network(records: Sequence[Record]) -> dict[tuple[int, str, int | None], list[Record]]:
-    """(place of the network, network, its number of centroids if it has some) -> records."""
+def _by_network(records: Sequence[Record]) -> dict[tuple[int, str, int | None, bool], list[Record]]:
+    """(place of the network, network, its number of centroids if any, whether gates share a peephole) -> records."""
 
-    def key(record: Record) -> tuple[int, str, int]:
-        network = record["model"]["layer"]
-        return NETWORKS.index(network), network, record["protocol"]["centroids"]
+    def key(record: Record) -> tuple[int, str, int, bool]:
+        network, protocol = record["model"]["layer"], record["protocol"]
+        return NETWORKS.index(network), network, protocol["centroids"], protocol.get("shared_peephole", False)
 
-    return {(i, network, k or None): group for (i, network, k), group in grouped(records, key).items()}
+    return {(i, network, k or None, shared): group for (i, network, k, shared), group in grouped(records, key).items()}
 
 
 def _name(record: Record) -> str:
-    centroids = record["protocol"]["centroids"]
-    return f"{record['data']['config']}, {record['model']['layer']}" + (f", k = {centroids}" if centroids else "")
+    centroids, shared = record["protocol"]["centroids"], record["protocol"].get("shared_peephole", False)
+    network = f"{record['data']['config']}, {record['model']['layer']}"
+    return network + f", k = {centroids}" * bool(centroids) + ", p_f = p_i" * shared
 
 
 def _mean(errors: Sequence[float]) -> str:

@@ -53,6 +53,7 @@ class Parentheses(_languages.LanguageTable):
         for config in ("large_paper", "small_paper")
         for name, row in _languages.rows_of(_languages.NETWORKS, config, **_languages.PAPER).items()
     }
+    rows["large_paper-SR-LSTM-P-shared"] = {**rows["large_paper-SR-LSTM-P"], "shared_peephole": True}
     paper_errors = {
         "large-LSTM": (0.005, 0.334, 0.341, 0.002, 0.207, 0.543),
         "large-SR-LSTM": (0.038, 0.255, 0.313, 0.044, 0.227, 0.540),
