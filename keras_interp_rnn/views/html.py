@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,49 +15,37 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
 from keras_interp_rnn._result import as_html, as_text
 from keras_interp_rnn.analysis import (
+    Attribution,
+    CellFixedPoints,
     Contributions,
     Equivalence,
     Explanation,
     Minimization,
     Phrases,
     Prototypes,
+    ShapleyValues,
     Trace,
     Truncation,
+    WordContributions,
 )
 from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.dfa import MISSING
 from keras_interp_rnn.views import svg, text
+from keras_interp_rnn.views.document import page
 
 MAX_TARGETS = 200
 """Targets of a text that a page shows one by one, the last ones."""
 MAX_ROWS = 500
 """Rows of a table."""
-
-STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin: 1.5rem 0 0.25rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2rem 0.75rem; text-align: right; border-bottom: 1px solid #8884; }
-summary { cursor: pointer; } svg { max-width: 100%; height: auto; }
-.scroll { overflow-x: auto; }
-"""
-
-
-def page(title: str, body: str) -> str:
-    """A whole document around a piece of HTML; it refers to nothing outside itself."""
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{html.escape(title)}</h1>\n"
-        f'<div class="scroll">{body}</div>\n</body>\n</html>\n'
-    )
+MAX_SEQUENCES = 20
+"""Sequences of an attribution that are drawn, the first ones."""
 
 
 @functools.singledispatch
 def as_page(result: Any) -> str:
     """A result as a document of its own."""
-    return page(type(result).__name__, as_html(result))
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
+    return page("Automaton" if isinstance(result, DFA) else words, as_html(result))
 
 
 @as_page.register
@@ -68,7 +57,10 @@ def contributions_page(split: Contributions) -> str:
         for i in reversed(targets[:-1])
     )
     others = f"<h2>Earlier predictions</h2>{folded}" if folded else ""
-    return page("Contributions to a prediction", contributions(split) + others)
+    dropped = len(split.targets) - len(targets)
+    left_out = f"<p>{dropped:,} predictions before these are left out.</p>" if dropped > 0 else ""
+    title = "Shapley values of a prediction" if isinstance(split, ShapleyValues) else "Contributions to a prediction"
+    return page(title, contributions(split) + others + left_out)
 
 
 @as_html.register
@@ -98,6 +90,69 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
         f"<div><p>{heading}Initial state {difference[0]:+.3f}, {html.escape(split.bias_name)} {bias:+.3f}. "
         f'Residual of the sum {split.residual:.1e}.</p><p style="font-family:monospace;font-size:130%;'
         f'overflow-wrap:anywhere">{spans}</p></div>'
+    )
+
+
+@as_html.register
+def word_contributions(result: WordContributions) -> str:
+    """The norm of each word's contribution to the last target, and a heat map for all targets."""
+    norms = result.norms()
+    if not norms.size:
+        return "<p>Contributions of no words</p>"
+    largest = max(float(norms[:, -1].max()), 1e-300)
+    rows = (
+        (html.escape(visible(name)), f"{norm:.4g}", svg.bar(norm / largest))
+        for name, norm in zip(result.names, norms[:, -1].tolist(), strict=True)
+    )
+    return (
+        f"<div><p>How far each word moved the last prediction: the norm of its contribution, in nats.</p>"
+        f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
+        f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
+        f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
+    )
+
+
+@as_html.register
+def attribution(result: Attribution) -> str:
+    """Of each sequence the share of every step, as bars, and the steps with the largest shares."""
+    pieces = []
+    for i, shares in enumerate(result.shares[:MAX_SEQUENCES]):
+        rows = (
+            (f"{step}", f"{share:+.4g}", svg.signed_bar(share, shares)) for step, share in result.top(10, sequence=i)
+        )
+        pieces.append(
+            f"<h2>Sequence {i}: output {result.output[i]:.4g}, {result.reference_output[i]:.4g} without any step</h2>"
+            f"{svg.bars(shares)}<details><summary>The largest shares</summary>{table(('step', 'share', ''), rows)}"
+            "</details>"
+        )
+    left_out = len(result.shares) - MAX_SEQUENCES
+    more = f"<p>{left_out:,} more sequences</p>" if left_out > 0 else ""
+    return (
+        f"<div><p>By {html.escape(result.method.replace('_', ' '))}; residual of the sums {result.residual:.1e}. Steps "
+        f"run from left to right, at most {svg.MAX_BARS} of them. Blue bars point upwards and raised the output, red "
+        f"ones downwards and lowered it.</p>{''.join(pieces)}{more}</div>"
+    )
+
+
+@as_html.register
+def cell_fixed_points(result: CellFixedPoints) -> str:
+    """The points on their first two principal axes, and a row for each."""
+    moduli = np.abs(result.eigenvalues).max(axis=1, initial=0)
+    rows = (
+        (
+            f"{i}",
+            "yes" if result.attracts[i] else "no",
+            f"{result.num_unstable[i]}",
+            f"{moduli[i]:.4f}",
+            " ".join(f"{value:.3g}" for value in state[:6]) + (" …" if len(state) > 6 else ""),
+        )
+        for i, state in enumerate(result.states.tolist())
+    )
+    head = ("point", "attracts", "unstable directions", "largest |eigenvalue|", "state")
+    return (
+        f"<div><p>{html.escape(as_text(result).splitlines()[0])}</p>{svg.points(result.states, result.attracts)}"
+        f"<p>Discs attract, squares do not. Axes: the first two principal components of the points.</p>"
+        f"{table(head, rows)}</div>"
     )
 
 
@@ -199,7 +254,7 @@ def certificate(result: Certificate) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """An HTML table of cells that are already HTML; the last column is text, aligned on the left."""
     left = ' style="text-align:left"'
-    columns = "".join(f"<th>{name}</th>" for name in head[:-1]) + f"<th{left}>{head[-1]}</th>"
+    columns = "".join(f'<th scope="col">{name}</th>' for name in head[:-1]) + f'<th scope="col"{left}>{head[-1]}</th>'
     given = list(rows)
     body = "".join(
         "<tr>" + "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{left}>{row[-1]}</td></tr>"

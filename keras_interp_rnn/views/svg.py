@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._palette import BLUE, GREY, RED
+from keras_interp_rnn._palette import BLUE, GREY, RED, signed
 from keras_interp_rnn.analysis import Trace
 from keras_interp_rnn.automata import DFA, Certificate, Extraction
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Steps and entries that a heat map shows, the first ones."""
+MAX_BARS = 500
+"""Steps that bars show, the first ones."""
 CELL = 12
 """Pixels of one number in a heat map."""
 
@@ -83,4 +85,75 @@ def heat_map(values: ArrayLike) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-label="{cut.shape[0]} of {len(array)} steps, {cut.shape[1]} of {array.shape[1]} entries">'
         f"{''.join(cells)}</svg>"
+    )
+
+
+def bars(values: ArrayLike) -> str:
+    """A bar for each number, from left to right: blue and upwards above zero, red and downwards below.
+
+    Args:
+        values: (time,). Each bar has its number as a tooltip.
+    """
+    array = np.asarray(values, np.float64)
+    cut = array[:MAX_BARS]
+    largest = max(float(np.nanmax(np.abs(cut), initial=0.0)), 1e-300)
+    step, half = max(2.0, min(20.0, 900 / max(len(cut), 1))), 60
+    width = max(step * len(cut), 1.0)
+    drawn = []
+    for t, value in enumerate(cut.tolist()):
+        height = half * abs(value) / largest if np.isfinite(value) else 0.0
+        drawn.append(
+            f'<rect x="{t * step:.2f}" y="{half - height if value > 0 else half:.2f}" width="{0.85 * step:.2f}" '
+            f'height="{height:.2f}" fill="{signed(value)}"><title>step {t}: {value:.4g}</title></rect>'
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{2 * half}" '
+        f'viewBox="0 0 {width:.2f} {2 * half}" role="img" aria-label="shares of {len(cut)} of {len(array)} steps, '
+        f'at most {largest:.3g}">{"".join(drawn)}<path d="M0 {half}H{width:.2f}" stroke="{GREY}"/></svg>'
+    )
+
+
+def bar(share: float, color: str = BLUE) -> str:
+    """One bar from the left, whose length is a share in [0, 1]; the number stands beside it."""
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="120" height="12" viewBox="0 0 120 12" aria-hidden="true">'
+        f'<rect width="{120 * share if np.isfinite(share) else 0:.1f}" height="12" fill="{color}"/></svg>'
+    )
+
+
+def signed_bar(value: float, among: ArrayLike) -> str:
+    """The bar of one of several numbers, in the colour of its sign."""
+    return bar(abs(value) / max(float(np.nanmax(np.abs(among), initial=0.0)), 1e-300), signed(value))
+
+
+def points(states: ArrayLike, attracts: ArrayLike) -> str:
+    """States on their first two principal axes: a blue disc where a point attracts, a red square where it does not.
+
+    Args:
+        states: (points, s). Each has its number as a tooltip.
+        attracts: bool (points,).
+    """
+    array = np.asarray(states, np.float64)
+    centred = array - array.mean(axis=0, keepdims=True) if len(array) else array
+    axes = np.linalg.svd(centred, full_matrices=False)[2][:2] if centred.size else np.zeros((0, array.shape[1]))
+    flat = np.zeros((len(array), 2))
+    flat[:, : len(axes)] = centred @ axes.T
+    size, edge = 320, 20
+    reach = max(float(np.abs(flat).max(initial=0)), 1e-300)
+    places = size / 2 + flat * (size / 2 - edge) / reach
+    drawn = []
+    for i, ((x, y), attractor) in enumerate(zip(places.tolist(), np.asarray(attracts).tolist(), strict=True)):
+        title = f"<title>point {i}, {'attracts' if attractor else 'does not attract'}</title>"
+        shape = (
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{BLUE}">{title}</circle>'
+            if attractor
+            else f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="none" stroke="{RED}" '
+            f'stroke-width="2">{title}</rect>'
+        )
+        drawn.append(shape)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {size} {size}" '
+        f'role="img" aria-label="{len(array)} fixed points, {int(np.sum(attracts))} of which attract">'
+        f'<rect x="0.5" y="0.5" width="{size - 1}" height="{size - 1}" fill="none" stroke="{GREY}"/>'
+        f"{''.join(drawn)}</svg>"
     )

@@ -15,6 +15,8 @@ from scipy.special import softmax
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import as_text
 from keras_interp_rnn.analysis import (
+    Attribution,
+    CellFixedPoints,
     Contributions,
     Equivalence,
     Explanation,
@@ -23,11 +25,14 @@ from keras_interp_rnn.analysis import (
     Prototypes,
     Trace,
     Truncation,
+    WordContributions,
 )
 from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport
 
 WORD = 60
 """Characters of a word before it is cut."""
+ITEMS = 15
+"""Words, steps or kinds of points of a result that are listed."""
 
 
 @as_text.register
@@ -57,6 +62,48 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     ]:
         bar = round(width * min(abs(value) / scale, 1))
         lines.append(f"{name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def word_contributions(result: WordContributions) -> str:
+    """The words that moved the last target most, in the order of the text."""
+    norms = result.norms()
+    if not norms.size:
+        return "Contributions of no words"
+    last = norms[:, -1]
+    strongest = sorted(np.argsort(-last, kind="stable")[:ITEMS].tolist())
+    lines = [f"norm in nats, last prediction: {len(strongest)} of {len(last)} words"]
+    return "\n".join(lines + [f"{visible(result.names[i]):16} {last[i]:9.4f}" for i in strongest])
+
+
+@as_text.register
+def attribution(result: Attribution, *, width: int = 24) -> str:
+    """The steps with the largest shares of the first sequence, in the order of the sequence."""
+    if not len(result.shares):
+        return "Shares of no sequence"
+    strongest = sorted(result.top(ITEMS))
+    scale = max((abs(share) for _, share in strongest), default=0) or 1e-300
+    lines = [
+        f"by {result.method.replace('_', ' ')}: sequence 1 of {len(result.shares)}, output {result.output[0]:.4f}, "
+        f"{result.reference_output[0]:.4f} without any step; residual {result.residual:.1e}",
+        f"step   share   ({len(strongest)} of {result.shares.shape[1]} steps)",
+    ]
+    for step, share in strongest:
+        bar = round(width * abs(share) / scale) if math.isfinite(share) else 0
+        lines.append(f"{step:5} {share:+9.4f}  {('#' if share > 0 else '-') * bar}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def cell_fixed_points(result: CellFixedPoints) -> str:
+    """How many points there are, and how many of each number of unstable directions."""
+    lines = [
+        f"{len(result.states)} fixed points, {int(result.attracts.sum())} of which attract; residual "
+        f"{result.residual:.1e}, reached from {result.num_converged:,} starts"
+    ]
+    counts = sorted(Counter(result.num_unstable.tolist()).items())
+    lines += [f"{count:5} with {unstable} unstable directions" for unstable, count in counts[:ITEMS]]
     return "\n".join(lines)
 
 

@@ -1,5 +1,7 @@
 """Views: every result on the screen and in one file of its own, with everything that comes from a user escaped."""
 
+import base64
+import hashlib
 import html.parser
 import re
 import sys
@@ -17,7 +19,11 @@ from keras_interp_rnn.views import html as html_views
 from keras_interp_rnn.views import svg
 from tests.automata.networks import network_of
 
-HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=y>', "&amp;")
+HOSTILE = (
+    "<script>alert(1)</script>\u2028<!--",
+    '"><img src=x onerror=y> style="color:red',
+    "</style></script>]]>&amp;",
+)
 VOID = {"meta", "br", "img", "link"}
 
 
@@ -57,14 +63,23 @@ def classifier():
     return keras.Sequential([keras.layers.Embedding(4, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)])
 
 
+def built_gru():
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.Input((None, 3)), keras.layers.GRU(4)])
+
+
 def hostile_automaton():
     """Words with an odd number of the first symbol, over symbols that are HTML."""
     return automata.DFA([[1, 0], [0, 1]], {1}, start=0, alphabet=HOSTILE[:2])
 
 
+def hostile_contributions():
+    return analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE)
+
+
 TOKENS = ("padding", *HOSTILE)
 RESULTS = {
-    "contributions": lambda: analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
+    "contributions": hostile_contributions,
     "explanation": lambda: analysis.explain(classifier(), [1, 2, 3], tokens=TOKENS),
     "prototypes": lambda: analysis.prototypes(classifier(), [[1, 2, 3]], tokens=TOKENS),
     "phrases": lambda: analysis.phrases(classifier(), [[1, 2, 3]], length=2, tokens=TOKENS),
@@ -75,6 +90,10 @@ RESULTS = {
     "agreement": lambda: automata.Agreement(2, 1, 0.1, 0.9, HOSTILE),
     "training report": lambda: automata.TrainingReport(False, 1.0, 0.5, float("nan"), 0.1, 1, 2, 3.0, "<b>"),
     "certificate": lambda: automata.certify(network_of(hostile_automaton()), hostile_automaton()),
+    "words": lambda: hostile_contributions().by_word(separator=0),
+    "Shapley values": lambda: analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
+    "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
+    "fixed points of a cell": lambda: analysis.fixed_points(built_gru(), np.zeros(3), num_starts=16),
     "a result without a view of its own": lambda: analysis.fixed_points(model_of_symbols()),
     "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
 }
@@ -91,6 +110,7 @@ def test_a_saved_page_is_one_well_formed_file_that_asks_for_no_other(name, tmp_p
     page = Page(document)
     assert not {"script", "img", "link", "iframe", "object"} & set(page.tags)
     names = {key for key, _ in page.attributes}
+    assert "style" not in names
     assert not {key for key in names if key.startswith("on")} | {"src", "href"} & names
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import", document)
     assert not [value for _, value in page.attributes if value and "url(" in value and "url(#" not in value]
@@ -102,10 +122,14 @@ def test_a_piece_for_a_notebook_is_well_formed(name):
     assert Page(as_html(RESULTS[name]())).tags
 
 
-@pytest.mark.parametrize("name", ["contributions", "explanation", "prototypes", "phrases", "extraction", "certificate"])
+@pytest.mark.parametrize(
+    "name",
+    ["contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction", "certificate"],
+)
 def test_names_are_text_and_not_tags(name):
     page = Page(html_views.as_page(RESULTS[name]()))
-    assert any(HOSTILE[0].replace(" ", "\xa0") in text.replace(" ", "\xa0") for text in page.texts)
+    assert any(HOSTILE[0].split("\u2028")[0] in text for text in page.texts)
+    assert not {"script", "img"} & set(page.tags)
 
 
 @every_result
@@ -233,3 +257,34 @@ def test_colours_stand_in_one_module():
     for path in sorted(package.rglob("*.py")):
         if path.name != "_palette.py":
             assert not re.search(r"#[0-9a-fA-F]{6}\b|tab:[a-z]+", path.read_text()), path
+
+
+@every_result
+def test_the_policy_of_a_page_allows_its_own_style_and_nothing_else(name):
+    document = html_views.as_page(RESULTS[name]())
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', document)
+    [style] = re.findall(r"<style>(.*?)</style>", document, re.S)
+    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
+
+
+@pytest.mark.parametrize("name", ["words", "attribution", "fixed points of a cell", "Shapley values"])
+def test_print_says_the_essential_in_twenty_lines(name):
+    assert 2 <= len(str(RESULTS[name]()).splitlines()) <= 20
+
+
+def test_bars_point_where_the_sign_does():
+    root = ET.fromstring(svg.bars([1.0, -2.0, np.nan]))
+    rects = [part for part in root if part.tag.endswith("rect")]
+    assert [(float(part.get("y")), float(part.get("height"))) for part in rects] == [(30, 30), (60, 60), (60, 0)]
+    assert len({part.get("fill") for part in rects[:2]}) == 2
+    many = ET.fromstring(svg.bars(np.ones(svg.MAX_BARS + 1)))
+    assert len([part for part in many if part.tag.endswith("rect")]) == svg.MAX_BARS
+    assert many.get("aria-label").startswith(f"shares of {svg.MAX_BARS} of {svg.MAX_BARS + 1} steps")
+
+
+def test_fixed_points_are_discs_and_squares():
+    root = ET.fromstring(svg.points([[0.0, 0, 0], [2, 0, 0], [1, 1, 0]], [True, True, False]))
+    shapes = [part.tag.split("}")[1] for part in root]
+    assert shapes == ["rect", "circle", "circle", "rect"]
+    assert ET.fromstring(svg.points(np.zeros((0, 3)), [])).get("aria-label") == "0 fixed points, 0 of which attract"
