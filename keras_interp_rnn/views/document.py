@@ -1,8 +1,11 @@
 """A page of its own: one HTML file that needs no server and no network, under a strict content security policy.
 
-The policy stands in the page. It allows nothing but the one style element, by its hash; so no style attribute may be
-left, and each becomes a rule of that element. Pieces of HTML escape quotes in everything that comes from a user:
-`style="` can only stand in a tag that this package wrote.
+The policy stands in the page. It allows nothing but the one style element and the one script, by their hashes, and
+pictures in the page itself; so no style attribute may be left, and each becomes a rule of the style element. Pieces of
+HTML escape quotes in everything that comes from a user: `style="` can only stand in a tag that this package wrote.
+
+The script is the drawing code of the TensorBoard plugin: its modules, joined. It reads a block of JSON. Where scripts
+are blocked, the piece of HTML stays.
 """
 
 from __future__ import annotations
@@ -10,7 +13,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
 
 STYLE = """\
 :root { color-scheme: light dark; }
@@ -26,11 +33,23 @@ summary { cursor: pointer; } svg { max-width: 100%; height: auto; }
 """
 
 
-def page(title: str, body: str) -> str:
-    """A whole document around a piece of HTML; it refers to nothing outside itself."""
+def page(title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None) -> str:
+    """A whole document around a piece of HTML; it refers to nothing outside itself.
+
+    Args:
+        title: text.
+        body: HTML.
+        view: the plugin's module that draws over the body; None for a page without scripts.
+        data: what it reads, without NaN.
+    """
     plain, rules = _without_style_attributes(body)
-    style = f"\n{STYLE}{rules}"
-    policy = f"default-src 'none'; style-src '{digest(style)}'; base-uri 'none'; form-action 'none'"
+    style, sources, scripts = f"\n{STYLE}{rules}", "", ""
+    if view is not None:
+        style += _static("style.css")
+        code = joined(view)
+        sources = f"script-src '{digest(code)}'; img-src data:; "
+        scripts = f'<script type="application/json" id="data">{block(data or {})}</script>\n<script>{code}</script>\n'
+    policy = f"default-src 'none'; style-src '{digest(style)}'; {sources}base-uri 'none'; form-action 'none'"
     named = html.escape(title)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -38,8 +57,44 @@ def page(title: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{named}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{named}</h1>\n"
         f'<div class="scroll" role="region" aria-label="{named}" tabindex="0">{plain}</div>\n'
-        "</main>\n</body>\n</html>\n"
+        f"</main>\n{scripts}</body>\n</html>\n"
     )
+
+
+def block(data: Mapping[str, Any]) -> str:
+    """JSON that is safe inside a script element: ASCII, and no "<" that could end it or open a comment.
+
+    Raises:
+        ValueError: for NaN and infinity, which JSON does not have.
+    """
+    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+
+
+def joined(view: str) -> str:
+    """The plugin's modules that a view needs, as one script: each module is a function of its own.
+
+    Raises:
+        ValueError: if a module imports or exports in another way than these do.
+    """
+    modules = "".join(_module(name) for name in ("charts", view, "embedded"))
+    code = f"\n'use strict';\n{modules}embedded.open({view});\n"
+    if "</" in code or "<!--" in code:
+        raise ValueError(f"A script in a page must not end its element. Received: the view {view!r}.")
+    return code
+
+
+def _module(name: str) -> str:
+    source = re.sub(r"^import (\{[^}]*\}) from '\./(\w+)\.js';$", r"const \1 = \2;", _static(f"{name}.js"), flags=re.M)
+    exports = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.M)
+    source = re.sub(r"^export (?=async |function |const |class )", "", source, flags=re.M)
+    left = re.findall(r"^(?:import|export)\b.*", source, flags=re.M)
+    if left:
+        raise ValueError(f"A module imports and exports names, line by line. Received: {left[0]!r} in {name}.js.")
+    return f"const {name} = (() => {{\n{source}\nreturn {{{', '.join(exports)}}};\n}})();\n"
+
+
+def _static(name: str) -> str:
+    return files("tensorboard_plugins.interp_rnn").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import html
 import re
@@ -37,6 +38,8 @@ MAX_TARGETS = 200
 """Targets of a text that a page shows one by one, the last ones."""
 MAX_ROWS = 500
 """Rows of a table."""
+MAX_BYTES = 8 * 2**20
+"""Bytes of the terms that a page with the plugin's view holds."""
 MAX_SEQUENCES = 20
 """Sequences of an attribution that are drawn, the first ones."""
 
@@ -50,7 +53,7 @@ def as_page(result: Any) -> str:
 
 @as_page.register
 def contributions_page(split: Contributions) -> str:
-    """The last target, and every target before it, folded."""
+    """The plugin's view, over the last target, and every target before it, folded."""
     targets = range(len(split.targets))[-MAX_TARGETS:]
     folded = "".join(
         f"<details><summary>{html.escape(_read_before(split, i))}</summary>{contributions(split, target=i)}</details>"
@@ -60,7 +63,22 @@ def contributions_page(split: Contributions) -> str:
     dropped = len(split.targets) - len(targets)
     left_out = f"<p>{dropped:,} predictions before these are left out.</p>" if dropped > 0 else ""
     title = "Shapley values of a prediction" if isinstance(split, ShapleyValues) else "Contributions to a prediction"
-    return page(title, contributions(split) + others + left_out)
+    body = contributions(split) + others + left_out
+    steps, outputs = len(split.symbols), len(split.bias)
+    every = split.targets.tolist() == list(range(1, steps + 1))
+    if not every or not steps or outputs < 2:
+        return page(title, body)
+    if (steps * (steps + 3) // 2 + 1) * outputs * 4 > MAX_BYTES:
+        note = f"<p>The interactive view is left out: its data exceed {MAX_BYTES // 2**20} MiB.</p>"
+        return page(title, body + note)
+    terms = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
+    tensor = np.concatenate([*terms, split.bias[None]]).astype("<f4")
+    data = {
+        "symbols": [split.source_name(source).strip() for source in range(1, steps + 1)],
+        "outputs": [split.name(output).strip() for output in range(outputs)],
+        "tensor": base64.b64encode(tensor.tobytes()).decode(),
+    }
+    return page(title, body, view="contributions", data=data)
 
 
 @as_html.register

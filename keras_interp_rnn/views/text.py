@@ -85,25 +85,29 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
     strongest = sorted(result.top(ITEMS))
     scale = max((abs(share) for _, share in strongest), default=0) or 1e-300
     lines = [
-        f"by {result.method.replace('_', ' ')}: sequence 1 of {len(result.shares)}, output {result.output[0]:.4f}, "
+        f"by {result.method.replace('_', ' ')}: sequence 0 of {len(result.shares)}, output {result.output[0]:.4f}, "
         f"{result.reference_output[0]:.4f} without any step; residual {result.residual:.1e}",
         f"step   share   ({len(strongest)} of {result.shares.shape[1]} steps)",
     ]
     for step, share in strongest:
         bar = round(width * abs(share) / scale) if math.isfinite(share) else 0
-        lines.append(f"{step:5} {share:+9.4f}  {('#' if share > 0 else '-') * bar}")
+        lines.append(f"{step:5} {share:+10.3g}  {('#' if share > 0 else '-') * bar}")
     return "\n".join(lines)
 
 
 @as_text.register
 def cell_fixed_points(result: CellFixedPoints) -> str:
     """How many points there are, and how many of each number of unstable directions."""
+    points = "1 fixed point" if len(result.states) == 1 else f"{len(result.states)} fixed points"
     lines = [
-        f"{len(result.states)} fixed points, {int(result.attracts.sum())} of which attract; residual "
-        f"{result.residual:.1e}, reached from {result.num_converged:,} starts"
+        f"{points}, {int(result.attracts.sum())} of which attract; residual {result.residual:.1e}, reached from "
+        f"{result.num_converged:,} starts"
     ]
     counts = sorted(Counter(result.num_unstable.tolist()).items())
-    lines += [f"{count:5} with {unstable} unstable directions" for unstable, count in counts[:ITEMS]]
+    lines += [
+        f"{count:5} with {unstable} unstable direction{'' if unstable == 1 else 's'}"
+        for unstable, count in counts[:ITEMS]
+    ]
     return "\n".join(lines)
 
 

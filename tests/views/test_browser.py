@@ -2,10 +2,11 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
-from keras_interp_rnn import views
-from tests.views.test_views import RESULTS, every_result
+from keras_interp_rnn import analysis, views
+from tests.views.test_views import RESULTS, every_result, model_of_symbols
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -71,7 +72,8 @@ def test_the_policy_refuses_what_a_page_does_not_have(driver, tmp_path):
 
 
 def test_earlier_predictions_open_by_keyboard(driver, tmp_path):
-    opened(driver, RESULTS["contributions"](), tmp_path)
+    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], targets=[2, 4], alphabet="abc")
+    opened(driver, split, tmp_path)
     assert not driver.find_elements(By.CSS_SELECTOR, "details[open]")
     driver.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)  # the region that scrolls
     driver.switch_to.active_element.send_keys(Keys.TAB)  # the first of the earlier predictions
@@ -87,6 +89,33 @@ def test_a_page_follows_the_readers_colour_scheme(driver, scheme, dark, tmp_path
     try:
         opened(driver, RESULTS["contributions"](), tmp_path)
         ink = driver.execute_script("return getComputedStyle(document.body).color")
-        assert (ink == "rgb(255, 255, 255)") is dark
+        assert (ink in ("rgb(255, 255, 255)", "rgb(236, 236, 236)")) is dark
     finally:
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_path):
+    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
+    opened(driver, split, tmp_path)
+    symbols = driver.find_elements(By.CSS_SELECTOR, "p.text span")
+    assert "".join(symbol.text for symbol in symbols) == "abca"
+    without = split.without([2])[-1]
+    probabilities = np.exp(without - without.max())
+    probabilities /= probabilities.sum()
+    driver.execute_script("arguments[0].focus()", symbols[1])
+    driver.switch_to.active_element.send_keys(Keys.SPACE)
+    winner = int(probabilities.argmax())
+    said = driver.find_element(By.CSS_SELECTOR, ".now").text
+    assert f"{'abc'[winner]} {100 * probabilities[winner]:.1f} %" in said
+    assert driver.switch_to.active_element.get_attribute("aria-pressed") == "false"
+    driver.find_element(By.CSS_SELECTOR, "input[type=range]").send_keys(Keys.ARROW_LEFT)
+    assert "after symbol 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
+    assert not driver.get_log("browser")
+
+
+def test_hostile_names_are_text_in_the_plugins_view(driver, tmp_path):
+    opened(driver, RESULTS["contributions"](), tmp_path)
+    symbols = driver.find_elements(By.CSS_SELECTOR, "p.text span")
+    assert symbols[0].text.startswith("<script>alert(1)</script>")
+    assert not driver.find_elements(By.TAG_NAME, "img")
+    assert not driver.get_log("browser")

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html.parser
+import json
 import re
 import sys
 import types
@@ -15,8 +16,8 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers, views
 from keras_interp_rnn._result import Result, as_html, as_text
+from keras_interp_rnn.views import document, svg
 from keras_interp_rnn.views import html as html_views
-from keras_interp_rnn.views import svg
 from tests.automata.networks import network_of
 
 HOSTILE = (
@@ -97,6 +98,7 @@ RESULTS = {
     "a result without a view of its own": lambda: analysis.fixed_points(model_of_symbols()),
     "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
 }
+INTERACTIVE = ("contributions",)
 DRAWN = ("trace", "automaton", "extraction", "certificate")
 every_result = pytest.mark.parametrize("name", RESULTS)
 
@@ -108,7 +110,9 @@ def test_a_saved_page_is_one_well_formed_file_that_asks_for_no_other(name, tmp_p
     document = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert document.startswith("<!doctype html>")
     page = Page(document)
-    assert not {"script", "img", "link", "iframe", "object"} & set(page.tags)
+    assert not {"img", "link", "iframe", "object"} & set(page.tags)
+    # The data, and the code that draws them.
+    assert page.tags.count("script") == (2 if name in INTERACTIVE else 0)
     names = {key for key, _ in page.attributes}
     assert "style" not in names
     assert not {key for key in names if key.startswith("on")} | {"src", "href"} & names
@@ -129,7 +133,8 @@ def test_a_piece_for_a_notebook_is_well_formed(name):
 def test_names_are_text_and_not_tags(name):
     page = Page(html_views.as_page(RESULTS[name]()))
     assert any(HOSTILE[0].split("\u2028")[0] in text for text in page.texts)
-    assert not {"script", "img"} & set(page.tags)
+    assert "img" not in page.tags
+    assert page.tags.count("script") == (2 if name in INTERACTIVE else 0)
 
 
 @every_result
@@ -265,7 +270,13 @@ def test_the_policy_of_a_page_allows_its_own_style_and_nothing_else(name):
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', document)
     [style] = re.findall(r"<style>(.*?)</style>", document, re.S)
     hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
+    expected = f"default-src 'none'; style-src 'sha256-{hashed}'; "
+    scripts = re.findall(r"<script>(.*?)</script>", document, re.S)
+    assert len(scripts) == (name in INTERACTIVE)
+    for script in scripts:
+        hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        expected += f"script-src 'sha256-{hashed}'; img-src data:; "
+    assert policy == f"{expected}base-uri 'none'; form-action 'none'"
 
 
 @pytest.mark.parametrize("name", ["words", "attribution", "fixed points of a cell", "Shapley values"])
@@ -288,3 +299,29 @@ def test_fixed_points_are_discs_and_squares():
     shapes = [part.tag.split("}")[1] for part in root]
     assert shapes == ["rect", "circle", "circle", "rect"]
     assert ET.fromstring(svg.points(np.zeros((0, 3)), [])).get("aria-label") == "0 fixed points, 0 of which attract"
+
+
+def test_the_block_of_a_page_holds_the_terms_and_names_of_any_kind():
+    split = hostile_contributions()
+    saved = html_views.as_page(split)
+    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', saved, re.S)
+    assert "<" not in text
+    assert text.isascii()
+    data = json.loads(text)
+    assert data["outputs"][0].startswith("<script>alert(1)</script>")
+    assert len(data["symbols"]) == 4
+    tensor = np.frombuffer(base64.b64decode(data["tensor"]), "<f4").reshape(-1, 3)
+    np.testing.assert_allclose(tensor[-5 - 1 : -1], split.values[:, -1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(tensor[-1], split.bias, rtol=1e-6, atol=1e-9)
+
+
+def test_a_block_holds_no_nan():
+    with pytest.raises(ValueError, match="Out of range float values"):
+        document.block({"x": float("nan")})
+
+
+def test_data_that_are_too_large_are_left_out_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr(html_views, "MAX_BYTES", 8)
+    page = Page(html_views.as_page(hostile_contributions()))
+    assert "script" not in page.tags
+    assert any(text.startswith("The interactive view is left out") for text in page.texts)

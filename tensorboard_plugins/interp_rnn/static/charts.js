@@ -15,6 +15,7 @@ export function svg(name, attributes = {}, ...children) {
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'style') element.style.cssText = value; // a strict policy refuses the attribute
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
@@ -180,6 +181,15 @@ export function lines(series, options) {
 
 export function extent(values) {
   return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+}
+
+/** Buttons that save a drawing and its numbers. */
+export function downloads(drawing, rows, name) {
+  return html('div', {class: 'downloads'},
+    html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Download SVG'),
+    html('button', {type: 'button', onclick: () => savePng(drawing(), name)}, 'Download PNG'),
+    html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Download CSV'),
+  );
 }
 
 /** Saves a drawing as SVG, with the styles of the page in it. */

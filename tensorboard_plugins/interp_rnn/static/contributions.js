@@ -89,7 +89,12 @@ export async function draw(body, page) {
         class: `${off.has(s) ? 'off' : ''}${s === target ? ' at' : ''}`, tabindex: 0, role: 'button',
         'aria-pressed': String(!off.has(s)), style: s <= target ? `background:${signed(lead * 0.8, limit, page.dark())}` : 'opacity:0.4',
         title: s <= target ? `${shown(lead)} nats for ${outputs[winner]} over ${outputs[runner]}` : 'not read yet',
-        onclick: toggle, onkeydown: (event) => event.key === 'Enter' && toggle(),
+        onclick: toggle, onkeydown: (event) => {
+          if (!['Enter', ' '].includes(event.key)) return;
+          event.preventDefault();
+          toggle();
+          text.children[i].focus();
+        },
       }, symbol);
     }));
     const [first, second] = best(now);

@@ -1,6 +1,6 @@
 // The tab's frame: which view, run, tag and step; loading, empty and error states; dark mode; reload.
 
-import {html, saveCsv, savePng, saveSvg} from './charts.js';
+import {downloads, html} from './charts.js';
 
 /** Name -> the module ./NAME.js and the kinds that it shows: the server has the list. */
 const VIEWS = {};
@@ -95,7 +95,7 @@ async function draw(again = true) {
       texts: (tag, step) => json(`./texts?${query({run, tag, step})}`),
       related: (kind) => tags[run].find((one) => one.kind === kind)?.tag ?? null,
       slider: (onstep) => slider(steps, onstep),
-      downloads: (drawing, rows, name) => downloads(drawing, rows, name),
+      downloads,
       dark: () => document.documentElement.classList.contains('dark'),
       current: () => mine === turn,
     });
@@ -168,14 +168,6 @@ function onKey(event) {
   if (!input) return;
   input.value = String(Number(input.value) + (event.key === 'ArrowRight' ? 1 : -1));
   input.dispatchEvent(new Event('input'));
-}
-
-function downloads(drawing, rows, name) {
-  return html('div', {class: 'downloads'},
-    html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Download SVG'),
-    html('button', {type: 'button', onclick: () => savePng(drawing(), name)}, 'Download PNG'),
-    html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Download CSV'),
-  );
 }
 
 function query(values) {
