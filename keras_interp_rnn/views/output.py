@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,20 @@ from keras_interp_rnn.analysis import AffineMap
 from keras_interp_rnn.views import html, svg
 
 
-def show(result: Any) -> None:
-    """Shows a result: as HTML in a notebook, as text elsewhere.
+def show(result: Any, *, browser: bool | None = None) -> None:
+    """Shows a result: as HTML in a notebook; as text elsewhere, and as a page in a tab of the browser.
 
     Args:
         result: what a function of `analysis` or `automata` returned.
+        browser: outside of notebooks, whether to open the page; None does at a terminal with a display. The page is a
+            temporary file, whose path is printed, and which stays for the browser to read.
 
     Returns:
         None.
 
     Raises:
         TypeError: if it is not a result.
+        RuntimeError: if `browser` is True and no browser can be opened.
 
     Example:
 
@@ -35,8 +40,15 @@ def show(result: Any) -> None:
     _check_result(result)
     if _in_notebook():
         sys.modules["IPython.display"].display({"text/html": as_html(result), "text/plain": as_text(result)}, raw=True)
-    else:
-        print(as_text(result))
+        return
+    print(as_text(result))
+    if _at_a_display() if browser is None else browser:
+        folder = Path(tempfile.mkdtemp(prefix="keras_interp_rnn_"))
+        path = folder / f"{type(result).__name__}.html"
+        save(result, path)
+        print(path)
+        if not webbrowser.open_new_tab(path.as_uri()) and browser:
+            raise RuntimeError(f"No browser can be opened here. Received: browser=True. Open {path} yourself.")
 
 
 def save(result: Any, path: str | os.PathLike[str]) -> None:
@@ -84,6 +96,14 @@ def _check_result(result: Any) -> None:
             f"A view shows a result of analysis or automata. Received: {type(result).__name__}. Pass what one of their "
             "functions returned."
         )
+
+
+def _at_a_display() -> bool:
+    """Whether somebody looks at a terminal on a machine that can show windows."""
+    windows = sys.platform in ("win32", "darwin") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    return sys.stdout.isatty() and windows
 
 
 def _in_notebook() -> bool:

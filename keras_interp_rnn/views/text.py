@@ -39,7 +39,8 @@ ITEMS = 15
 def contributions(split: Contributions, *, target: int = -1, width: int = 24) -> str:
     """A line for each source: how far it moved the winner ahead of the runner-up, as a number and a bar.
 
-    Of a single output: what each source added to it.
+    Of a long text the strongest sources, in the order of the text, and the sum of the others. Of a single output: what
+    each source added to it.
     """
     if not len(split.targets):
         return "Contributions of an empty text"
@@ -48,6 +49,8 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     p = softmax(split.logits[target])
     winner, runner = split.name(first), split.name(second)
     read = "".join(map(split.name, split.symbols[:step]))
+    if len(read) > WORD:
+        read = f"…{read[1 - WORD :]}"
     lines = [
         f"after {read!r}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
         f"source   nats for {winner!r} over {runner!r}",
@@ -56,10 +59,14 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     bias = float(split.bias[first] - split.bias[second])
     if split.logits.shape[1] == 1:
         lines, bias = [f"after {read!r}: {split.logits[target, 0]:.4f}", "source   share"], float(split.bias[0])
-    for name, value in [
-        (split.bias_name.split()[-1], bias),
-        *((split.source_name(s), difference[s]) for s in range(step + 1)),
-    ]:
+    rows = [(split.bias_name.split()[-1], bias)]
+    strongest = list(range(step + 1))
+    if step + 1 > ITEMS + 1:
+        strongest = sorted(np.argsort(-np.abs(difference[: step + 1]), kind="stable")[:ITEMS].tolist())
+        others = np.delete(difference[: step + 1], strongest)
+        rows.append((f"{len(others)} others", float(others.sum())))
+    rows += [(split.source_name(s), float(difference[s])) for s in strongest]
+    for name, value in rows:
         bar = round(width * min(abs(value) / scale, 1))
         lines.append(f"{name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
     return "\n".join(lines)

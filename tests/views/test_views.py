@@ -6,7 +6,9 @@ import html.parser
 import json
 import re
 import sys
+import tempfile
 import types
+import webbrowser
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -284,6 +286,21 @@ def test_print_says_the_essential_in_twenty_lines(name):
     assert 2 <= len(str(RESULTS[name]()).splitlines()) <= 20
 
 
+@pytest.mark.parametrize("steps", [14, 15, 16, 200])
+def test_contributions_of_a_long_text_print_the_strongest_and_the_sum_of_the_others(steps):
+    text = np.random.default_rng(0).integers(0, 3, steps)
+    split = analysis.contributions(model_of_symbols(), text, alphabet="abc")
+    lines = str(split).splitlines()
+    assert len(lines) == (2 + 1 + steps + 1 if steps <= 15 else 2 + 2 + 15)
+    assert max(map(len, lines)) <= 110
+    numbers = [float(re.search(r"[+-][0-9.]+", line)[0]) for line in lines[2:]]
+    first, second = split.winner()
+    assert abs(sum(numbers) - (split.logits[-1, first] - split.logits[-1, second])) <= 0.00005 * len(numbers) + 1e-9
+    if steps > 15:
+        assert lines[3].startswith(f"{steps + 1 - 15} others ")
+        assert min(map(abs, numbers[2:])) >= np.sort(np.abs(split.logit_difference()[: steps + 1]))[-15] - 1e-4
+
+
 def test_bars_point_where_the_sign_does():
     root = ET.fromstring(svg.bars([1.0, -2.0, np.nan]))
     rects = [part for part in root if part.tag.endswith("rect")]
@@ -325,3 +342,36 @@ def test_data_that_are_too_large_are_left_out_and_the_page_says_so(monkeypatch):
     page = Page(html_views.as_page(hostile_contributions()))
     assert "script" not in page.tags
     assert any(text.startswith("The interactive view is left out") for text in page.texts)
+
+
+def opening(monkeypatch, tmp_path, *, works):
+    """The addresses that a browser is asked to open; `works` is whether there is one."""
+    asked = []
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: asked.append(address) or works)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return asked
+
+
+def test_show_opens_a_page_in_the_browser(monkeypatch, tmp_path, capsys):
+    asked = opening(monkeypatch, tmp_path, works=True)
+    views.show(RESULTS["agreement"](), browser=True)
+    [page] = tmp_path.rglob("Agreement.html")
+    assert asked == [page.as_uri()]
+    assert capsys.readouterr().out.splitlines()[1:] == [str(page)]
+
+
+@pytest.mark.parametrize(("terminal", "display", "opens"), [(True, ":0", 1), (False, ":0", 0), (True, "", 0)])
+def test_show_opens_nothing_without_a_terminal_and_a_display(monkeypatch, tmp_path, terminal, display, opens):
+    asked = opening(monkeypatch, tmp_path, works=True)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    views.show(RESULTS["agreement"]())
+    assert len(asked) == opens
+
+
+def test_without_a_browser_show_says_where_the_page_is(monkeypatch, tmp_path):
+    opening(monkeypatch, tmp_path, works=False)
+    with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself"):
+        views.show(RESULTS["agreement"](), browser=True)
