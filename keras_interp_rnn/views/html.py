@@ -278,8 +278,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "<tr>" + "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{left}>{row[-1]}</td></tr>"
         for row in given[:MAX_ROWS]
     )
-    more = f"<p>{len(given) - MAX_ROWS:,} more rows</p>" if len(given) > MAX_ROWS else ""
-    return f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>{more}"
+    drawn = f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+    more = len(given) - MAX_ROWS
+    return f"<div>{drawn}<p>{more:,} more rows</p></div>" if more > 0 else drawn
 
 
 def _ranking(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> str:
