@@ -14,14 +14,13 @@ import keras
 from keras import ops
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.equations import PeepholeLSTM
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn.reproduce")
 class SharedPeepholeLSTMCell(layers.PeepholeLSTMCell):
     """`PeepholeLSTMCell` with p_i in the place of p_f."""
 
-    def equations(self, read: Callable[[Any], Any]) -> PeepholeLSTM:
+    def equations(self, read: Callable[[Any], Any]) -> Any:
         own = super().equations(read)
         shared, _, of_output = ops.unstack(own.peepholes)
         return dataclasses.replace(own, peepholes=ops.stack([shared, shared, of_output]))
