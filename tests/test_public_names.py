@@ -126,6 +126,7 @@ PUBLIC = {
         "Progress",
         "bias_cosines",
         "bias_norms",
+        "bits_by_units",
         "change_of_basis",
         "contribution_column",
         "error_curves",

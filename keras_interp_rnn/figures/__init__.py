@@ -7,6 +7,7 @@ from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures.isan import (
     bias_cosines,
     bias_norms,
+    bits_by_units,
     contribution_column,
     ngram_agreement,
     prediction_stack,
@@ -37,6 +38,7 @@ __all__ = [
     "Progress",
     "bias_cosines",
     "bias_norms",
+    "bits_by_units",
     "change_of_basis",
     "contribution_column",
     "error_curves",

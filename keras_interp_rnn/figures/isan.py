@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -208,6 +209,43 @@ def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Fi
     for axis, letter in zip((decay, position, history), "abc", strict=True):
         axis.set_title(letter, loc="left", fontweight="bold")
     return _grid(figure)
+
+
+def bits_by_units(
+    units: ArrayLike, curves: Mapping[str, ArrayLike], *, before: tuple[int, float] | None = None
+) -> Figure:
+    """Bits per symbol of smaller networks by their number of units, beside the network that they were made from.
+
+    Args:
+        units: (sizes,), state sizes.
+        curves: name -> (sizes,), bits per symbol.
+        before: units and bits of the network before it was made smaller.
+
+    Returns:
+        `Figure`.
+
+    Raises:
+        ValueError: unless a curve has a number for each size.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figures.bits_by_units([8, 4], {"truncated": [1.5, 2.0]}, before=(16, 1.4)).axes[0].get_xlabel()
+        'units'
+    """
+    sizes = np.asarray(units, float)
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axis = figure.subplots()
+    if before is not None:
+        axis.axhline(before[1], color=GREY, linestyle=":", label=f"before: {before[0]} units, {before[1]:.3f} bits")
+    for (name, bits), color, marker in zip(curves.items(), itertools.cycle((RED, BLUE, GREEN)), itertools.cycle("osD")):
+        y = np.asarray(bits, float)
+        if sizes.ndim != 1 or y.shape != sizes.shape:
+            raise ValueError(f"There must be a number for each size. Received: {name!r}, {y.shape} for {sizes.shape}.")
+        axis.plot(sizes, y, marker=marker, color=color, label=name)
+    axis.set(xlabel="units", ylabel="bits per symbol", xticks=sizes)
+    axis.legend(frameon=False)
+    return figure
 
 
 @former_arguments(("contributions", "separator", "min_words"), split="contributions", fewest="min_words")

@@ -398,3 +398,16 @@ def test_symbols_that_nothing_follows_have_no_place_among_the_correlations():
     expected = np.transpose([found.unigram_baseline, found.bigram_correlations])[[0, 2, 4]]
     np.testing.assert_array_equal([text.get_position() for text in right.texts], expected)
     assert right.get_xlim()[0] < expected.min()
+
+
+def test_bits_by_units_has_a_line_for_each_curve_and_one_for_the_network_before():
+    figure = figures.bits_by_units([128, 192], {"truncated": [1.7, 1.6], "fine-tuned": [1.5, 1.4]}, before=(216, 1.3))
+    [axis] = figure.axes
+    assert [list(line.get_ydata()) for line in axis.lines] == [[1.3, 1.3], [1.7, 1.6], [1.5, 1.4]]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == [
+        "before: 216 units, 1.300 bits",
+        "truncated",
+        "fine-tuned",
+    ]
+    with pytest.raises(ValueError, match=r"a number for each size. Received: 'a', \(1,\) for \(2,\)"):
+        figures.bits_by_units([1, 2], {"a": [1.0]})
