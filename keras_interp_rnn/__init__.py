@@ -9,6 +9,7 @@
 - `recommender`: next-item recommenders over large catalogues.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
+- `presets`: trained networks that ship with the package.
 - `views`: what results look like, as text, HTML and SVG.
 - `figures`: the papers' figures; imported by itself, as it needs matplotlib.
 """
@@ -34,6 +35,7 @@ if not _runs_as_command():
         layers,
         losses,
         optimizers,
+        presets,
         recommender,
         views,
     )
@@ -47,6 +49,7 @@ __all__ = [
     "layers",
     "losses",
     "optimizers",
+    "presets",
     "recommender",
     "views",
 ]

@@ -1,4 +1,4 @@
-"""`python -m keras_interp_rnn`: reproduces the papers' tables (`--help` says how)."""
+"""`python -m keras_interp_rnn`: reproduces the papers' tables, and makes the presets (`--help` says how)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m keras_interp_rnn",
-        description="Reproduces the tables and figures of the papers that keras_interp_rnn implements.",
+        description="Reproduces the tables and figures of the papers that keras_interp_rnn implements, and shows and "
+        "makes the trained networks that ship with it.",
     )
     parser.add_argument("--version", action="version", version=f"keras_interp_rnn {keras_interp_rnn.__version__}")
-    reproduce.add_parser(parser.add_subparsers(dest="command", required=True, metavar="{reproduce}"))
+    reproduce.add_parser(parser.add_subparsers(dest="command", required=True, metavar="{reproduce,presets}"))
     args = parser.parse_args(reproduce.with_verb(sys.argv[1:] if arguments is None else arguments))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
     if reproduce.needs_keras(args):

@@ -63,7 +63,14 @@ MAY_IMPORT = {
     },
     "views": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_display", "_files", "_palette", "_result", "analysis", "automata", "views")),
+        *(f"{OURS}.{n}" for n in ("_display", "_files", "_palette", "_result", "analysis", "automata", "presets")),
+        f"{OURS}.views",
+    },
+    # Keras inside functions: cards are read without it.
+    "presets/cards.py": {f"{OURS}._files", f"{OURS}._result"},
+    "presets": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("_files", "_result", "analysis", "automata", "datasets", "layers", "presets")),
     },
     # networkx, automata-lib and AALpy inside the methods that convert to them.
     "automata/dfa.py": {
@@ -109,7 +116,7 @@ MAY_IMPORT = {
             f"{OURS}.{n}"
             for n in (
                 *("analysis", "automata", "callbacks", "constraints", "datasets", "figures", "layers", "losses"),
-                *("optimizers", "recommender", "reproduce", "_files"),
+                *("optimizers", "presets", "recommender", "reproduce", "_files"),
             )
         ),
     },

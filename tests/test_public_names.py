@@ -16,6 +16,7 @@ PUBLIC = {
         "layers",
         "losses",
         "optimizers",
+        "presets",
         "recommender",
         "views",
     ],
@@ -169,6 +170,7 @@ PUBLIC = {
             "WordDropout",
         ),
     ],
+    "keras_interp_rnn.presets": ["Card", "Figure", "Preset", "list", "load"],
     "keras_interp_rnn.recommender": ["Catalogue", "Recommender"],
     "keras_interp_rnn.views": ["save", "show"],
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 from keras_interp_rnn.reproduce import (
     _commands,
+    _presets,
     ablations,
     compare_extraction,
     counting,
@@ -77,8 +78,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def add_parser(commands: Any) -> None:
-    """Adds `reproduce` to the subparsers of a command line."""
+    """Adds `reproduce` and `presets` to the subparsers of a command line."""
     _commands.add_parser(commands, EXPERIMENTS)
+    _presets.add_parser(commands, EXPERIMENTS, _commands.guarded)
 
 
 def with_verb(arguments: Sequence[str]) -> list[str]:

@@ -47,7 +47,7 @@ def add_parser(commands: Any, experiments: Sequence[Experiment]) -> None:
             description=f"{says[0].upper()}{says[1:]}.",
             epilog=names if name in ("run", "tune") else "",
         )
-        of_verb.set_defaults(execute=lambda args: _guarded(lambda: execute(experiments, args)))
+        of_verb.set_defaults(execute=lambda args: guarded(lambda: execute(experiments, args)))
         return of_verb
 
     verb("list", lambda of, args: print(listing(of)), "list the experiments, their rows and their data")
@@ -103,7 +103,7 @@ def with_verb(arguments: Sequence[str], experiments: Sequence[Experiment]) -> li
 
 def needs_keras(args: argparse.Namespace) -> bool:
     """Whether a command imports Keras."""
-    return args.verb in ("run", "tune") or bool(getattr(args, "out", None))
+    return args.verb in ("run", "tune", "make") or bool(getattr(args, "out", None))
 
 
 def listing(experiments: Sequence[Experiment]) -> str:
@@ -301,7 +301,7 @@ def _work_in_scratch(args: argparse.Namespace) -> None:
     args.runs, args.records = scratch / "runs", scratch / "records"
 
 
-def _guarded(command: Callable[[], None]) -> int:
+def guarded(command: Callable[[], None]) -> int:
     """Runs a command; returns its exit code: 0, 2 with one line on a user error, 130 if Ctrl-C stopped it."""
     try:
         command()

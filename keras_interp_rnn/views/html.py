@@ -14,7 +14,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
-from keras_interp_rnn._result import as_html, as_text
+from keras_interp_rnn._result import Result, as_html, as_text
 from keras_interp_rnn.analysis import (
     Attribution,
     CellFixedPoints,
@@ -31,6 +31,7 @@ from keras_interp_rnn.analysis import (
 )
 from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.dfa import MISSING
+from keras_interp_rnn.presets import Card, Preset
 from keras_interp_rnn.views import svg, text
 from keras_interp_rnn.views.document import page
 
@@ -231,7 +232,9 @@ def automaton(dfa: DFA) -> str:
 @as_html.register(Truncation)
 @as_html.register(Fidelity)
 @as_html.register(TrainingReport)
-def sentences(result: Agreement | Fidelity | Equivalence | Minimization | Truncation | TrainingReport) -> str:
+@as_html.register(Card)
+@as_html.register(Preset)
+def sentences(result: Result) -> str:
     """The lines of the text, as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 

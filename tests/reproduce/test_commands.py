@@ -362,7 +362,7 @@ def command(*given, blocked=False, folder=None):
 @pytest.mark.parametrize(
     ("given", "code", "says"),
     [
-        ([], 2, "usage: python -m keras_interp_rnn [-h] [--version] {reproduce}"),
+        ([], 2, "usage: python -m keras_interp_rnn [-h] [--version] {reproduce,presets}"),
         (["--help"], 0, "run the experiments of the papers, tune their networks, write the report"),
         (["--version"], 0, f"keras_interp_rnn {keras_interp_rnn.__version__}"),
         (["reproduce", "list"], 0, "sr-palindromes: "),

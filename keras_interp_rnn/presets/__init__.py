@@ -1,0 +1,15 @@
+"""Trained networks that ship with the package, each with a card that says what it is, from which data, and how good.
+
+preset = presets.load("text-isan")
+print(preset.card)
+print(analysis.contributions(preset.model, "the return val"))
+
+The weights are NumPy arrays without pickled objects, and the models are built by the package's own code, so loading one
+runs no code of a file. They load under TensorFlow, JAX and torch. `python -m keras_interp_rnn presets make NAME` trains
+one anew.
+"""
+
+from keras_interp_rnn.presets.cards import Card, Figure
+from keras_interp_rnn.presets.loading import Preset, list, load
+
+__all__ = ["Card", "Figure", "Preset", "list", "load"]

@@ -1,0 +1,304 @@
+"""Every preset does what its card says, by loops that share no code with the package."""
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import __main__ as command_line
+from keras_interp_rnn import presets, views
+from keras_interp_rnn.presets import cards, storage
+
+FILES = cards.FOLDER
+MAX_BYTES = 2_500_000
+"""Of all cards and weights together, in the wheel."""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """Presets by name, each loaded once."""
+    return functools.cache(presets.load)
+
+
+# The languages as regular expressions or counts, not as automata (Tomita, 1982; numbered as in the paper).
+LANGUAGES = {
+    1: lambda w: "0" not in w,
+    2: lambda w: re.fullmatch("(10)*", w),
+    3: lambda w: not re.search("(?<!1)1(11)*(?!1).*(?<!0)0(00)*(?!0)", w),
+    4: lambda w: "000" not in w,
+    5: lambda w: w.count("0") % 2 == 0 and w.count("1") % 2 == 0,
+    6: lambda w: (w.count("0") - w.count("1")) % 3 == 0,
+    7: lambda w: re.fullmatch("0*1*0*1*", w),
+}
+TOMITA = [name for name in presets.list() if name.startswith("tomita")]
+
+
+def test_the_languages_are_there():
+    assert {f"tomita-{number}" for number in range(1, 5)} <= set(TOMITA) <= {f"tomita-{i}" for i in LANGUAGES}
+
+
+@pytest.mark.parametrize("name", TOMITA)
+def test_a_recognizer_is_right_on_all_short_words(name, loaded):
+    preset = loaded(name)
+    words = ["".join(word) for n in range(11) for word in product("01", repeat=n)]
+    right = np.array([bool(LANGUAGES[int(name[-1])](word)) for word in words])
+    np.testing.assert_array_equal(preset.model.classify(words), right)
+    assert preset.card.figure("wrong") == 0
+    assert preset.alphabet == ("0", "1")
+
+
+@pytest.mark.parametrize("name", TOMITA)
+def test_the_proof_succeeds_again(name, loaded):
+    preset = loaded(name)
+    certificate = preset.certificate
+    assert certificate.holds, certificate.failure
+    assert certificate is preset.certificate, "it is made once"
+    assert certificate.check(preset.model)
+    assert certificate.temperature == pytest.approx(preset.card.figure("temperature"), rel=1e-6)
+    assert len(preset.automaton) == preset.card.figure("states")
+    assert preset.card.figure("certified") == 1
+    assert preset.card.figure("largest_temperature") >= certificate.temperature
+    right = [LANGUAGES[int(name[-1])]("".join(word)) for word in product("01", repeat=6)]
+    assert [preset.automaton.accepts(word) for word in product("01", repeat=6)] == list(map(bool, right))
+
+
+@pytest.mark.parametrize("name", presets.list())
+def test_a_card_says_what_it_must(name):
+    card = presets.load(name).card if name.startswith("tomita") else cards.read_card(name)
+    assert card.name == name
+    for sentence in (card.what, card.data, card.licence, *card.limits):
+        assert sentence.endswith("."), sentence
+    assert card.limits
+    assert card.figures
+    assert card.make.startswith(f"python -m keras_interp_rnn presets make {name}")
+    assert {"data", "model", "protocol", "result", "environment", "experiment"} <= set(card.record)
+    assert card.record["environment"]["versions"]["keras"]
+    assert not re.search("(?<![A-Za-z])/(tmp|home|work)", json.dumps(dict(card.record)))
+    assert name in str(card)
+    assert all(str(figure) in str(card) for figure in card.figures)
+
+
+def test_all_files_together_are_small():
+    files = [path for path in FILES.iterdir() if path.suffix in (".json", ".npz")]
+    assert {path.stem for path in files} == set(presets.list())
+    assert len(files) == 2 * len(presets.list())
+    assert sum(path.stat().st_size for path in files) < MAX_BYTES
+
+
+def test_a_preset_shows_itself(loaded, tmp_path):
+    preset = loaded("tomita-4")
+    assert str(preset) == str(preset.card)
+    assert preset.record is preset.card.record
+    views.save(preset, tmp_path / "preset.html")
+    assert preset.card.what.replace("'", "&#x27;") in (tmp_path / "preset.html").read_text()
+    with pytest.raises(ValueError, match=r"The figures of tomita-4 are certified, .*Received: 'bits'"):
+        preset.card.figure("bits")
+
+
+# Files
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A folder with a preset's two files, which a test may damage."""
+
+    def made(name="tomita-4"):
+        for suffix in (".json", ".npz"):
+            shutil.copy(FILES / f"{name}{suffix}", tmp_path)
+        return tmp_path
+
+    return made
+
+
+def edit(folder, name="tomita-4", **changes):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_a_copy_loads(copy, loaded):
+    folder = copy()
+    ids = np.array([[1, 2, 3, 3, 2, 0]])
+    wanted = loaded("tomita-4").model(ids)
+    np.testing.assert_array_equal(presets.load("tomita-4", source=folder).model(ids), wanted)
+    np.testing.assert_array_equal(presets.load("tomita-4", source=folder / "tomita-4.npz").model(ids), wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("tomita-8", "Did you mean tomita-"),
+        ("Tomita-4", "Did you mean tomita-4"),
+        ("zzzz", "Choose one of these."),
+        ("../tomita-4", "Did you mean tomita-4"),
+        (4, "Choose one of these."),
+        (None, "Choose one of these."),
+    ],
+)
+def test_an_unknown_preset_is_refused_with_the_near_names(name, remedy):
+    with pytest.raises(ValueError, match=r"^The presets are .*tomita-4.*Received: ") as error:
+        presets.load(name)
+    assert repr(name) in str(error.value)
+    assert remedy in str(error.value)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "other"])
+def test_damaged_weights_are_refused(copy, damage):
+    path = copy() / "tomita-4.npz"
+    content = bytearray(path.read_bytes())
+    if damage == "flipped":
+        content[len(content) // 2] ^= 1
+    content = {"cut": content[:-1], "empty": b"", "other": (FILES / "tomita-3.npz").read_bytes()}.get(damage, content)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"The weights of tomita-4 have the sha256 .*tomita-4\.npz.*install"):
+        presets.load("tomita-4", source=path.parent)
+    with pytest.raises(ValueError, match="sha256"):
+        presets.load("tomita-4", source=path)
+
+
+def test_missing_weights_are_refused(copy):
+    folder = copy()
+    (folder / "tomita-4.npz").unlink()
+    for source in (folder, folder / "other.npz"):
+        with pytest.raises(ValueError, match=r"Received: .*No such file"):
+            presets.load("tomita-4", source=source)
+    with pytest.raises(ValueError, match=r"The presets are tomita-4. Received: 'tomita-5'"):
+        presets.load("tomita-5", source=folder)
+
+
+def digest_of(folder, content, name="tomita-4"):
+    """Writes weights, and their digest into the card."""
+    import hashlib
+
+    (folder / f"{name}.npz").write_bytes(content)
+    edit(folder, name, weights={"sha256": hashlib.sha256(content).hexdigest()})
+
+
+def test_weights_that_are_no_arrays_are_refused_and_run_no_code(copy, tmp_path):
+    import io
+
+    ran = []
+
+    class Evil:
+        def __reduce__(self):
+            return ran.append, (1,)
+
+    folder, content = copy(), io.BytesIO()
+    np.savez(content, evil=np.array([Evil()], object))
+    digest_of(folder, content.getvalue())
+    with pytest.raises(ValueError, match="The weights of a preset are NumPy arrays. Received: .*Make the preset anew"):
+        presets.load("tomita-4", source=folder)
+    digest_of(folder, b"no archive")
+    with pytest.raises(ValueError, match="The weights of a preset are NumPy arrays"):
+        presets.load("tomita-4", source=folder)
+    assert not ran
+
+
+def test_weights_of_another_network_are_refused(copy):
+    folder = copy()
+    settings = json.loads((folder / "tomita-4.json").read_text())["model"]
+    edit(folder, model={**settings, "units": settings["units"] + 1})
+    with pytest.raises(
+        ValueError, match=r"have the shapes that its card describes. Received: .*recurrent/.*two versions"
+    ):
+        presets.load("tomita-4", source=folder)
+    edit(folder, model={**settings, "kind": "transformer"})
+    with pytest.raises(ValueError, match="The networks of presets are .*Received: 'transformer'. Install"):
+        presets.load("tomita-4", source=folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "null", '{"format": "1"}', "\x00"])
+def test_a_damaged_card_is_refused(copy, content):
+    folder = copy()
+    (folder / "tomita-4.json").write_text(content)
+    with pytest.raises(ValueError, match=r"The card of a preset is JSON with .*tomita-4\.json.*The file is damaged"):
+        presets.load("tomita-4", source=folder)
+
+
+def test_damaged_entries_of_a_card_are_refused(copy):
+    folder = copy()
+    for figures in ([{}], [1], [{"name": "x", "value": "y", "says": "z"}]):
+        edit(folder, figures=figures)
+        with pytest.raises(ValueError, match="The card of a preset is JSON"):
+            presets.load("tomita-4", source=folder)
+    edit(folder, figures=[], format=cards.FORMAT + 1)
+    with pytest.raises(ValueError, match=r"reads cards up to format 1. Received: .* of format 2. Install"):
+        presets.load("tomita-4", source=folder)
+
+
+# Weights that are not in the package
+
+
+def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path, monkeypatch):
+    release, package = copy(), tmp_path / "package"
+    package.mkdir()
+    (tmp_path / "cache").mkdir()
+    shutil.move(release / "tomita-4.json", package)
+    monkeypatch.setattr(cards, "FOLDER", package)
+    monkeypatch.setattr(storage, "FOLDER", package)
+    monkeypatch.setattr("keras_interp_rnn.presets.loading.FOLDER", package)
+    with pytest.raises(ValueError, match="too large for the package, and no release has them yet"):
+        presets.load("tomita-4")
+    words = ["0110", "01000"]
+    assert presets.load("tomita-4", source=release / "tomita-4.npz").model.classify(words).tolist() == [True, False]
+    get_file = keras.utils.get_file
+    monkeypatch.setattr(
+        keras.utils, "get_file", lambda *args, **kwargs: get_file(*args, **kwargs, cache_dir=str(tmp_path / "cache"))
+    )
+    monkeypatch.setattr(storage, "ADDRESS", release.as_uri())
+    assert presets.load("tomita-4").model.classify(words).tolist() == [True, False]
+    (release / "tomita-4.npz").unlink()  # it is in the cache
+    assert presets.load("tomita-4").model.classify(words).tolist() == [True, False]
+    shutil.rmtree(tmp_path / "cache" / "keras_interp_rnn")
+    with pytest.raises(ValueError, match=r"are downloaded from file:.*give it as `source`"):
+        presets.load("tomita-4")
+    (release / "tomita-4.npz").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=r"are downloaded from file:.*give it as `source`"):
+        presets.load("tomita-4")
+
+
+# Symbols and words
+
+
+def test_a_word_over_another_alphabet_is_refused(loaded):
+    preset = loaded("tomita-4")
+    assert preset.encode("01").tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="'2'"):
+        preset.encode("012")
+
+
+# The command
+
+
+def test_the_command_lists_and_shows(capsys):
+    assert command_line.main(["presets", "list"]) == 0
+    said = capsys.readouterr().out
+    assert all(re.search(rf"^{name} +\S", said, re.M) for name in presets.list())
+    assert command_line.main(["presets", "show", "tomita-4"]) == 0
+    assert capsys.readouterr().out.strip() == str(cards.read_card("tomita-4"))
+    for verb in ("show", "make"):
+        assert command_line.main(["presets", verb, "tomita-9"]) == 2
+        assert "keras_interp_rnn: The presets are" in capsys.readouterr().err
+
+
+def test_the_command_lists_without_keras(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys; sys.modules.update(tensorflow=None, keras=None, scipy=None)"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_interp_rnn", "presets", "list"],
+        env={"PYTHONPATH": f"{tmp_path}:{root}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tomita-4" in done.stdout
