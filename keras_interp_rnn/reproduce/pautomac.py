@@ -69,9 +69,9 @@ class ProbabilisticAutomata(Experiment):
     rows = {
         "n-grams": {"model": "n-grams"},
         "spectral": {"model": "spectral"},
-        "ISAN": {"model": "ISAN", "start": "random", "steps": 1000},
-        "ISAN, spectral start": {"model": "ISAN", "start": "spectral", "steps": 1000},
-        "LSTM": {"model": "LSTM", "start": "random", "steps": 1000},
+        "ISAN": {"model": "ISAN", "start": "random", "steps": 2000},
+        "ISAN, spectral start": {"model": "ISAN", "start": "spectral", "steps": 2000},
+        "LSTM": {"model": "LSTM", "start": "random", "steps": 2000},
     }
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> dict[int, Problem]:
