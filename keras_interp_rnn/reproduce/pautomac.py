@@ -358,12 +358,12 @@ def of_network(network: keras.Model, words: Sequence[NDArray[Any]], end: int) ->
     """Logarithms of the probabilities of words under a network."""
     import keras
     import numpy as np
-    from scipy.special import log_softmax
 
     logarithms = np.zeros(len(words))
     for rows, inputs, targets, mask in _padded(words, end):
         logits = keras.ops.convert_to_numpy(network(inputs)).astype(np.float64)
-        log_p = np.take_along_axis(log_softmax(logits, axis=-1), targets[..., None], axis=-1)[..., 0]
+        logits -= np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+        log_p = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
         logarithms[rows] = (log_p * mask).sum(axis=1)
     return logarithms
 
