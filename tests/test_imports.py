@@ -84,6 +84,7 @@ MAY_IMPORT = {
     "automata/_bounds.py": {f"{OURS}.{n}" for n in ("_cells", "automata", "equations")},
     "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("_result", "analysis", "layers"))},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata", "layers"))},
+    "automata/compilation.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
     "automata/extraction.py": {"scipy", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata"))},
     "automata/certificate.py": {f"{OURS}._result", f"{OURS}.automata"},
     "automata/drawing.py": {f"{OURS}._display", f"{OURS}._palette", "tensorboard_plugins.interp_rnn.layout"},

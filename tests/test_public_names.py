@@ -90,8 +90,8 @@ PUBLIC = {
     ],
     "keras_interp_rnn.automata": [
         *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "SymbolEmbedding"),
-        *("TrainingReport", "WeightedAutomaton", "WordEncoding", "certify", "extract", "largest_temperature", "tomita"),
-        "train_recognizer",
+        *("TrainingReport", "WeightedAutomaton", "WordEncoding", "certify", "compile", "extract"),
+        *("largest_temperature", "tomita", "train_recognizer"),
     ],
     "keras_interp_rnn.callbacks": [
         "Automaton",

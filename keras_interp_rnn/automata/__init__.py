@@ -4,6 +4,7 @@ from typing import Any
 
 from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.automata.certificate import Certificate, certify, largest_temperature
+from keras_interp_rnn.automata.compilation import compile
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
@@ -24,6 +25,7 @@ __all__ = [
     "WeightedAutomaton",
     "WordEncoding",
     "certify",
+    "compile",
     "extract",
     "largest_temperature",
     "tomita",
