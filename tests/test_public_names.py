@@ -69,6 +69,7 @@ PUBLIC = {
         "input_output_jacobian",
         "jacobian_singular_values",
         "label_basis",
+        "mean_state",
         "minimize",
         "named_blocks",
         "network",

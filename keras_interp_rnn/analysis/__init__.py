@@ -25,6 +25,7 @@ from keras_interp_rnn.analysis.isan.bases import (
     TransformedNetwork,
     centred_basis,
     change_basis,
+    mean_state,
     named_blocks,
     readout_basis,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "input_output_jacobian",
     "jacobian_singular_values",
     "label_basis",
+    "mean_state",
     "minimize",
     "named_blocks",
     "network",

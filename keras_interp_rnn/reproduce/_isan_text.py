@@ -93,13 +93,12 @@ class IsanText(Experiment):
         """The figures of the records as Markdown."""
 
 
-def origins(model: keras.Model, symbols: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
-    """Origin of the state -> a network with it and its readout: as trained, and the mean state on the text's start."""
+def origins(model: keras.Model, symbols: NDArray[Any]) -> dict[str, NDArray[Any] | None]:
+    """Name -> origin of the state: where training left it, and the mean state on the start of the text."""
     from keras_interp_rnn import analysis
 
     texts = [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), NUM_TEXTS * OF_MEAN), OF_MEAN)]
-    centred = analysis.change_basis(model, analysis.centred_basis(model, texts))
-    return {"as trained": (model, None), "mean state": (centred.layer, centred.readout)}
+    return {"as trained": None, "mean state": analysis.mean_state(model, texts)}
 
 
 def characters(data: Path | None, smoke: bool) -> tuple[str, NDArray[Any]]:

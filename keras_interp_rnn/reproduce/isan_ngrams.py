@@ -32,11 +32,11 @@ class Ngrams(_isan_text.IsanText):
         train, _, test = parts
         settings = {"order": 3, "symbols": 1000} if run.smoke else run.settings
         by_origin = {}
-        for origin, (network, readout) in _isan_text.origins(model, train).items():
-            agreement = analysis.ngram_agreement(network, train, readout=readout)
-            name = origin.replace(" ", "-")
-            figures.ngram_agreement(agreement, text.ALPHABET).savefig(run.folder / f"figure8-{name}.png", dpi=120)
-            by_origin[origin] = {
+        for name, origin in _isan_text.origins(model, train).items():
+            agreement = analysis.ngram_agreement(model, train, origin=origin)
+            picture = run.folder / f"figure8-{name.replace(' ', '-')}.png"
+            figures.ngram_agreement(agreement, text.ALPHABET).savefig(picture, dpi=120)
+            by_origin[name] = {
                 "unigram_correlation": agreement.unigram_correlation,
                 "bigram_correlation": float(np.nanmean(agreement.bigram_correlations)),
                 "unigram_baseline": float(np.nanmean(agreement.unigram_baseline)),

@@ -39,12 +39,12 @@ class Subspaces(_isan_text.IsanText):
         consonants = [i for i in range(1, size) if i not in vowels]
         different = ~np.eye(size, dtype=bool)
         by_origin: dict[str, list[dict[str, Any]]] = {}
-        for origin, network in _isan_text.origins(model, parts[0]).items():
-            norms, cosines = analysis.bias_norms(*network), analysis.bias_cosines(*network)
-            name = origin.replace(" ", "-")
-            figures.bias_norms(norms, log_p, names=text.ALPHABET).savefig(run.folder / f"figure6-{name}.png", dpi=120)
-            figures.bias_cosines(cosines, text.ALPHABET).savefig(run.folder / f"figure7-{name}.png", dpi=120)
-            by_origin[origin] = rows = []
+        for name, origin in _isan_text.origins(model, parts[0]).items():
+            file = f"{name.replace(' ', '-')}.png"
+            norms, cosines = analysis.bias_norms(model, origin=origin), analysis.bias_cosines(model, origin=origin)
+            figures.bias_norms(norms, log_p, names=text.ALPHABET).savefig(run.folder / f"figure6-{file}", dpi=120)
+            figures.bias_cosines(cosines, text.ALPHABET).savefig(run.folder / f"figure7-{file}", dpi=120)
+            by_origin[name] = rows = []
             for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
                 pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
                 means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]

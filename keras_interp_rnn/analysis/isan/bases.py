@@ -158,25 +158,62 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
 
 
-def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
-    r"""Coordinates $z = h - m$ whose origin is the mean state on some texts.
+def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
+    r"""The mean of the states that some texts reach: an origin for readings of an ISAN.
 
-    The shift $h \mapsto h - m$ changes no output, but it changes every contribution, the biases of the symbols and that
-    of the readout: readings of an ISAN are exact with respect to an origin (docs/notes/origin.md). With this one, the
-    readout's bias is the mean output on the texts, and contributions are relative to it.
+    With it as the origin the readout's bias is the mean output on the texts, and a contribution says by how much the
+    output changes on average when the symbol is inserted (docs/notes/origin.md).
 
     Args:
         network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
-        sequences: texts, each the ids of its symbols (time,). $m$ is the mean of the states after each symbol, every
-            step with the same weight; each text starts from the initial state.
+        sequences: texts, each the ids of its symbols (time,). The mean is over the states after each symbol, every step
+            with the same weight; each text starts from the initial state.
+
+    Returns:
+        (n,), the `origin` of `contributions`, `timescales`, `bias_norms` and others.
+
+    Raises:
+        ValueError: if there is no ISAN, if it reads backwards, if there is no symbol, or one that the network does not
+            know, or if the mean state is not finite.
+
+    Cost: O(T n^2).
+    Example:
+
+        >>> from keras_interp_rnn import analysis, layers
+        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
+        >>> mean = analysis.mean_state(model, [np.random.default_rng(0).integers(3, size=100)])
+        >>> analysis.contributions(model, [0, 2, 1], origin=mean).residual < 1e-12
+        True
+    """
+    check_forwards(network)
+    kernel, bias, start = isan_weights(network)
+    total, count = np.zeros(len(start)), 0
+    for sequence in sequences:
+        symbols = as_symbols(sequence, len(kernel))
+        total += sum(equations.states(np, kernel, bias, start, symbols), np.zeros(len(start)))
+        count += len(symbols)
+    if not count:
+        raise ValueError("The mean state is that on texts. Received: no symbol. Pass sequences of ids.")
+    mean = total / count
+    if not np.isfinite(mean).all():
+        raise ValueError("The mean state is finite. Received: texts on which states overflow. Pass shorter texts.")
+    return mean
+
+
+def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
+    r"""Coordinates $z = h - m$ whose origin is the mean state on some texts, `mean_state`.
+
+    It makes a network of its own with that origin; analyses take `origin=` too, and need none.
+
+    Args:
+        network, sequences: as `mean_state`.
 
     Returns:
         `Basis` with m = n coordinates, none of which belongs to the readout alone. Pass it to `change_basis`, and the
         network that results to any analysis.
 
     Raises:
-        ValueError: if there is no ISAN, if it reads backwards, if there is no symbol, or one that the network does not
-            know, or if the mean state is not finite.
+        ValueError: as `mean_state`.
 
     Exactness: a shift; `change_basis` gives the same outputs for every text, to rounding.
     Cost: O(T n^2).
@@ -191,19 +228,9 @@ def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
 
     Reference: Foerster et al., ICML 2017, section 3.5, whose changes of basis keep the origin.
     """
-    check_forwards(network)
-    kernel, bias, start = isan_weights(network)
-    total, count = np.zeros(len(start)), 0
-    for sequence in sequences:
-        symbols = as_symbols(sequence, len(kernel))
-        total += sum(equations.states(np, kernel, bias, start, symbols), np.zeros(len(start)))
-        count += len(symbols)
-    if not count:
-        raise ValueError("The mean state is that on texts. Received: no symbol. Pass sequences of ids.")
-    mean, same = total / count, np.eye(len(start))
-    if not np.isfinite(mean).all():
-        raise ValueError("The mean state is finite. Received: texts on which states overflow. Pass shorter texts.")
-    return Basis(AffineMap(same, -mean), AffineMap(same, mean), 0, tuple(f"unit {i}" for i in range(len(start))))
+    mean = mean_state(network, sequences)
+    same = np.eye(len(mean))
+    return Basis(AffineMap(same, -mean), AffineMap(same, mean), 0, tuple(f"unit {i}" for i in range(len(mean))))
 
 
 @former_arguments(("network", "basis", "readout", "dtype"), layer="network")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.analysis.isan.bases import readout_basis
-from keras_interp_rnn.analysis.network import isan_weights
+from keras_interp_rnn.analysis.network import isan_with_origin
 from keras_interp_rnn.analysis.statistics import ROUNDING
 
 Array = NDArray[np.float64]
@@ -36,13 +36,13 @@ class BiasParts(Unpackable):
 
 
 @former_arguments(("network", "readout"), layer="network")
-def bias_parts(network: Any, readout: Any = None) -> BiasParts:
+def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which sum to them.
 
     A part that is rounding in proportion to the whole is 0.
 
     Args:
-        network, readout: as `contributions`.
+        network, readout, origin: as `contributions`.
 
     Returns:
         `BiasParts`, each (K, n); it unpacks into three arrays.
@@ -60,7 +60,8 @@ def bias_parts(network: Any, readout: Any = None) -> BiasParts:
 
     Reference: Foerster et al., ICML 2017, section 3.5.
     """
-    bias, basis = isan_weights(network).bias, readout_basis(network, readout, rank_tolerance=ROUNDING)
+    (_, bias, _), _ = isan_with_origin(network, readout, origin)
+    basis = readout_basis(network, readout, rank_tolerance=ROUNDING)
     directions = basis.to.matrix[:, : basis.num_readout]
     seen = bias @ directions @ directions.T
     lengths = np.linalg.norm(bias, axis=1, keepdims=True)
@@ -72,11 +73,11 @@ def bias_parts(network: Any, readout: Any = None) -> BiasParts:
 
 
 @former_arguments(("network", "readout"), layer="network")
-def bias_norms(network: Any, readout: Any = None) -> BiasParts:
+def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """Euclidean norms of the biases and of their two parts (figure 6).
 
     Args:
-        network, readout: as `contributions`.
+        network, readout, origin: as `contributions`.
 
     Returns:
         `BiasParts`, each (K,).
@@ -93,15 +94,15 @@ def bias_norms(network: Any, readout: Any = None) -> BiasParts:
 
     Reference: Foerster et al., ICML 2017, figure 6.
     """
-    return BiasParts(*(np.linalg.norm(part, axis=1) for part in bias_parts(network, readout)))
+    return BiasParts(*(np.linalg.norm(part, axis=1) for part in bias_parts(network, readout, origin=origin)))
 
 
 @former_arguments(("network", "readout"), layer="network")
-def bias_cosines(network: Any, readout: Any = None) -> BiasParts:
+def bias_cosines(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """Cosines between the biases of symbols, and between their parts (figure 7); 0 where one of them is 0.
 
     Args:
-        network, readout: as `contributions`.
+        network, readout, origin: as `contributions`.
 
     Returns:
         `BiasParts`, each (K, K).
@@ -119,7 +120,7 @@ def bias_cosines(network: Any, readout: Any = None) -> BiasParts:
     Reference: Foerster et al., ICML 2017, figure 7.
     """
     cosines = []
-    for part in bias_parts(network, readout):
+    for part in bias_parts(network, readout, origin=origin):
         lengths = np.linalg.norm(part, axis=1, keepdims=True)
         units = part / np.where(lengths > 0, lengths, 1.0)
         cosines.append(units @ units.T)

@@ -207,6 +207,7 @@ def contributions(
     readout: Any = None,
     targets: int | Sequence[int] | None = None,
     alphabet: Sequence[str] | None = None,
+    origin: ArrayLike | str | None = None,
 ) -> Contributions:
     r"""Splits the logits of one text among its symbols and the initial state.
 
@@ -217,6 +218,8 @@ def contributions(
             the state itself.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
         alphabet: names of the symbols, for views; by default those that the model carries (`datasets.text.Alphabet`).
+        origin: the state that counts as no contribution: (n,), as `mean_state`; "initial" for $h_0$; None for 0, where
+            training left it. No output depends on it, every contribution does (docs/notes/origin.md).
 
     Returns:
         `Contributions` of T + 1 sources to M targets, 8 (T + 1) M outputs bytes. For long texts use
@@ -242,7 +245,7 @@ def contributions(
     names = alphabet_of(network) if alphabet is None else alphabet
     if isinstance(symbols, str) and names is not None:
         symbols = encode_text(symbols, names)
-    weights, head, text = open_isan(network, symbols, readout)
+    weights, head, text = open_isan(network, symbols, readout, origin)
     steps, outputs = len(text), head.matrix.shape[1]
     wanted = _check_targets(targets, steps)
     columns = {int(target): column for column, target in enumerate(wanted)}
@@ -260,12 +263,12 @@ def contributions(
 
 @former_arguments(("network", "symbols", "window", "readout"), layer="network")
 def recent_contributions(
-    network: Any, symbols: ArrayLike, *, window: int, readout: Any = None
+    network: Any, symbols: ArrayLike, *, window: int, readout: Any = None, origin: ArrayLike | str | None = None
 ) -> Iterator[RecentContributions]:
     r"""Splits the logits of a long text among its last symbols, step by step, in constant memory.
 
     Args:
-        network, readout: as `contributions`.
+        network, readout, origin: as `contributions`.
         symbols: int (T,), of any length.
         window: number of symbols that have a term each; all earlier ones share one term.
 
@@ -288,7 +291,7 @@ def recent_contributions(
     """
     if window < 1:
         raise ValueError(f"A window holds at least one symbol. Received: window={window}.")
-    weights, head, text = open_isan(network, symbols, readout)
+    weights, head, text = open_isan(network, symbols, readout, origin)
     return _recent(weights, head, text, window)
 
 

@@ -44,11 +44,13 @@ class NgramAgreement(Unpackable):
 
 
 @former_arguments(("network", "symbols", "readout"), layer="network")
-def ngram_agreement(network: Any, symbols: ArrayLike, *, readout: Any = None) -> NgramAgreement:
+def ngram_agreement(
+    network: Any, symbols: ArrayLike, *, readout: Any = None, origin: ArrayLike | str | None = None
+) -> NgramAgreement:
     """How near the network's predictions after no symbol and after one are to the statistics of a text.
 
     Args:
-        network, readout: as `contributions`; the outputs are the next symbol's logits.
+        network, readout, origin: as `contributions`; the outputs are the next symbol's logits.
         symbols: int (T,), T > 1.
 
     Returns:
@@ -67,7 +69,7 @@ def ngram_agreement(network: Any, symbols: ArrayLike, *, readout: Any = None) ->
 
     Reference: Foerster et al., ICML 2017, section 3.6 and figure 8.
     """
-    (_, bias, _), head, text = open_isan(network, symbols, readout)
+    (_, bias, _), head, text = open_isan(network, symbols, readout, origin)
     size = len(bias)
     if head.matrix.shape[1] != size or len(text) < 2:
         raise ValueError(

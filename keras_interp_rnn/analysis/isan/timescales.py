@@ -110,12 +110,12 @@ class Timescales(Result):
 
 @former_arguments(("network", "symbols", "max_age", "readout"), layer="network", oldest="max_age")
 def contributions_by_age(
-    network: Any, symbols: ArrayLike, *, max_age: int, readout: Any = None
+    network: Any, symbols: ArrayLike, *, max_age: int, readout: Any = None, origin: ArrayLike | str | None = None
 ) -> Iterator[tuple[int, Array]]:
     r"""The contributions of one text, age by age: for a = 0, ..., `max_age`, a and $\kappa_{t-a}^t$ of all t > a.
 
     Args:
-        network, readout: as `contributions`.
+        network, readout, origin: as `contributions`.
         symbols: int (T,).
         max_age: the largest age.
 
@@ -134,7 +134,7 @@ def contributions_by_age(
 
     Reference: Foerster et al., ICML 2017, eq. 6.
     """
-    weights, head, text = open_isan(network, symbols, readout)
+    weights, head, text = open_isan(network, symbols, readout, origin)
     places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
     terms = weights.bias[text]
     for age in range(min(max_age, len(text) - 1) + 1):
@@ -154,13 +154,14 @@ def timescales(
     max_age: int = 150,
     separator: int | Collection[int] = 0,
     readout: Any = None,
+    origin: ArrayLike | str | None = None,
 ) -> Timescales:
     """How contributions decay with age, and what predictions lose without the older ones or the last separator.
 
     Takes O(max_age T n^2) time, and shows its progress in a terminal.
 
     Args:
-        network, readout: as `contributions`; the outputs are the next symbol's logits.
+        network, readout, origin: as `contributions`; the outputs are the next symbol's logits.
         symbols: int (T,), T > max_age + 1.
         max_age: the largest age that has an entry of its own.
         separator: the symbol, or symbols, between words.
@@ -181,7 +182,7 @@ def timescales(
 
     Reference: Foerster et al., ICML 2017, figure 4.
     """
-    weights, head, text = open_isan(network, symbols, readout)
+    weights, head, text = open_isan(network, symbols, readout, origin)
     if not 0 <= max_age < len(text) - 1:
         raise ValueError(
             f"A text is longer than the largest age by two symbols. Received: max_age={max_age}, {len(text)} symbols."
@@ -203,7 +204,7 @@ def timescales(
     of_separator = np.zeros_like(logits)
     decay, recent = [], np.tile(head.offset, (len(read) - max_age, 1))
     history = [np.mean(cross_entropy_bits(recent, wanted[max_age:]))]
-    for age, terms in contributions_by_age(network, read, max_age=max_age, readout=readout):
+    for age, terms in contributions_by_age(network, read, max_age=max_age, readout=readout, origin=origin):
         say(f"timescales: age {age} of {max_age}")
         decay.append(np.linalg.norm(terms, axis=1).mean())
         recent += terms[max_age - age :]

@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis.network.isan_weights import (
     isan_like,
     isan_of,
     isan_weights,
+    isan_with_origin,
     open_isan,
 )
 from keras_interp_rnn.analysis.network.linearized import closed_form, linear_steps, output_in_state
@@ -58,6 +59,7 @@ __all__ = [
     "isan_like",
     "isan_of",
     "isan_weights",
+    "isan_with_origin",
     "linear_steps",
     "open_isan",
     "output_in_state",

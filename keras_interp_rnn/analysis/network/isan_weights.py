@@ -111,16 +111,49 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
 
 
 def open_isan(
-    network: Any, symbols: ArrayLike, readout: Any = None
+    network: Any, symbols: ArrayLike, readout: Any = None, origin: Any = None
 ) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
     """A text and the network that reads it: weights, readout, symbols.
 
     Raises:
-        ValueError: as `isan_weights`, `affine_readout` and `as_symbols`; if the network reads backwards.
+        ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
-    weights, head = isan_weights(network), affine_readout(network, readout)
+    weights, head = isan_with_origin(network, readout, origin)
     check_forwards(network)
     return weights, head, as_symbols(symbols, len(weights.kernel))
+
+
+def isan_with_origin(network: Any, readout: Any = None, origin: Any = None) -> tuple[ISANWeights, AffineMap]:
+    r"""Weights and readout of the same network for the states h - m.
+
+    The biases become $b_x - m (1 - W_x)$, the initial state $h_0 - m$, the readout's bias $c + m R$.
+
+    Args:
+        network, readout: as `isan_weights` and `affine_readout`.
+        origin: m, (n,); "initial" for $h_0$; None for 0, where training left the network.
+
+    Raises:
+        ValueError: as these two; if the origin is none of these.
+    """
+    weights, head = isan_weights(network), affine_readout(network, readout)
+    if origin is None:
+        return weights, head
+    kernel, bias, start = weights
+    if isinstance(origin, str):
+        if origin != "initial":
+            raise ValueError(f'An origin is a state, "initial" or None. Received: {origin!r}. Pass "initial".')
+        shift = start
+    else:
+        shift = np.asarray(origin, np.float64)
+    if shift.shape != start.shape or not np.isfinite(shift).all():
+        raise ValueError(
+            f"An origin is a state of {len(start)} finite numbers. Received: shape {shift.shape}. Pass that of "
+            "`mean_state(network, sequences)`."
+        )
+    return (
+        ISANWeights(kernel, bias - shift + shift @ kernel, start - shift),
+        AffineMap(head.matrix, shift @ head.matrix + head.offset),
+    )
 
 
 def check_forwards(network: Any) -> None:
