@@ -55,7 +55,7 @@ class Recipe(abc.ABC):
     """How a preset is trained, described and measured.
 
     Attributes:
-        name: of the preset. experiment, row, settings: what trains it. file: of the model, in the folder of the run.
+        name: of the preset. experiment, row, settings, seed: what trains it. file: of the model, in the run's folder.
         dtype: in which weights are stored. what, trained_on, licence, limits: of the card.
     """
 
@@ -63,6 +63,7 @@ class Recipe(abc.ABC):
     experiment: str
     row: str
     settings: Mapping[str, Any]
+    seed = 0
     file = "model.keras"
     dtype = "float32"
     what: str
@@ -107,6 +108,7 @@ class Tomita(Recipe):
 
     def __init__(self, number: int) -> None:
         self.number, self.name, self.row = number, f"tomita-{number}", f"{number}"
+        self.seed = int(number == 5)  # the fifth is not learned with the seed 0 on one thread
         self.what = (
             f"A state-regularized GRU that accepts the words of Tomita's language {number}, and is proved to do so for "
             "words of any length."
@@ -324,12 +326,14 @@ class Reviews(Recipe):
         return {"vocabulary": list(data.vocabulary), "centroids": names}, {}
 
     def figures(self, preset: Preset, experiment: Experiment, run: Run) -> list[Measured]:
+        import numpy as np
+
         x, y = experiment.load(run).test
         error = float(((preset.model.predict(x, batch_size=256, verbose=0)[:, 0] > 0) != y).mean())
-        right = sum(
-            (preset.model.predict(preset.encode(text)[None], verbose=0)[0, 0] > 0) == bool(label)
-            for text, label in REVIEWS
-        )
+        rows = [preset.encode(text) for text, _ in REVIEWS]
+        padded = np.array([np.pad(row, (0, max(map(len, rows)) - len(row))) for row in rows])
+        praised = preset.model.predict(padded, verbose=0)[:, 0] > 0
+        right = int((praised == [bool(label) for _, label in REVIEWS]).sum())
         return [
             ("test_error", error, f"of {len(y):,} test reviews are misclassified"),
             ("own_right", float(right), f"of {len(REVIEWS)} reviews written for this card are right"),
@@ -361,7 +365,7 @@ def make(
     known = recipes(experiments)
     recipe = known[cards.checked_name(name, tuple(known))]
     [experiment] = (one for one in experiments if one.name == recipe.experiment)
-    run = Run(recipe.row, recipe.settings, data, None, None, 0, runs / name, verbose=verbose)
+    run = Run(recipe.row, recipe.settings, data, None, None, recipe.seed, runs / name, verbose=verbose)
     run.folder.mkdir(parents=True, exist_ok=True)
     path = run.folder / "record.json"
     record: Record = _records.read(path) if path.exists() else _finished(path, experiment, run)
