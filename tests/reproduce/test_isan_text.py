@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, datasets, layers
-from keras_interp_rnn.reproduce import _isan_text, isan_ngrams, isan_predictions, isan_subspaces, isan_timescales
+from keras_interp_rnn.reproduce import (
+    _isan_text,
+    isan_ngrams,
+    isan_predictions,
+    isan_samples,
+    isan_subspaces,
+    isan_timescales,
+)
 from keras_interp_rnn.reproduce import _records as records
 from tests.reproduce.common import a_run, listed_runs, tables
 
@@ -154,3 +161,26 @@ def test_a_model_is_named_by_its_weights():
     assert _isan_text.text_and_model(about) == (
         "text8, ISAN of 9 units, 1,234 weights, sha256 of the weights `abababababababab…`"
     )
+
+
+def test_samples_begin_with_the_prompt_and_known_words_are_counted(given, tmp_path):
+    settings = {"prompt": "annual reve", "inverse_temperatures": (1.0, 50.0), "symbols": 40, "samples": 2}
+    experiment = isan_samples.Samples()
+    record = experiment.run(a_run(tmp_path, settings=settings, **given))
+    model = keras.models.load_model(given["model"])
+    for one in record["result"]["by_temperature"]:
+        expected = analysis.generate(
+            *(model, " annual reve"),
+            num_symbols=40,
+            inverse_temperature=one["inverse_temperature"],
+            seed=1,
+            alphabet=datasets.text.ALPHABET,
+        )
+        assert one["samples"][1] == expected.strip()
+        words = [word for sample in one["samples"] for word in sample.split()[1:-1]]
+        assert one["words"] == len(words)
+        known = {"the", "of", "annual", "revenue", "parser", "string"}
+        assert one["known"] == sum(word in known for word in words) / max(len(words), 1)
+    [[_, first, second]] = tables(experiment.fields([{**record, "environment": records.environment()}])["table"])
+    assert (first[1], second[1]) == ("1", "50")
+    assert first[3].startswith("annual reve")
