@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import resolve_recurrent_layer, run_with_quantities
+from keras_interp_rnn.analysis.network import (
+    recurrent_layers,
+    resolve_recurrent_layer,
+    run_with_quantities,
+    states_to_set,
+)
 
 STATES = ("h", "c")
 
@@ -37,7 +42,7 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
 
 
 @former_arguments(("network", "inputs", "mask"), layer="network")
-def trace(network: Any, inputs: Any, *, mask: Any = None) -> Trace:
+def trace(network: Any, inputs: Any, *, mask: Any = None, set: Mapping[int, Any] | None = None) -> Trace:
     r"""Every quantity of every step, by its paper's name.
 
     | layer | names |
@@ -50,23 +55,29 @@ def trace(network: Any, inputs: Any, *, mask: Any = None) -> Trace:
     | your own cell that brings its equations | those that its `step` returns |
     | state-regularized | state before regularization `u`, `alpha` (k), `centroid`; those of the cell inside |
     | a stack of cells | the same names with the prefix `0/`, `1/`, ... |
+    | Bidirectional | the same names with the prefix `forward/`, `backward/` |
+    | a model with several recurrent layers | the same names with the layer's name and a slash in front |
 
     Where the cell inside a regularized one has a quantity of the same name, it gets a prefix: `cell_u`.
 
     Args:
-        network: a recurrent layer, or a model with exactly one.
+        network: a recurrent layer, Bidirectional too, or a model with some.
         inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given.
         mask: bool (batch, time), False where a step is not read; a model makes its own.
+        set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
+            (n,) or (batch, n), and the steps behind it go on from there. A list of states where the cell has several,
+            `[h, c]` for an LSTM.
 
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order: time
-        runs backwards for a layer with `go_backwards`. Where a step is masked, `h` and `c` are the states kept, all
+        runs backwards for a layer with `go_backwards`, but not for the backward layer of a Bidirectional one, whose
+        entries stand at the step that it read. Where a step is masked, `h` and `c` are the states kept, all
         other quantities are NaN and `centroid` is -1; so are `alpha` and `centroid` where the stochastic component is
         left out (`regularize_last_step=False`). `centroid` is the one chosen; in a mixture, the most probable one.
 
     Raises:
-        ValueError: if a sequence reads no step, if the layer is Bidirectional or not recurrent, if a weight is not
-            finite.
+        ValueError: if a sequence reads no step, if no layer is recurrent, if a weight is not finite, if a state that is
+            set does not fit.
 
     Exactness: the states come from the layer's own code, run step by step, in its own dtype, outside training; the
         other quantities come from the cell's equations, in the dtype of its variables.
@@ -79,6 +90,22 @@ def trace(network: Any, inputs: Any, *, mask: Any = None) -> Trace:
 
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 13 to 25; Chen, 2017, eqs. 1 to 3.
     """
+    found = recurrent_layers(network, inputs, mask)
+    if set and len(found) > 1:
+        raise ValueError(
+            "A state is set in a single recurrent layer. Received: a network with "
+            f"{', '.join(prefix.rstrip('/') for prefix, *_ in found)}. Pass the layer and its own inputs."
+        )
+    quantities: dict[str, NDArray[Any]] = {}
+    for prefix, layer, reads, its_mask in found:
+        flipped = prefix.endswith("backward/")
+        for name, values in _quantities(layer, reads, its_mask, set or {}).items():
+            quantities[f"{prefix}{name}"] = values[:, ::-1] if flipped else values
+    return Trace(quantities)
+
+
+def _quantities(network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]) -> dict[str, NDArray[Any]]:
+    """Of one layer, in reading order."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     empty = np.flatnonzero(~read.any(axis=1))
     if empty.size:
@@ -86,10 +113,11 @@ def trace(network: Any, inputs: Any, *, mask: Any = None) -> Trace:
             f"Every sequence must read at least one step. Received: a mask that is False all along for sequence "
             f"{empty[0]}. Leave such sequences out."
         )
-    steps = list(run_with_quantities(layer, sequences, read))
+    wanted = states_to_set(layer, given, *sequences.shape[:2])
+    steps = list(run_with_quantities(layer, sequences, read, wanted))
     quantities = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}
     for name, values in quantities.items():
         kind = name.split("/")[-1]
         if kind not in STATES and not kind.startswith("state_"):
             values[~read] = -1 if kind == "centroid" else np.nan
-    return Trace(quantities)
+    return quantities

@@ -49,8 +49,8 @@ def certificate(result: Certificate) -> str:
 
 @as_svg.register
 def trace(traced: Trace) -> str:
-    """The state over the steps of the first sequence."""
-    name = "h" if "h" in traced else next(iter(traced))
+    """The state over the steps of the first sequence; of several layers that of the first."""
+    name = next((name for name in traced if name.split("/")[-1] == "h"), next(iter(traced)))
     return heat_map(of_first_sequence(traced[name]))
 
 

@@ -169,8 +169,8 @@ def test_ids_of_an_isan():
 def test_what_cannot_be_traced():
     with pytest.raises(ValueError, match="mask that is False all along for sequence 1"):
         analysis.trace(LAYERS["SRGRU"](), batch(), mask=np.array([[True] * 6, [False] * 6, [True] * 6]))
-    with pytest.raises(ValueError, match="both ends"):
-        analysis.trace(keras.layers.Bidirectional(LAYERS["SRGRU"]()), batch())
+    with pytest.raises(ValueError, match="a single regularized layer. Received: .*forward/alpha, backward/alpha"):
+        analysis.transition_probabilities(keras.layers.Bidirectional(LAYERS["SRGRU"]()), batch())
     with pytest.raises(ValueError, match="Steps are read off a recurrent layer"):
         analysis.trace(keras.layers.Dense(2), batch())
     with pytest.raises(ValueError, match="which has none. Use layers.SRLSTM"):
@@ -213,3 +213,92 @@ def test_the_mask_of_an_embedding_reaches_a_layer_called_with_training(training)
     assert np.isnan(traced["alpha"][0, 3:]).all()
     np.testing.assert_array_equal(traced["h"][0, 4], traced["h"][0, 2])
     assert not np.isnan(traced["alpha"][1]).any()
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["no mask", "mask"])
+@pytest.mark.parametrize("name", ["GRU", "LSTM", "SRGRU", "MinimalRNN"])
+def test_both_directions_stand_at_the_steps_that_they_read(name, mask):
+    keras.utils.set_random_seed(1)
+    layer = keras.layers.Bidirectional(LAYERS[name](return_sequences=True))
+    x = batch()
+    expected = ops.convert_to_numpy(layer(x, mask=mask))
+    found = analysis.trace(layer, x, mask=mask)
+    assert {part.split("/")[0] for part in found} == {"forward", "backward"}
+    read = MASK if mask is not None else np.ones_like(MASK)
+    both = np.concatenate([found["forward/h"], found["backward/h"]], axis=-1)
+    np.testing.assert_allclose(both[read], expected[read], atol=1e-6)
+    backward = analysis.trace(layer.backward_layer, x, mask=mask)
+    for part, values in backward.items():
+        np.testing.assert_array_equal(found[f"backward/{part}"], values[:, ::-1])
+
+
+def test_every_layer_of_a_model_is_traced_under_its_name():
+    keras.utils.set_random_seed(2)
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(7, FEATURES, mask_zero=True),
+            keras.layers.Bidirectional(keras.layers.GRU(3, return_sequences=True), name="first"),
+            layers.SRGRU(UNITS, K, return_sequences=True, name="second"),
+            keras.layers.LSTM(2, name="third"),
+            keras.layers.Dense(1),
+        ]
+    )
+    ids = np.array([[1, 2, 3, 4, 0], [5, 6, 1, 2, 3]])
+    model(ids)
+    found = analysis.trace(model, ids)
+    embedded, mask = model.layers[0](ids), ids > 0
+    for part in ("forward", "backward"):
+        alone = analysis.trace(getattr(model.layers[1], f"{part}_layer"), embedded, mask=mask)["h"]
+        np.testing.assert_array_equal(found[f"first/{part}/h"], alone if part == "forward" else alone[:, ::-1])
+    second = analysis.trace(model.layers[2], model.layers[1](embedded, mask=mask), mask=mask)
+    np.testing.assert_allclose(found["second/alpha"], second["alpha"], atol=1e-6)
+    output = ops.convert_to_numpy(model(ids))
+    np.testing.assert_allclose(ops.convert_to_numpy(model.layers[-1](found["third/h"][:, -1])), output, atol=1e-6)
+    assert "third/c" in found
+    assert "first/forward/h" in str(found)
+    assert "<svg" in found._repr_html_()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_state_that_is_set_is_gone_on_from(name):
+    keras.utils.set_random_seed(3)
+    layer = LAYERS[name]()
+    layer(batch())
+    plain = analysis.trace(layer, batch())
+    states = ["h", "c"] if "c" in plain else ["h"]
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=(3, plain[state].shape[-1])).astype("float32") for state in states]
+    found = analysis.trace(layer, batch(), set={2: given if len(states) > 1 else given[0]})
+    for state, values in zip(states, given, strict=True):
+        np.testing.assert_array_equal(found[state][:, 2], values)
+        np.testing.assert_array_equal(found[state][:, :2], plain[state][:, :2])
+    # From there the layer itself goes on: its last output from this initial state.
+    continued = layer(batch()[:, 3:], initial_state=[ops.convert_to_tensor(one) for one in given])
+    np.testing.assert_allclose(found["h"][:, -1], ops.convert_to_numpy(continued), atol=1e-6)
+    # What was there already changes nothing.
+    own = [plain[state][:, 4] for state in states]
+    same = analysis.trace(layer, batch(), set={4: own if len(states) > 1 else own[0]})
+    for part in plain:
+        np.testing.assert_allclose(same[part], plain[part], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({6: np.zeros(UNITS)}, r"an int in \[0, 5\]. Received: 6"),
+        ({-1: np.zeros(UNITS)}, "Received: -1"),
+        ({1.5: np.zeros(UNITS)}, "Received: 1.5"),
+        ({1: np.zeros(UNITS + 1)}, r"of shape \(4,\), with or without the batch of 3 in front. Received: \(5,\)"),
+        ({1: np.full(UNITS, np.inf)}, "finite"),
+        ({1: [np.zeros(UNITS), np.zeros(UNITS)]}, r"Received: \(2, 4\) for step 1"),
+    ],
+)
+def test_a_state_that_cannot_be_set(given, rule):
+    with pytest.raises(ValueError, match=rule):
+        analysis.trace(LAYERS["GRU"](), batch(), set=given)
+
+
+def test_a_state_is_set_in_a_single_layer():
+    both = keras.layers.Bidirectional(keras.layers.GRU(UNITS))
+    with pytest.raises(ValueError, match="in a single recurrent layer. Received: a network with forward, backward"):
+        analysis.trace(both, batch(), set={1: np.zeros(UNITS)})

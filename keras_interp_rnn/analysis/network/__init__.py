@@ -33,8 +33,10 @@ from keras_interp_rnn.analysis.network.recurrent import (
     decision_threshold,
     predicted_classes,
     recurrent_layer_inputs,
+    recurrent_layers,
     resolve_recurrent_layer,
     run_cell,
+    states_to_set,
     step_cell,
 )
 from keras_interp_rnn.analysis.network.stepper import Stepper
@@ -65,8 +67,10 @@ __all__ = [
     "output_in_state",
     "predicted_classes",
     "recurrent_layer_inputs",
+    "recurrent_layers",
     "resolve_recurrent_layer",
     "run_cell",
     "run_with_quantities",
+    "states_to_set",
     "step_cell",
 ]

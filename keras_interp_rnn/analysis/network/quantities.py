@@ -6,7 +6,7 @@ the weights as the variables hold them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -23,11 +23,12 @@ Quantities = dict[str, Tensor]
 
 
 def run_with_quantities(
-    layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_]
+    layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], given: Mapping[int, list[Tensor]] | None = None
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Runs a layer's cell: per step, in reading order, its quantities by name, each (batch, ...).
 
-    Masked steps keep the state; `h` and `c` are then the state kept, and all other quantities have no meaning.
+    Masked steps keep the state; `h` and `c` are then the state kept, and all other quantities have no meaning. After
+    the steps in `given` the states are those given there.
     """
     cell = layer.cell
     if hasattr(layer, "checked"):
@@ -47,6 +48,7 @@ def run_with_quantities(
         else:
             kept = ops.convert_to_tensor(read[:, t, None])
             states = [ops.where(kept, ops.cast(x, old.dtype), old) for x, old in zip(new, states, strict=True)]
+        states = (given or {}).get(t, states)
         tensors = {**quantities, **_named(cell, states)}
         arrays = {name: np.array(ops.convert_to_numpy(tensor)) for name, tensor in tensors.items()}
         for name, values in arrays.items():

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn.analysis.network.arrays import as_array, check_finite
 
+_RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+
 
 def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
     """The recurrent layer, the sequences it reads, in reading order, and which of their steps it reads.
@@ -61,6 +63,72 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
     return layer, sequences, read
 
 
+def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[str, Any, Any, Any]]:
+    """Every recurrent layer of a network, the two of a Bidirectional one apart, in the order of the model.
+
+    Args:
+        network: a recurrent layer, Bidirectional too; or a model with some, whose inputs are then the model's.
+        inputs: (batch, time, ...).
+        mask: bool (batch, time), or None.
+
+    Returns:
+        [(prefix, layer, its inputs, its mask), ...]. The prefix tells the layers apart: "" for a single one, "forward/"
+        and "backward/" for two directions, the layer's name in front where a model has several.
+
+    Raises:
+        ValueError: as `recurrent_layer_inputs`.
+    """
+    if not isinstance(network, keras.Model):
+        return _directions("", network, inputs, mask)
+    if mask is not None:
+        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+    if not hasattr(network, "inputs"):
+        network(inputs)  # a Sequential model that was not told its input yet
+    names = [part.name for part in network.layers if isinstance(part, _RECURRENT)]
+    if len(names) < 2:
+        return _directions("", *recurrent_layer_inputs(network, inputs))
+    return [part for name in names for part in _directions(f"{name}/", *recurrent_layer_inputs(network, inputs, name))]
+
+
+def _directions(prefix: str, layer: Any, inputs: Any, mask: Any) -> list[tuple[str, Any, Any, Any]]:
+    if not isinstance(layer, keras.layers.Bidirectional):
+        return [(prefix, layer, inputs, mask)]
+    both = (("forward/", layer.forward_layer), ("backward/", layer.backward_layer))
+    return [(f"{prefix}{name}", one, inputs, mask) for name, one in both]
+
+
+def states_to_set(layer: Any, given: Any, batch: int, steps: int) -> dict[int, list[Any]]:
+    """Step -> the states of a layer, tensors (batch, ...), from what a user gives for it.
+
+    Args:
+        given: {step: state (n,) or (batch, n)}, or a list of states where the cell has several.
+
+    Raises:
+        ValueError: if a step is outside the sequence, or a state has another shape or is not finite.
+    """
+    sizes = [tuple(np.atleast_1d(size).tolist()) for size in tree.flatten(layer.cell.state_size)]
+    found = {}
+    for step, states in dict(given).items():
+        if isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= int(step) < steps:
+            raise ValueError(f"A state is set after a step, an int in [0, {steps - 1}]. Received: {step!r}.")
+        listed = list(states) if isinstance(states, (list, tuple)) and len(sizes) > 1 else [states]
+        arrays = [np.asarray(state, np.float64) for state in listed]
+        shapes = [array.shape for array in arrays]
+        right = len(arrays) == len(sizes) and all(
+            shape in (size, (batch, *size)) for shape, size in zip(shapes, sizes, strict=True)
+        )
+        if not right or not all(np.isfinite(array).all() for array in arrays):
+            raise ValueError(
+                f"The states of {layer.name} are {len(sizes)}, finite, of shape {', '.join(map(str, sizes))}, with or "
+                f"without the batch of {batch} in front. Received: {', '.join(map(str, shapes))} for step {step}."
+            )
+        found[int(step)] = [
+            ops.cast(np.broadcast_to(array, (batch, *size)), layer.variable_dtype)
+            for array, size in zip(arrays, sizes, strict=True)
+        ]
+    return found
+
+
 def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:
     """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
 
@@ -103,12 +171,11 @@ def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
     Raises:
         ValueError: if the model has no such layer, or several and no name was given.
     """
-    recurrent = (keras.layers.RNN, keras.layers.Bidirectional)
-    candidates = [part for part in model.layers if isinstance(part, recurrent) and name in (None, part.name)]
+    candidates = [part for part in model.layers if isinstance(part, _RECURRENT) and name in (None, part.name)]
     if len(candidates) != 1:
         raise ValueError(
             "One recurrent layer of a model is read at a time. Received: "
-            f"{model.name} with {[part.name for part in model.layers if isinstance(part, recurrent)]}, "
+            f"{model.name} with {[part.name for part in model.layers if isinstance(part, _RECURRENT)]}, "
             f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
             "name, to a callback."
         )

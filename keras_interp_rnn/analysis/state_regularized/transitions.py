@@ -39,6 +39,12 @@ def regularized_trace(network: Any, inputs: Any, mask: Any = None) -> Trace:
     """`trace` of a state-regularized layer; raises ValueError for another one."""
     traced = trace(network, inputs, mask=mask)
     if "alpha" not in traced:
+        several = [name for name in traced if name.endswith("/alpha")]
+        if several:
+            raise ValueError(
+                f"Transition probabilities are read of a single regularized layer. Received: {network!r}, with "
+                f"{', '.join(several)}. Pass the layer and its own inputs."
+            )
         raise ValueError(
             f"Transition probabilities are those between centroids. Received: {network!r}, which has none. Use "
             "layers.SRLSTM or its like, or StateRegularizedRNN."
