@@ -43,7 +43,9 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-run: $(VENV)/.installed-run  ## Train an ISAN on text and look inside it (examples/text_isan.py).
+run: $(VENV)/.installed-run  ## Look inside trained networks, then train one on text (examples/look.py, text_isan.py).
+	$(BIN)/python examples/look.py
+	@echo; echo "Now a network of your own (ARGS are its arguments; Ctrl-C ends the training early)."
 	$(BIN)/python examples/text_isan.py $(ARGS)
 
 test: $(VENV)/.installed-test  ## Run the tests on TensorFlow.

@@ -369,11 +369,11 @@ def make(
     run.folder.mkdir(parents=True, exist_ok=True)
     path = run.folder / "record.json"
     record: Record = _records.read(path) if path.exists() else _finished(path, experiment, run)
-    trained = keras.models.load_model(run.folder / recipe.file)
+    trained = keras.models.load_model(run.folder / recipe.file, compile=False)
     settings = recipe.network(trained, experiment, run)
     model = networks.build(settings)
     model.set_weights(trained.get_weights())
-    more, arrays = recipe.more(trained, experiment, run)
+    more, arrays = recipe.more(model, experiment, run)
     said = {
         **{"what": recipe.what, "data": recipe.trained_on, "licence": recipe.licence, "limits": list(recipe.limits)},
         "make": recipe.make,

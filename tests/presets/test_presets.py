@@ -136,6 +136,8 @@ def test_a_copy_loads(copy, loaded):
     [
         ("tomita-8", "Did you mean tomita-"),
         ("Tomita-4", "Did you mean tomita-4"),
+        ("counting", "Did you mean counting-isan"),
+        ("text_isan", "Did you mean text-isan"),
         ("zzzz", "Choose one of these."),
         ("../tomita-4", "Did you mean tomita-4"),
         (4, "Choose one of these."),

@@ -1,0 +1,185 @@
+"""The readers of text, of brackets and of reviews do what their cards say, by the loops of the oracles."""
+
+import functools
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, datasets, presets
+from keras_interp_rnn.presets import cards
+from keras_interp_rnn.reproduce._presets import PASSAGE, REVIEWS
+from tests.oracles import counting, isan
+from tests.oracles import state_regularized as sr
+
+load = functools.cache(presets.load)
+
+
+@functools.cache
+def arrays(name):
+    """The arrays as they are stored, in float64."""
+    with np.load(cards.FOLDER / f"{name}.npz", allow_pickle=False) as file:
+        return {key: file[key].astype(np.float64) for key in file.files}
+
+
+def outputs(name, symbols):
+    """Of an ISAN, by loops: (batch, time, outputs)."""
+    stored = arrays(name)
+    kernel, bias, start = (stored[f"recurrent/{key}"] for key in ("recurrent_kernel", "bias", "initial_state"))
+    states = isan.states(np.swapaxes(kernel, 1, 2), bias, start, symbols)
+    return states @ stored["head/kernel"] + stored["head/bias"]
+
+
+def bits(logits, symbols):
+    """Mean of -log2 p of the symbols."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return -np.mean([row[symbol] for row, symbol in zip(log_p, symbols, strict=True)]) / np.log(2)
+
+
+# text-isan
+
+
+def test_the_reader_of_english_has_the_bits_of_its_card():
+    card = load("text-isan").card
+    ids = load("text-isan").encode(PASSAGE)
+    assert card.figure("passage_bits") == pytest.approx(
+        bits(outputs("text-isan", ids[None, :-1])[0], ids[1:]), abs=1e-5
+    )
+    # float16 costs nothing that these figures show.
+    assert card.figure("test_bits") == pytest.approx(card.record["result"]["test_bits"], abs=1e-3)
+    assert card.figure("test_bits") < 1.75
+    shuffled = np.random.default_rng(0).permutation(ids)
+    assert bits(outputs("text-isan", shuffled[None, :-1])[0], shuffled[1:]) > 4
+
+
+def test_the_reader_of_english_takes_strings_and_its_predictions_come_apart():
+    model = load("text-isan").model
+    split = analysis.contributions(model, "the end of the second world wa")
+    first, second = split.winner(-1)
+    assert split.name(first) == "r"
+    assert split.residual < 1e-9
+    wanted = outputs("text-isan", load("text-isan").encode("the end of the second world wa")[None])[0, -1]
+    np.testing.assert_allclose(split.logits[-1], wanted, atol=1e-9)
+    assert load("text-isan").alphabet.symbols == datasets.text.ALPHABET
+    with pytest.raises(datasets.DataError, match="alphabet"):
+        load("text-isan").encode("Déjà vu")
+
+
+# counting-isan
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_counting_network_makes_no_error(seed):
+    preset = load("counting-isan")
+    symbols = np.random.default_rng(seed).integers(5, size=(4, 300))
+    right = np.array([counting.counts(row, types=2, maximum=5, delay=1) for row in symbols])
+    codes = outputs("counting-isan", symbols).reshape(4, 300, 2, 6)
+    np.testing.assert_array_equal(codes.argmax(axis=-1), right)
+    found = np.asarray(preset.model.predict(symbols, verbose=0)).reshape(codes.shape)
+    np.testing.assert_allclose(found, codes, atol=1e-4)
+    assert preset.card.figure("wrong") == preset.card.figure("rebuilt_wrong") == 0
+    assert preset.encode("([)a]").tolist() == [0, 2, 1, 4, 3]
+
+
+def test_in_its_basis_the_counting_network_consists_of_zeros_and_ones():
+    preset, stored = load("counting-isan"), arrays("counting-isan")
+    basis = preset.basis
+    assert basis.num_binary == preset.card.figure("binary") == len(basis.blocks) * 6
+    changed, readout = analysis.change_basis(preset.model, basis)
+    blocks = analysis.named_blocks(changed, basis)
+    off = analysis.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset)
+    assert off == pytest.approx(preset.card.figure("off"), abs=1e-6)
+    # The rounded network counts too.
+    layer, head = analysis.binarized_network(preset.model, basis)
+    symbols = np.random.default_rng(7).integers(5, size=(3, 200))
+    states = analysis.trace(layer, symbols)["h"]
+    right = np.array([counting.counts(row, types=2, maximum=5, delay=1) for row in symbols])
+    np.testing.assert_array_equal(head.apply(states).reshape(3, 200, 2, 6).argmax(axis=-1), right)
+    # And the map is one of coordinates: there and back.
+    h = np.random.default_rng(1).normal(size=(5, 35))
+    z = h @ stored["basis_to"] + stored["basis_to_offset"]
+    np.testing.assert_allclose(z @ stored["basis_back"] + stored["basis_back_offset"], h, atol=1e-8)
+
+
+# reviews-sr-lstm
+
+
+def logit(ids):
+    """Of the reader of reviews, by loops (the last step goes without the centroids)."""
+    stored = {key.partition("/")[2]: value for key, value in arrays("reviews-sr-lstm").items() if key[0] == "r"}
+    gates = [np.split(stored[key].T, 4) for key in ("kernel", "recurrent_kernel")]
+    parts = zip(*gates, np.split(stored["bias"], 4), strict=True)
+    network = sr.PeepholeLSTM(*(array for gate in parts for array in gate), *stored["peephole"])
+    component = sr.Stochastic(stored["centroids"].T, tau=float(stored["temperature"]))
+    embeddings, head = (arrays("reviews-sr-lstm")[key] for key in ("words/embeddings", "head/kernel"))
+    h, c, states = np.zeros(24), np.zeros(24), []
+    for step, word in enumerate(ids):
+        u, c, _ = network.step(h, c, embeddings[word])
+        h = u if step + 1 == len(ids) else component.state(u)
+        states.append(h)
+    return float(np.mean(states, axis=0) @ head[:, 0] + arrays("reviews-sr-lstm")["head/bias"][0])
+
+
+def test_the_reader_of_reviews_is_right_as_often_as_its_card_says():
+    preset = load("reviews-sr-lstm")
+    rows = [preset.encode(text) for text, _ in REVIEWS]
+    wanted = np.array([logit(row) for row in rows])
+    padded = np.array([np.pad(row, (0, max(map(len, rows)) - len(row))) for row in rows])
+    np.testing.assert_allclose(preset.model.predict(padded, verbose=0)[:, 0], wanted, atol=1e-4)
+    labels = np.array([bool(label) for _, label in REVIEWS])
+    assert ((wanted > 0) == labels).sum() == preset.card.figure("own_right")
+    assert preset.card.figure("test_error") == pytest.approx(preset.card.record["result"]["test_error"], abs=2e-3)
+    assert preset.card.figure("test_error") < 0.13
+
+
+def test_the_verdict_on_a_review_is_explained():
+    preset = load("reviews-sr-lstm")
+    assert preset.vocabulary.names == preset.alphabet
+    assert len(preset.centroids) == 10
+    explained = analysis.explain(preset.model, preset.encode(REVIEWS[5][0]), tokens=preset.alphabet)
+    assert explained.prediction == 0
+    assert explained.tokens[:4] == ("<s>", "the", "worst", "film")
+    assert preset.centroids[explained.centroids[0]].startswith("neg: ")
+    assert preset.encode("A zzyzx film").tolist()[2] == datasets.words.UNKNOWN
+    with pytest.raises(ValueError, match=r"word of the vocabulary of reviews-sr-lstm, 8,000 .*Received: 'zzyzx'"):
+        preset.encode("zzyzx")
+
+
+# Other backends
+
+SCRIPT = """
+import sys
+import numpy as np
+from keras_interp_rnn import presets
+ids = np.load(sys.argv[1])
+found = {name: np.asarray(presets.load(name).model.predict(ids[name], verbose=0)) for name in ids.files}
+np.savez(sys.argv[2], **found)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_presets_say_the_same_under_every_backend(tmp_path, backend):
+    if find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    texts = {"text-isan": "one text", "counting-isan": "([)]a", "reviews-sr-lstm": "a fine film", "tomita-4": "0110"}
+    ids = {name: load(name).encode(text)[None] for name, text in texts.items()}
+    np.savez(tmp_path / "ids.npz", **ids)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "ids.npz"), str(tmp_path / "found.npz")],
+        env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "found.npz") as found:
+        for name in ("text-isan", "counting-isan"):
+            np.testing.assert_allclose(found[name], outputs(name, ids[name]), atol=1e-4)
+        assert found["reviews-sr-lstm"][0, 0] == pytest.approx(logit(ids["reviews-sr-lstm"][0]), abs=1e-4)
+        assert found["tomita-4"][0, 0] > 0
