@@ -16,7 +16,9 @@ from pathlib import Path
 
 import command_line
 
-REVIEW = "It is badly written and boring at first. Then it becomes a haunting, beautiful film, and I loved the ending."
+REVIEW = (
+    "The first half is boring. Then it becomes a haunting, beautiful film with superb acting, and I loved the ending."
+)
 
 parser = command_line.Parser(__doc__)
 parser.add_argument("--prompt", default="the end of the second world wa", help="text whose next letter is predicted")

@@ -108,7 +108,7 @@ class Tomita(Recipe):
 
     def __init__(self, number: int) -> None:
         self.number, self.name, self.row = number, f"tomita-{number}", f"{number}"
-        self.seed = int(number == 5)  # the fifth is not learned with the seed 0 on one thread
+        self.seed = {5: 1, 6: 2}.get(number, 0)  # these two were not learned with the seed 0 in the first attempt
         self.what = (
             f"A state-regularized GRU that accepts the words of Tomita's language {number}, and is proved to do so for "
             "words of any length."
