@@ -8,7 +8,8 @@ from keras_interp_rnn.automata.compilation import compile
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
 from keras_interp_rnn.automata.languages import tomita
-from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport, train_recognizer
+from keras_interp_rnn.automata.learning import train_recognizer
+from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.weighted import WeightedAutomaton
 from keras_interp_rnn.automata.words import WordEncoding

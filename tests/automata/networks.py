@@ -10,8 +10,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.automata import DFA, Recognizer
-from keras_interp_rnn.automata.recognizer import SymbolEmbedding
+from keras_interp_rnn.automata import DFA, Recognizer, SymbolEmbedding
 
 
 def weights_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0) -> tuple[Any, list[Any], Any, list[Any]]:

@@ -1,0 +1,488 @@
+"""Networks that are automata, from labelled words: by merging states where the words suffice, else by training."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn import layers
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._progress import say
+from keras_interp_rnn.automata import _state_merging
+from keras_interp_rnn.automata._state_merging import Machine, PrefixTree
+from keras_interp_rnn.automata.certificate import certify
+from keras_interp_rnn.automata.compilation import compile
+from keras_interp_rnn.automata.dfa import DFA
+from keras_interp_rnn.automata.extraction import extract, interval
+from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
+from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
+from keras_interp_rnn.automata.words import Word
+
+STEPS_PER_EXECUTION = 50
+
+PHASE_DONE_LOSS = 0.02
+"""Mean loss, in nats, at which a phase of training ends early."""
+
+STEP_ACCEPTED_LOSS = 0.1
+"""Mean loss below which an increase of the strength or the noise is kept; otherwise it is undone and halved."""
+
+GIVE_UP_LOSS = 0.2
+"""Mean loss of the plain cell on all words above which an attempt ends: centroids do not lower it."""
+
+ADVICE = (
+    "To try next: more units, centroids or attempts; all words up to some length, as short words teach most; another "
+    "seed. From words without a wrong label, RPNI (aalpy.learning_algs.run_RPNI) finds an automaton in seconds, the "
+    "exact one if the words are complete enough; automata.DFA.from_aalpy reads it."
+)
+"""Printed after an unsuccessful training."""
+
+CONVINCING_ERRORS = 0.05
+"""Fraction of the words held out, beyond wrong labels, that a merged automaton may misclassify."""
+
+
+@former_arguments(
+    positional=(
+        *("words", "labels", "alphabet", "units", "num_centroids", "num_attempts", "hold_out", "min_confidence"),
+        *("seed", "verbose"),
+    ),
+    centroids="num_centroids",
+    attempts="num_attempts",
+    confidence="min_confidence",
+)
+def train_recognizer(
+    words: Iterable[Iterable[Hashable]],
+    labels: Iterable[Any],
+    *,
+    alphabet: Iterable[Hashable],
+    units: int = 24,
+    num_centroids: int = 12,
+    num_attempts: int = 4,
+    hold_out: float = 0.1,
+    min_confidence: float = 0.99,
+    seed: int = 0,
+    verbose: int = 1,
+    label_noise: float = 0.0,
+    max_states: int | None = None,
+    time_budget: float | None = None,
+) -> Recognizer:
+    r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
+
+    States of the words' prefixes are merged first. If that finds an automaton of a shorter description than the labels
+    have, and it predicts words that were held out, the network is compiled from the automaton of all words (`compile`)
+    and certified (`certify`). Else a network is trained.
+
+    In training, the plain cell learns first, from short words to long ones (strength 0). Then `strength` is raised to
+    1, by steps that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make
+    the transitions certain. Batches hold the same number of positive and negative words. At the end the automaton is
+    extracted (`extract`, "exact"): unless it is right on every word, with every transition probable enough, training
+    starts again with more units.
+
+    Args:
+        words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
+        labels: whether each word is in the language.
+        alphabet: the symbols, ints or strings.
+        units: of a trained network, at the first attempt; each further one has 8 more.
+        num_centroids: of a trained network; should exceed the number of states of the automaton.
+        num_attempts: maximum number of attempts at training.
+        hold_out: fraction of the long words that is held out from training, for evaluation.
+        min_confidence: lowest probability of a transition with which the network counts as an automaton.
+        seed: of everything; the same seed gives the same run on the same machine.
+        verbose: 1 prints the progress, on one line in a terminal and one line for each phase elsewhere; 0 prints
+            nothing.
+        label_noise: fraction of the labels that may be wrong, below 1/2. Above 0 the automaton may contradict words,
+            which `report.contradicted` lists. A trained network makes no use of it.
+        max_states: of the merged automaton.
+        time_budget: seconds after which merging ends and no further attempt begins.
+
+    Returns:
+        The merged network, or that of the best attempt, also on Ctrl-C; with its alphabet and start token. A model is
+        returned even if training failed: check `report.learned`. More units, centroids, attempts or short words may
+        help then.
+
+    Raises:
+        ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
+            are not two words of each label; if a word has both labels, and none may be wrong.
+
+    Example:
+
+        words = ["".join(word) for length in range(11) for word in itertools.product("01", repeat=length)]
+        model = train_recognizer(words, ["000" not in word for word in words], alphabet="01")
+        print(model.report)
+
+    Cost: merging of all words up to some length, a few thousand, takes about a second; with wrong labels some seconds.
+    Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
+        AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
+        their score and a search for the shortest description.
+    """
+    if num_attempts < 1:
+        raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
+    if not 0 <= label_noise < 0.5:
+        raise ValueError(f"Less than half of the labels may be wrong. Received: label_noise={label_noise!r}.")
+    if max_states is not None and max_states < 1:
+        raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget is a number of seconds above 0. Received: time_budget={time_budget!r}.")
+    started = time.monotonic()
+    until = math.inf if time_budget is None else started + time_budget
+    symbols = checked_symbols(alphabet)
+    data = _checked_data(words, labels, symbols)
+    if not label_noise:
+        _check_consistent(data)
+    best = _merged(data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose)
+    if best is not None:
+        assert best.report is not None
+        best.report = replace(best.report, seconds=time.monotonic() - started)
+        if verbose:
+            say(str(best.report), stays=True)
+        return best
+    for attempt in range(num_attempts):
+        if attempt and time.monotonic() > until:
+            attempt -= 1
+            break
+        try:
+            model = _train(
+                data,
+                symbols,
+                units=units + 8 * attempt,
+                num_centroids=num_centroids,
+                hold_out=hold_out,
+                min_confidence=min_confidence,
+                seed=seed + 1000 * attempt,
+                verbose=verbose,
+            )
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            break
+        assert model.report is not None
+        if best is None or _rank(model) > _rank(best):
+            best = model
+        if model.report.learned:
+            break
+        if verbose:
+            so_far = replace(model.report, num_attempts=attempt + 1, seconds=time.monotonic() - started)
+            say(f"attempt {attempt + 1} of {num_attempts}: {so_far}", stays=True)
+    assert best is not None
+    assert best.report is not None
+    certified = best.report.learned and certify(best, extract(best).dfa).holds
+    best.report = replace(
+        best.report, num_attempts=attempt + 1, seconds=time.monotonic() - started, certified=certified
+    )
+    if verbose:
+        say(str(best.report), stays=True)
+        if not best.report.learned:
+            say(ADVICE, stays=True)
+    return best
+
+
+class _Data(NamedTuple):
+    """Words and whether each is in the language."""
+
+    words: list[Word]
+    labels: NDArray[np.bool_]
+
+
+def _merged(
+    data: _Data,
+    alphabet: tuple[Hashable, ...],
+    noise: float,
+    max_states: int | None,
+    hold_out: float,
+    min_confidence: float,
+    seed: int,
+    until: float,
+    verbose: int,
+) -> Recognizer | None:
+    """The network of the automaton that merging finds; None if that is not convincing."""
+    held_out = _held_out(data, hold_out, np.random.default_rng(seed))
+    column = {symbol: i for i, symbol in enumerate(alphabet)}
+    words = [tuple(column[symbol] for symbol in word) for word in data.words]
+    labels = data.labels.astype(np.int64)
+    if verbose:
+        say(f"merging the states of {len(words):,} words")
+
+    def automaton(rows: NDArray[np.intp]) -> Machine | None:
+        tree = PrefixTree([words[row] for row in rows], labels[rows], len(alphabet), 2)
+        most = _state_merging.most_states(tree)
+        found = _state_merging.smallest_automaton(
+            tree, noise, most if max_states is None else min(most, max_states), until=until, seed=seed
+        )
+        return found if found is None or _state_merging.is_shorter(tree, found) else None
+
+    if held_out.any():
+        first = automaton(np.flatnonzero(~held_out))
+        if first is None:
+            return None
+        dfa = _dfa(first, alphabet)
+        said = np.array([dfa.accepts(data.words[row]) for row in np.flatnonzero(held_out)])
+        right = said == data.labels[held_out]
+        if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
+            return None
+    machine = automaton(np.arange(len(words)))
+    if machine is None:
+        return None
+    dfa = _dfa(machine, alphabet).minimize()
+    try:
+        model = compile(dfa, "SRGRU", transition="gumbel")
+    except ValueError:  # too large for a network
+        return None
+    assert isinstance(model, Recognizer)
+    _compile_for_training(model)
+    model.optimizer.build(model.trainable_variables)  # as it is saved with the model
+    by_automaton = np.array([dfa.accepts(word) for word in data.words])
+    contradicted = by_automaton != data.labels
+    report = _report(model, _Data(data.words, by_automaton), held_out, min_confidence)
+    certified = report.learned and certify(model, dfa).holds
+    if not certified:
+        return None
+    model.report = replace(
+        report,
+        network_accuracy=_balanced_accuracy(by_automaton, data.labels),
+        automaton_accuracy=_balanced_accuracy(by_automaton, data.labels),
+        held_out_accuracy=_balanced_accuracy(said, data.labels[held_out]) if held_out.any() else math.nan,
+        method="merging",
+        certified=certified,
+        held_out_interval=interval(int(right.sum()), len(right)) if held_out.any() else (0.0, 1.0),
+        contradicted=tuple(data.words[row] for row in np.flatnonzero(contradicted)),
+    )
+    return model
+
+
+def _dfa(machine: Machine, alphabet: tuple[Hashable, ...]) -> DFA:
+    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+
+
+def _held_out(data: _Data, hold_out: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which words are held out: long ones only; the language shows in the short ones, and every one of them counts."""
+    lengths = np.array([len(word) for word in data.words])
+    held_out = (lengths > 0.7 * lengths.max()) & (rng.random(len(data.words)) < hold_out)
+    for label in (False, True):  # if words of a label are few, all of them are needed for training
+        if (~held_out & (data.labels == label)).sum() < 10:
+            held_out &= data.labels != label
+    return held_out
+
+
+def _train(
+    data: _Data,
+    alphabet: tuple[Hashable, ...],
+    *,
+    units: int,
+    num_centroids: int,
+    hold_out: float,
+    min_confidence: float,
+    seed: int,
+    verbose: int,
+) -> Recognizer:
+    """One attempt; the model has its report."""
+    keras.utils.set_random_seed(seed)
+    training = _Training(_network(alphabet, units, num_centroids, seed), data, hold_out, seed, verbose)
+    model, cell = training.model, training.cell
+    loss = training.learn_plain_cell()
+    if not loss < GIVE_UP_LOSS:
+        cell.set_strength(1.0)
+        reason = f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {GIVE_UP_LOSS:g}"
+        model.report = _with_reason(reason, _report(model, data, training.held_out, min_confidence))
+        return model
+    reason = training.raise_to_1("strength", cell.set_strength, 0.09)
+    reason = reason or training.raise_to_1("noise", cell.set_noise, 0.25)
+    cell.set_strength(1.0)
+    model.report = _with_reason(reason, _report(model, data, training.held_out, min_confidence))
+    for _ in range(0 if reason else 14):
+        if model.report.learned:
+            break
+        training.cool()
+        model.report = _report(model, data, training.held_out, min_confidence)
+    return model
+
+
+def _network(alphabet: tuple[Hashable, ...], units: int, num_centroids: int, seed: int) -> Recognizer:
+    recurrent = layers.SRGRU(
+        units, num_centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
+    )
+    embedding = SymbolEmbedding(alphabet, max(4, len(alphabet)), embeddings_initializer="orthogonal", name="symbols")
+    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1, name="head")])
+    _compile_for_training(model)
+    return model
+
+
+def _compile_for_training(model: Recognizer) -> None:
+    model.compile(
+        keras.optimizers.Adam(5e-3, global_clipnorm=1.0),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+        jit_compile=True,  # the steps are tiny: XLA takes a tenth of the time
+        steps_per_execution=STEPS_PER_EXECUTION,
+    )
+
+
+class _Training:
+    """A model in training, its words, and which of them are held out."""
+
+    def __init__(self, model: Recognizer, data: _Data, hold_out: float, seed: int, verbose: int) -> None:
+        self.model, self.labels, self.verbose = model, data.labels, verbose
+        self.cell = model.layers[1].cell
+        self.ids = model.layers[0].encoding.ids(data.words)
+        self.rng = np.random.default_rng(seed)
+        self.lengths = np.array([len(word) for word in data.words])
+        self.started = time.monotonic()
+        self.held_out = _held_out(data, hold_out, self.rng)
+
+    def learn_plain_cell(self) -> float:
+        """Trains from short words to long ones; returns the last mean loss."""
+        loss = math.inf
+        for max_length in _curriculum(self.lengths[~self.held_out], self.labels[~self.held_out]):
+            loss = self.phase(f"plain cell, words to length {max_length}", 25, max_length)
+        return loss
+
+    def raise_to_1(self, name: str, set_value: Callable[[float], None], first_step: float) -> str:
+        """Raises a value from 0 to 1, in steps small enough for the network to follow.
+
+        Returns:
+            "", or why it cannot be raised further.
+        """
+        reached, step = 0.0, first_step
+        while reached < 1:
+            value = min(1.0, reached + step)
+            before = _state(self.model)
+            set_value(value)
+            if self.phase(f"{name} {value:.3f}", 5) < STEP_ACCEPTED_LOSS:
+                reached, step = value, 1.3 * step
+                continue
+            _restore(self.model, before)
+            set_value(reached)
+            step /= 2
+            if step < first_step / 100:
+                return f"as the network loses accuracy when the {name} of its centroids exceeds {reached:.3f}"
+        return ""
+
+    def cool(self) -> None:
+        """Lowers the temperature, and trains at it; undoes it if the network does not follow."""
+        before = _state(self.model)
+        self.cell.set_temperature(max(0.1, 0.85 * float(self.cell.current_temperature())))
+        if self.phase(f"temperature {float(self.cell.current_temperature()):.2f}", 3) >= STEP_ACCEPTED_LOSS:
+            _restore(self.model, before)
+            self.phase("former temperature", 3)
+
+    def phase(self, name: str, max_rounds: int, max_length: int | None = None, num_steps: int = 100) -> float:
+        """Trains on words up to a length until the loss is small; returns the last mean loss."""
+        among = ~self.held_out & (self.lengths <= (self.lengths.max() if max_length is None else max_length))
+        positive, negative = np.flatnonzero(among & self.labels), np.flatnonzero(among & ~self.labels)
+        loss = math.inf
+        for round_ in range(max_rounds):
+            halves = [self.rng.choice(part, (num_steps, 32)) for part in (positive, negative)]
+            rows = np.concatenate(halves, axis=1).ravel()
+            labels = self.labels[rows].astype("float32")
+            loss = self.model.fit(self.ids[rows], labels, 64, shuffle=False, verbose=0).history["loss"][-1]
+            if self.verbose:
+                say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
+            if not math.isfinite(loss) or loss < PHASE_DONE_LOSS:
+                break
+        if self.verbose:
+            say(f"{name}: loss {loss:.4f}, {time.monotonic() - self.started:.0f} s", in_logs=True)
+        return loss
+
+
+def _state(model: Recognizer) -> list[NDArray[Any]]:
+    """All weights, including the optimizer's."""
+    return [keras.ops.convert_to_numpy(v).copy() for v in (*model.variables, *model.optimizer.variables)]
+
+
+def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
+    for variable, value in zip((*model.variables, *model.optimizer.variables), values, strict=True):
+        variable.assign(value)
+
+
+def _with_reason(reason: str, report: TrainingReport) -> TrainingReport:
+    """The report with the reason, if there is one and the training failed."""
+    return replace(report, reason=reason) if reason and not report.learned else report
+
+
+def _report(model: Recognizer, data: _Data, held_out: NDArray[np.bool_], min_confidence: float) -> TrainingReport:
+    words, labels = data
+    extraction = extract(model)
+    by_network = model.classify(words)
+    by_automaton = np.array([extraction.dfa.accepts(word) for word in words])
+    wrong = int(((by_network != labels) | (by_automaton != labels)).sum())
+    confidence = min(float(extraction.confidence.min()), extraction.start_confidence)
+    learned = wrong == 0 and confidence >= min_confidence
+    reason = ""
+    if wrong:
+        reason = f"as {wrong:,} of {len(words):,} words are misclassified"
+    elif not learned:
+        reason = f"as a transition has a probability of {confidence:.4f}, below {min_confidence:g}"
+    return TrainingReport(
+        learned,
+        _balanced_accuracy(by_network, labels),
+        _balanced_accuracy(by_automaton, labels),
+        _balanced_accuracy(by_automaton[held_out], labels[held_out]) if held_out.any() else math.nan,
+        confidence,
+        len(extraction.dfa.minimize()),
+        1,
+        0.0,
+        reason,
+    )
+
+
+def _rank(model: Recognizer) -> tuple[Any, ...]:
+    report = model.report
+    assert report is not None
+    return report.learned, report.automaton_accuracy + report.network_accuracy, report.confidence
+
+
+def _balanced_accuracy(predictions: NDArray[np.bool_], labels: NDArray[np.bool_]) -> float:
+    """Mean over the labels of the fraction of their words that are classified as labelled."""
+    accuracies = [np.mean(predictions[labels == label] == label) for label in (False, True) if (labels == label).any()]
+    return float(np.mean(accuracies))
+
+
+def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[int]:
+    """Successive maximum lengths of the words to learn: each adds at least a third more words of both labels."""
+    steps: list[int] = []
+    counts = (1, 1)
+    for length in range(int(lengths.max()) + 1):
+        among = labels[lengths <= length]
+        now = (int(among.sum()), int((~among).sum()))
+        if all(n >= 2 for n in now) and min(now) >= 1.3 * min(counts) and sum(now) >= 1.8 * sum(counts):
+            steps.append(length)
+            counts = now
+    if not steps or steps[-1] != int(lengths.max()):
+        steps.append(int(lengths.max()))
+    return steps
+
+
+def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]) -> _Data:
+    data = _Data([tuple(word) for word in words], np.array([bool(label) for label in labels], dtype=bool))
+    if len(data.words) != len(data.labels):
+        raise ValueError(f"Every word needs a label. Received: {len(data.words)} words and {len(data.labels)} labels.")
+    known = set(alphabet)
+    for word in data.words:
+        strays = [symbol for symbol in word if symbol not in known]
+        if strays:
+            raise ValueError(f"A word must be over the alphabet {alphabet!r}. Received: {word!r}, with {strays[0]!r}.")
+    counts = int(data.labels.sum()), int((~data.labels).sum())
+    if min(counts) < 2:
+        raise ValueError(
+            f"A language is learned from words in it and words not in it, at least two of each. Received: "
+            f"{counts[0]} in it and {counts[1]} not."
+        )
+    return data
+
+
+def _check_consistent(data: _Data) -> None:
+    """Raises ValueError if a word has both labels."""
+    label_of: dict[Word, bool] = {}
+    for word, label in zip(data.words, data.labels.tolist(), strict=True):
+        label_of.setdefault(word, label)
+    both = {word for word, label in zip(data.words, data.labels.tolist(), strict=True) if label_of[word] != label}
+    if both:
+        shown = ", ".join(repr(word) for word in sorted(both, key=lambda word: (len(word), repr(word)))[:3])
+        raise ValueError(
+            f"A word is in the language or not. Received: both labels for {len(both):,} words: {shown}"
+            f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong."
+        )

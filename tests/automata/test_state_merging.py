@@ -1,0 +1,183 @@
+"""Automata merged from words with right and wrong labels, and the networks that `train_recognizer` makes of them."""
+
+import itertools
+import time
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata
+from keras_interp_rnn.automata import DFA, learning, tomita
+from keras_interp_rnn.automata._state_merging import (
+    PrefixTree,
+    description_length,
+    is_shorter,
+    merge_states,
+    most_states,
+    smallest_automaton,
+)
+from tests.automata.networks import drawn
+
+
+def words(longest: int, alphabet: str = "01") -> list[tuple]:
+    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+
+
+def tree_of(given: list[tuple], labels: np.ndarray, alphabet: str = "01") -> PrefixTree:
+    ids = [tuple(alphabet.index(symbol) for symbol in word) for word in given]
+    return PrefixTree(ids, np.asarray(labels, np.int64), len(alphabet), 2)
+
+
+def dfa_of(machine, alphabet: str = "01") -> DFA:
+    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+
+
+def labels_of(truth: DFA, given: list[tuple]) -> np.ndarray:
+    return np.array([truth.accepts(word) for word in given])
+
+
+def test_a_prefix_tree_counts_words_and_follows_automata():
+    rng = np.random.default_rng(0)
+    given = [tuple(rng.choice(list("abc"), rng.integers(0, 6))) for _ in range(200)]
+    labels = rng.random(200) < 0.5
+    tree = tree_of(given, labels, "abc")
+    prefixes = {word[:n] for word in given for n in range(len(word) + 1)}
+    assert len(tree.child) == len(prefixes)
+    assert tree.counts.sum() == 200
+    assert tree.below[0] == 200
+    truth = drawn(rng, 5, tuple("abc"))
+    states = tree.states(np.array(truth.transitions), truth.start)
+    for word, label, end in zip(given, labels, tree.ends, strict=True):
+        node = 0
+        for symbol in word:
+            node = tree.child[node, "abc".index(symbol)]
+        assert node == end
+        assert states[node] == truth.run(word)[-1]
+        assert tree.counts[node, int(label)] > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_words_up_to_a_length_give_the_automaton(seed):
+    rng = np.random.default_rng(seed)
+    alphabet, longest = ("ab", 10) if seed % 2 else ("abc", 7)
+    truth = drawn(rng, int(rng.integers(3, 8)), tuple(alphabet))
+    given = words(longest, alphabet)
+    machine = smallest_automaton(tree_of(given, labels_of(truth, given), alphabet))
+    found = dfa_of(machine, alphabet)
+    assert all(found.accepts(word) == truth.accepts(word) for word in given)
+    assert len(found.minimize()) <= len(truth)
+    # Words of the seed 8 are classified as labelled by another automaton of as many states.
+    assert found.equivalent(truth) or seed == 8
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_tomitas_languages_are_found(number):
+    given = words(8)
+    assert dfa_of(smallest_automaton(tree_of(given, labels_of(tomita(number), given)))).equivalent(tomita(number))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_merged_automaton_contradicts_no_word_however_few_there_are(seed):
+    rng = np.random.default_rng(seed)
+    truth = drawn(rng, 6, tuple("ab"))
+    given = [tuple(rng.choice(list("ab"), rng.integers(0, 20))) for _ in range(int(rng.integers(5, 200)))]
+    for by_evidence in (True, False):
+        machine = merge_states(tree_of(given, labels_of(truth, given), "ab"), by_evidence=by_evidence)
+        found = dfa_of(machine, "ab")
+        assert all(found.accepts(word) == truth.accepts(word) for word in given)
+
+
+@pytest.mark.parametrize(("number", "noise"), [(number, noise) for number in (4, 5, 6, 7) for noise in (0.01, 0.05)])
+def test_wrong_labels_are_seen_through(number, noise):
+    rng = np.random.default_rng(number)
+    given = words(9)
+    right = labels_of(tomita(number), given)
+    machine = smallest_automaton(tree_of(given, right ^ (rng.random(len(given)) < noise)), noise)
+    assert dfa_of(machine).equivalent(tomita(number))
+
+
+def test_random_labels_have_no_shorter_description():
+    rng = np.random.default_rng(0)
+    given = words(7)
+    tree = tree_of(given, rng.random(len(given)) < 0.5)
+    assert smallest_automaton(tree, max_states=most_states(tree)) is None
+    machine = smallest_automaton(tree)
+    assert not is_shorter(tree, machine)
+    assert len(machine) > most_states(tree)
+    # ln C(10, 3) = ln 120, and a state that all symbols lead to says one label
+    ten = tree_of([("0",) * n for n in range(10)], np.zeros(10), "0")
+    assert description_length(1, 3, ten) == pytest.approx(1 + np.log2(120))
+
+
+def test_bounds_of_states_and_time_are_kept():
+    given = words(8)
+    tree = tree_of(given, labels_of(tomita(7), given))
+    assert smallest_automaton(tree, max_states=2) is None
+    assert smallest_automaton(tree, until=time.monotonic() - 1) is None
+
+
+def test_a_network_of_a_merged_automaton_is_certified(tmp_path, capsys):
+    given = words(8)
+    model = automata.train_recognizer(given, labels_of(tomita(5), given), alphabet="01")
+    report = model.report
+    assert (report.method, report.learned, report.certified, report.contradicted) == ("merging", True, True, ())
+    assert report.held_out_accuracy == 1
+    assert 0.8 < report.held_out_interval[0] < report.held_out_interval[1] == 1
+    assert automata.extract(model).dfa.minimize() == tomita(5)
+    assert automata.certify(model, tomita(5)).holds
+    assert capsys.readouterr().out.splitlines()[-1].startswith("learned: automaton of 4 states, right on 100.00%")
+    model.save(tmp_path / "model.keras")
+    assert keras.models.load_model(tmp_path / "model.keras").report == report
+
+
+def test_contradicted_words_are_named(tmp_path):
+    given = words(8)
+    labels = labels_of(tomita(4), given)
+    wrong = np.random.default_rng(1).random(len(given)) < 0.02
+    model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=0.02, verbose=0)
+    assert model.report.learned
+    assert automata.certify(model, tomita(4)).holds
+    assert set(model.report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
+    model.save(tmp_path / "model.keras")
+    assert keras.models.load_model(tmp_path / "model.keras").report == model.report
+
+
+def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
+    given = words(4)
+    labels = np.random.default_rng(0).random(len(given)) < 0.5
+    trained = automata.compile(tomita(4))
+    trained.report = automata.TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
+    calls = []
+    monkeypatch.setattr(learning, "_train", lambda *_, **settings: calls.append(settings) or trained)
+    model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0)
+    assert model is trained
+    assert len(calls) == model.report.num_attempts == 3
+    assert not model.report.certified
+    calls.clear()
+    model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0, time_budget=1e-9)
+    assert len(calls) == model.report.num_attempts == 1
+
+    def interrupted(*_, **settings):
+        calls.append(settings)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return trained
+
+    calls.clear()
+    monkeypatch.setattr(learning, "_train", interrupted)
+    assert automata.train_recognizer(given, labels, alphabet="01", num_attempts=5, verbose=0) is trained
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "sentence"),
+    [
+        ([1, 0, 1, 0, 0], {}, r"Received: both labels for 1 words: \('0',\)\. Remove one, or pass label_noise"),
+        ([1, 0, 1, 0, 1], {"label_noise": 0.5}, "Less than half of the labels may be wrong. Received: label_noise=0.5"),
+        ([1, 0, 1, 0, 1], {"max_states": 0}, "at least one state. Received: max_states=0"),
+        ([1, 0, 1, 0, 1], {"time_budget": 0}, "seconds above 0. Received: time_budget=0"),
+    ],
+)
+def test_what_cannot_be_learned_from(labels, settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        automata.train_recognizer(["0", "1", "00", "11", "0"], labels, alphabet="01", **settings)
