@@ -23,6 +23,7 @@ from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
 from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
+from keras_interp_rnn.automata import weighted_drawing
 
 Array = NDArray[np.float64]
 
@@ -98,6 +99,57 @@ class WeightedAutomaton(Result):
             ValueError: as `value`.
         """
         return np.array([self.value(word) for word in words]).reshape(-1, *self.final.shape[1:])
+
+    def to_svg(self, names: Sequence[str] | None = None) -> str:
+        """A drawing of an automaton most of whose weights are 0.
+
+        Edges are labelled symbol:weight, a weight of 1 is left out, weights have three digits. A state with a final
+        weight has a double ring and the weight beneath its name, unless it is 1. A single initial weight of 1 is an
+        arrow; others stand on edges that come from a dashed circle. What was cut is in the tooltips.
+
+        Args:
+            names: of the states; by default their numbers.
+
+        Returns:
+            An SVG element.
+
+        Raises:
+            ValueError: if there is not one name for each state, or if there are too many edges to be read (more than
+                60): dense automata have no legible drawing.
+
+        Example:
+
+        >>> coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.75, 0.25]], stop=[0.5], alphabet="ht")
+        >>> ">h:0.375, t:0.125</text>" in coin.to_svg()
+        True
+        """
+        texts = [str(name) for name in (range(len(self)) if names is None else names)]
+        if len(texts) != len(self):
+            raise ValueError(
+                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
+            )
+        symbols = [str(symbol) for symbol in self._symbols]
+        edges = {
+            (int(state), int(target)): [
+                (symbol, float(weight))
+                for symbol, weight in zip(symbols, self.transitions[:, state, target], strict=True)
+                if weight
+            ]
+            for state, target in np.argwhere(self.transitions.any(axis=0))
+        }
+        initial = {state: float(weight) for state, weight in enumerate(self.initial) if weight}
+        ends = self.final.reshape(len(self), -1)
+        final = {state: row.tolist() for state, row in enumerate(ends) if row.any()}
+        return weighted_drawing.svg(edges, initial, final, texts)
+
+    def _repr_svg_(self) -> str | None:
+        return self.to_svg() if self.is_drawable else None
+
+    @property
+    def is_drawable(self) -> bool:
+        """Whether `to_svg` draws it: whether it has few enough edges."""
+        edges = int(self.transitions.any(axis=0).sum()) + int((self.initial != 0).sum())
+        return edges <= weighted_drawing.MAX_EDGES
 
     # Other automata of it
 

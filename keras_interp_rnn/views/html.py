@@ -29,7 +29,15 @@ from keras_interp_rnn.analysis import (
     Truncation,
     WordContributions,
 )
-from keras_interp_rnn.automata import DFA, Agreement, Certificate, Extraction, Fidelity, TrainingReport
+from keras_interp_rnn.automata import (
+    DFA,
+    Agreement,
+    Certificate,
+    Extraction,
+    Fidelity,
+    TrainingReport,
+    WeightedAutomaton,
+)
 from keras_interp_rnn.automata.dfa import MISSING
 from keras_interp_rnn.presets import Card, Preset
 from keras_interp_rnn.views import svg, text
@@ -224,6 +232,14 @@ def trace(traced: Trace) -> str:
 def automaton(dfa: DFA) -> str:
     """The drawing."""
     return f"<div>{dfa.to_svg()}</div>"
+
+
+@as_html.register
+def weighted_automaton(automaton: WeightedAutomaton) -> str:
+    """The drawing; of a dense automaton what it is."""
+    if automaton.is_drawable:
+        return f"<div>{automaton.to_svg()}</div>"
+    return f"<div><p>{html.escape(as_text(automaton))}</p></div>"
 
 
 @as_html.register(Agreement)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._palette import BLUE, GREY, RED, signed
 from keras_interp_rnn.analysis import Trace
-from keras_interp_rnn.automata import DFA, Certificate, Extraction
+from keras_interp_rnn.automata import DFA, Certificate, Extraction, WeightedAutomaton
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Steps and entries that a heat map shows, the first ones."""
@@ -33,6 +33,12 @@ def as_svg(result: Any) -> str:
 def automaton(dfa: DFA) -> str:
     """The automaton."""
     return dfa.to_svg()
+
+
+@as_svg.register
+def weighted_automaton(automaton: WeightedAutomaton) -> str:
+    """The automaton, where it has few enough edges."""
+    return automaton.to_svg()
 
 
 @as_svg.register

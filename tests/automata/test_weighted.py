@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import re
+import xml.etree.ElementTree
 
 import keras
 import numpy as np
@@ -345,3 +347,64 @@ def test_learning_from_named_symbols_and_from_few_words():
     ):
         with pytest.raises(ValueError, match=rule):
             WeightedAutomaton.from_hankel(**{"words": words, "alphabet": "ab", **arguments})
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawing_of(automaton, names=None):
+    """(texts, titles, number of circles) of a drawing, as XML reads it."""
+    root = xml.etree.ElementTree.fromstring(automaton.to_svg(names))
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    return texts, [element.text for element in root.iter(f"{SVG}title")], len(list(root.iter(f"{SVG}circle")))
+
+
+def test_a_drawing_has_every_weight_that_is_not_zero():
+    automaton = WeightedAutomaton(
+        [1, 0], [[[0, 0.25], [0, 0]], [[0, -2], [1e30, 0]], [[0.5, 0], [0, 0]]], [0, 1 / 3], alphabet='a"<'
+    )
+    texts, titles, circles = drawing_of(automaton)
+    assert sorted(texts) == sorted(["0", "1", "0.333", 'a:0.25, ":-2', '":1e30', "<:0.5"])
+    assert "state 0, initial weight 1" in titles
+    assert "state 1, final weight 0.333333" in titles
+    assert circles == 3  # the second ring
+    assert drawing_of(automaton, ["x", "y"])[0].count("x") == 1
+
+
+def test_several_initial_weights_come_from_a_circle_of_their_own():
+    start = WeightedAutomaton([0.5, -3], [[[1, 0], [0, 1]]], [[1, 2], [0, 0]])
+    texts, titles, circles = drawing_of(start)
+    assert sorted(texts) == sorted(["start", "0.5", "-3", "0", "1", "0", "0"])
+    assert "state 0, initial weight 0.5, final weights 1, 2" in titles
+    assert circles == 4
+    nothing = WeightedAutomaton([0], [[[0]]], [0])
+    assert drawing_of(nothing)[0] == ["start", "0"]
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_of_a_deterministic_automaton_the_drawing_is_without_numbers(number):
+    dfa = tomita(number)
+    texts, _, circles = drawing_of(WeightedAutomaton.from_dfa(dfa))
+    assert len(texts) == len(dfa) + len(dfa.edges())
+    assert not any(":" in text for text in texts)
+    assert circles == len(dfa) + len(dfa.accepting)
+
+
+def test_two_drawings_on_a_page_have_markers_of_their_own():
+    ids = [re.findall(r' id="([^"]+)"', drawn(seed).to_svg()) for seed in range(2)]
+    assert len(ids[0]) == 1
+    assert ids[0] != ids[1]
+    assert drawn(0).to_svg() == drawn(0).to_svg()
+
+
+def test_a_dense_automaton_has_no_drawing():
+    dense = drawn(0, states=8)
+    assert not dense.is_drawable
+    assert dense._repr_svg_() is None
+    assert "<svg" not in dense._repr_html_()
+    with pytest.raises(ValueError, match=r"at most 60 edges, initial weights among them. Received: 72, of 8 states"):
+        dense.to_svg()
+    assert "<svg" in drawn(0)._repr_html_()
+    assert drawn(0)._repr_svg_() == drawn(0).to_svg()
+    with pytest.raises(ValueError, match="a name for each of 4 states. Received: 1"):
+        drawn(0).to_svg(["a"])

@@ -90,6 +90,7 @@ RESULTS = {
     "phrases": lambda: analysis.phrases(classifier(), [[1, 2, 3]], length=2, tokens=TOKENS),
     "trace": lambda: analysis.trace(classifier(), np.array([[1, 2, 3]])),
     "automaton": hostile_automaton,
+    "weighted automaton": lambda: automata.WeightedAutomaton.from_dfa(hostile_automaton()),
     "extraction": lambda: automata.extract(network_of(hostile_automaton())),
     "fidelity": lambda: automata.extract(network_of(hostile_automaton())).fidelity(10, 2, max_length=5, num_searched=3),
     "agreement": lambda: automata.Agreement(2, 1, 0.1, 0.9, HOSTILE),
@@ -103,7 +104,7 @@ RESULTS = {
     "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
 }
 INTERACTIVE = ("contributions",)
-DRAWN = ("trace", "automaton", "extraction", "certificate")
+DRAWN = ("trace", "automaton", "weighted automaton", "extraction", "certificate")
 every_result = pytest.mark.parametrize("name", RESULTS)
 
 
