@@ -73,10 +73,12 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_files", "_result", "analysis", "automata", "datasets", "layers", "presets")),
     },
     # networkx, automata-lib and AALpy inside the methods that convert to them.
-    "automata/dfa.py": {
+    "automata/conversions.py": {
         *("networkx", "automata.fa.dfa", "aalpy.automata"),
-        *(f"{OURS}.{n}" for n in ("_extras", "_repr", "automata")),
+        *(f"{OURS}.{n}" for n in ("_extras", "automata")),
     },
+    "automata/formats.py": set(),
+    "automata/dfa.py": {f"{OURS}._repr", f"{OURS}.automata"},
     "automata/words.py": {f"{OURS}._repr"},
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},

@@ -14,13 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._extras import needed
 from keras_interp_rnn._repr import short_repr
-from keras_interp_rnn.automata import drawing, regex
+from keras_interp_rnn.automata.conversions import MISSING, Conversions
 from keras_interp_rnn.automata.words import checked_alphabet
-
-MISSING = -1
-"""Stands for the next state where there is no transition."""
 
 MAX_COUNT_BYTES = 1e9
 """Memory that the counts of words of a length may take."""
@@ -28,7 +24,7 @@ MAX_COUNT_BYTES = 1e9
 
 @short_repr
 @dataclass(frozen=True)
-class DFA:
+class DFA(Conversions):
     """A deterministic finite automaton over named symbols.
 
     States are 0, ..., n - 1. A transition may be missing: a word that needs it is rejected.
@@ -441,69 +437,7 @@ class DFA:
             after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
             open_.extend(reversed(after))
 
-    # Other formats
-
-    @classmethod
-    @former_arguments(positional=("cls", "expression", "alphabet", "max_states"))
-    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000) -> DFA:
-        """The minimal automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
-
-        Args:
-            expression: of any depth.
-            alphabet: one-character symbols.
-            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
-                2^(n+1) states.
-
-        Returns:
-            A complete automaton.
-
-        Raises:
-            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
-
-        Example:
-
-        >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
-        True
-        """
-        symbols = checked_alphabet(alphabet)
-        if not isinstance(expression, str):
-            raise ValueError(f"A regular expression is a string. Received: expression={expression!r}.")
-        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
-        if characters != symbols:
-            raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")
-        if not _is_int(max_states) or max_states < 1:
-            raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
-        table = regex.table(expression, characters, max_states)
-        return cls(table.transitions, table.accepting, alphabet=characters).minimize()
-
-    def to_dot(self, name: str = "dfa") -> str:
-        """The automaton as text for Graphviz.
-
-        Args:
-            name: of the graph.
-
-        Returns:
-            A digraph with one edge for each pair of states, labelled by its symbols.
-
-        Example:
-
-        >>> print(DFA([[0, 0]], {0}, alphabet="ab").to_dot())
-        digraph "dfa" {
-          rankdir=LR;
-          "" [shape=none];
-          "" -> 0;
-          0 [shape=doublecircle];
-          0 -> 0 [label="a, b"];
-        }
-        """
-        lines = [f'digraph "{name}" {{', "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
-        for state in range(len(self)):
-            shape = "doublecircle" if state in self.accepting else "circle"
-            lines.append(f"  {state} [shape={shape}];")
-        for (state, target), symbols in self.edges().items():
-            label = ", ".join(map(str, symbols)).replace("\\", "\\\\").replace('"', '\\"')
-            lines.append(f'  {state} -> {target} [label="{label}"];')
-        return "\n".join([*lines, "}"])
+    # As a graph
 
     def edges(self) -> dict[tuple[int, int], tuple[Hashable, ...]]:
         """The transitions as a graph.
@@ -522,157 +456,6 @@ class DFA:
                 if target != MISSING:
                     edges.setdefault((state, target), []).append(symbol)
         return {edge: tuple(symbols) for edge, symbols in edges.items()}
-
-    def to_svg(self, names: Sequence[str] | None = None) -> str:
-        """A drawing, legible up to about twenty states.
-
-        Args:
-            names: of the states; by default their numbers.
-
-        Returns:
-            An SVG element. Accepting states have a double ring, the start has an arrow.
-
-        Raises:
-            ValueError: if there is not one name for each state.
-
-        Example:
-
-        >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
-        '<svg'
-        """
-        texts = [str(name) for name in (range(len(self)) if names is None else names)]
-        if len(texts) != len(self):
-            raise ValueError(
-                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
-            )
-        return drawing.svg(self.edges(), self.accepting, self.start, texts)
-
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
-
-    def to_networkx(self) -> Any:
-        """The automaton as a `networkx.MultiDiGraph`.
-
-        Returns:
-            A graph whose nodes have the attributes `accepting` and `start`, and its edges `symbol`.
-
-        Raises:
-            ImportError: without networkx.
-
-        Example:
-
-        >>> sorted(DFA([[0, 1], [1, 0]], {0}).to_networkx().edges(data="symbol"))
-        [(0, 0, '0'), (0, 1, '1'), (1, 0, '1'), (1, 1, '0')]
-        """
-        with needed("networkx", extra="automata", by="`DFA.to_networkx`"):
-            import networkx
-
-        graph = networkx.MultiDiGraph(alphabet=self.alphabet)
-        for state in range(len(self)):
-            graph.add_node(state, accepting=state in self.accepting, start=state == self.start)
-        for (state, target), symbols in self.edges().items():
-            for symbol in symbols:
-                graph.add_edge(state, target, symbol=symbol)
-        return graph
-
-    def to_automata_lib(self) -> Any:
-        """The automaton as an `automata.fa.dfa.DFA` of automata-lib.
-
-        Returns:
-            An automaton with the same states; its symbols are strings.
-
-        Raises:
-            ImportError: without automata-lib.
-
-        Example:
-
-        >>> DFA([[0, 1], [1, 0]], {0}).to_automata_lib().accepts_input("11")
-        True
-        """
-        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
-            from automata.fa.dfa import DFA as Other
-
-        rows = {
-            state: {str(s): t for s, t in zip(self.alphabet, row, strict=True) if t != MISSING}
-            for state, row in enumerate(self.transitions)
-        }
-        return Other(
-            states=set(range(len(self))),
-            input_symbols=set(map(str, self.alphabet)),
-            transitions=rows,
-            initial_state=self.start,
-            final_states=set(self.accepting),
-            allow_partial=not self.is_complete,
-        )
-
-    @classmethod
-    def from_automata_lib(cls, other: Any, alphabet: Iterable[Hashable] | None = None) -> DFA:
-        """The automaton of an `automata.fa.dfa.DFA`.
-
-        Args:
-            other: the automaton.
-            alphabet: its symbols in the order that they are to have; by default sorted.
-
-        Returns:
-            An automaton with its reachable states.
-
-        Example:
-
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_automata_lib(even.to_automata_lib()) == even
-        True
-        """
-        symbols = tuple(alphabet) if alphabet is not None else tuple(sorted(other.input_symbols))
-        place = {state: i for i, state in enumerate(other.states)}
-        rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
-        accepting = [place[state] for state in other.final_states]
-        return cls(rows, accepting, start=place[other.initial_state], alphabet=symbols).reachable()
-
-    def to_aalpy(self) -> Any:
-        """The automaton as an `aalpy.automata.Dfa` of AALpy.
-
-        Returns:
-            A complete automaton, as AALpy's algorithms need it.
-
-        Raises:
-            ImportError: without AALpy.
-
-        Example:
-
-        >>> [state.is_accepting for state in DFA([[0, 1], [1, 0]], {0}).to_aalpy().states]
-        [True, False]
-        """
-        with needed("aalpy", extra="automata", by="`DFA.to_aalpy`"):
-            from aalpy.automata import Dfa, DfaState
-
-        whole = self.complete()
-        states = [DfaState(f"s{state}", state in whole.accepting) for state in range(len(whole))]
-        for state, row in zip(states, whole.transitions, strict=True):
-            state.transitions = {symbol: states[t] for symbol, t in zip(whole.alphabet, row, strict=True)}
-        return Dfa(states[whole.start], states)
-
-    @classmethod
-    def from_aalpy(cls, other: Any, alphabet: Iterable[Hashable] | None = None) -> DFA:
-        """The automaton of an `aalpy.automata.Dfa`.
-
-        Args:
-            other: the automaton.
-            alphabet: its symbols in the order that they are to have; by default that of `other`.
-
-        Returns:
-            An automaton with its reachable states.
-
-        Example:
-
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
-        True
-        """
-        symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
-        place = {state.state_id: i for i, state in enumerate(other.states)}
-        rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
-        accepting = [i for i, state in enumerate(other.states) if state.is_accepting]
-        return cls(rows, accepting, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
 
     def _over(self, alphabet: tuple[Hashable, ...]) -> DFA:
         """The same automaton with its symbols in this order."""

@@ -1,0 +1,421 @@
+"""An automaton in other formats: text, pictures, and the objects of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._extras import needed
+from keras_interp_rnn.automata import drawing, formats, regex
+from keras_interp_rnn.automata.words import checked_alphabet
+
+Self = TypeVar("Self", bound="Conversions")
+
+MISSING = -1
+"""Stands for the next state where there is no transition."""
+
+
+class Conversions:
+    """What a `DFA` is read from and written to."""
+
+    # Text
+
+    @classmethod
+    @former_arguments(positional=("cls", "expression", "alphabet", "max_states"))
+    def from_regex(
+        cls: type[Self], expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000
+    ) -> Self:
+        """The minimal automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
+
+        Args:
+            expression: of any depth.
+            alphabet: one-character symbols.
+            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
+                2^(n+1) states.
+
+        Returns:
+            A complete automaton.
+
+        Raises:
+            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
+        True
+        """
+        symbols = checked_alphabet(alphabet)
+        if not isinstance(expression, str):
+            raise ValueError(f"A regular expression is a string. Received: expression={expression!r}.")
+        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
+        if characters != symbols:
+            raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")
+        if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
+            raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
+        table = regex.table(expression, characters, max_states)
+        make: Any = cls
+        return make(table.transitions, table.accepting, alphabet=characters).minimize()
+
+    def to_dot(self: Any, name: str = "dfa") -> str:
+        """The automaton as text for Graphviz.
+
+        Args:
+            name: of the graph.
+
+        Returns:
+            A digraph with one edge for each pair of states, labelled by its symbols.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> print(DFA([[0, 0]], {0}, alphabet="ab").to_dot())
+        digraph "dfa" {
+          rankdir=LR;
+          "" [shape=none];
+          "" -> 0;
+          0 [shape=doublecircle];
+          0 -> 0 [label="a, b"];
+        }
+        """
+        lines = [f'digraph "{name}" {{', "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
+        for state in range(len(self)):
+            shape = "doublecircle" if state in self.accepting else "circle"
+            lines.append(f"  {state} [shape={shape}];")
+        for (state, target), symbols in self.edges().items():
+            label = ", ".join(map(str, symbols)).replace("\\", "\\\\").replace('"', '\\"')
+            lines.append(f'  {state} -> {target} [label="{label}"];')
+        return "\n".join([*lines, "}"])
+
+    @classmethod
+    def from_att(cls: type[Self], text: str, *, alphabet: Iterable[Hashable] | None = None) -> Self:
+        r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
+
+        Args:
+            text: a line `from to symbol symbol` for each edge, and one with each accepting state. The state named first
+                is the start; weights are ignored.
+            alphabet: the symbols in the order that they are to have; by default those of the edges, sorted.
+
+        Returns:
+            An automaton whose states are numbered as they are first named.
+
+        Raises:
+            ValueError: if a line cannot be read, reads nothing (epsilon) or writes another symbol, or if two edges of a
+                state read the same symbol.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> even = DFA.from_att("0 1 a a\n1 0 a a\n0")
+        >>> even.accepts("aa"), even.accepts("a")
+        (True, False)
+        """
+        return _made(cls, formats.read_att(text, alphabet))
+
+    def to_att(self: Any) -> str:
+        r"""The automaton as an AT&T table, a line `from to symbol symbol` for each edge; symbols are strings.
+
+        Raises:
+            ValueError: if a symbol is empty or has a tab or a newline, or if the start neither accepts nor has an edge.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, 0]], {0}, alphabet="ab").to_att().splitlines()[1]
+        '0\t1\tb\tb'
+        """
+        return formats.write_att(_table(self))
+
+    @classmethod
+    def from_dot(cls: type[Self], text: str, *, alphabet: Iterable[Hashable] | None = None) -> Self:
+        """The automaton of a digraph in DOT, as `to_dot`, AALpy and the Automata Wiki write it.
+
+        Args:
+            text: states with the shape doublecircle accept; an edge from a node of shape none, or named `__start0`,
+                points to the start; the label of an edge is a symbol, or several with ", " between them.
+            alphabet: as `from_att`.
+
+        Raises:
+            ValueError: if it is no such digraph, if there is not one start, or if two edges of a state read the same
+                symbol.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_dot(even.to_dot()) == even
+        True
+        """
+        return _made(cls, formats.read_dot(text, alphabet))
+
+    def to_regex(self: Any, *, max_length: int = 100_000) -> str:
+        """A regular expression with the same words, as `from_regex` reads it.
+
+        Args:
+            max_length: characters. An expression may be exponentially long in the number of states.
+
+        Raises:
+            ValueError: if no word is accepted, if a symbol is none of an expression, or if it would be longer.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA.from_regex("a(b|a)*", alphabet="ab").to_regex()
+        'a(a|b)*'
+        """
+        useful = self.minimize()
+        dead = {state for state in range(len(useful)) if not _reaches(useful, state)}
+        transitions = [[MISSING if target in dead else target for target in row] for row in useful.transitions]
+        return formats.write_regex(_table(useful)._replace(transitions=transitions), max_length)
+
+    def to_json(self: Any) -> str:
+        """The automaton as a JSON object; symbols are strings or integers.
+
+        Raises:
+            ValueError: if a symbol is anything else.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_json(even.to_json()) == even
+        True
+        """
+        return formats.write_json(_table(self))
+
+    @classmethod
+    def from_json(cls: type[Self], text: str) -> Self:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: if it is anything else, or damaged.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA.from_json(DFA([[0]], {0}, alphabet=[7]).to_json()).alphabet
+        (7,)
+        """
+        return _made(cls, formats.read_json(text))
+
+    def to_python(self: Any) -> str:
+        """A Python module with a function `accepts(word)`, which needs nothing else.
+
+        Raises:
+            ValueError: if a symbol is neither a string nor bytes nor an integer.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> module = {}
+        >>> exec(DFA([[0, 1], [1, 0]], {0}).to_python(), module)
+        >>> module["accepts"]("0110"), module["accepts"]("1")
+        (True, False)
+        """
+        return formats.write_python(_table(self))
+
+    def to_c(self: Any, name: str = "dfa") -> str:
+        """C99 code with a function `name_accepts(word, length)`: a table and a loop.
+
+        Args:
+            name: identifier that all names begin with.
+
+        Returns:
+            A translation unit. A word is an array of unsigned char, the places of its symbols in the alphabet; the
+            function returns 1, 0, or -1 for an id outside the alphabet.
+
+        Raises:
+            ValueError: if there are more than 255 symbols, or the name is no identifier.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> "int even_accepts(const unsigned char *word, size_t length)" in DFA([[0, 1], [1, 0]], {0}).to_c("even")
+        True
+        """
+        return formats.write_c(_table(self), name)
+
+    # Pictures, and other libraries
+
+    def to_svg(self: Any, names: Sequence[str] | None = None) -> str:
+        """A drawing, legible up to about twenty states.
+
+        Args:
+            names: of the states; by default their numbers.
+
+        Returns:
+            An SVG element. Accepting states have a double ring, the start has an arrow.
+
+        Raises:
+            ValueError: if there is not one name for each state.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
+        '<svg'
+        """
+        texts = [str(name) for name in (range(len(self)) if names is None else names)]
+        if len(texts) != len(self):
+            raise ValueError(
+                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
+            )
+        return drawing.svg(self.edges(), self.accepting, self.start, texts)
+
+    def _repr_svg_(self: Any) -> str:
+        return self.to_svg()
+
+    def to_networkx(self: Any) -> Any:
+        """The automaton as a `networkx.MultiDiGraph`.
+
+        Returns:
+            A graph whose nodes have the attributes `accepting` and `start`, and its edges `symbol`.
+
+        Raises:
+            ImportError: without networkx.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> sorted(DFA([[0, 1], [1, 0]], {0}).to_networkx().edges(data="symbol"))
+        [(0, 0, '0'), (0, 1, '1'), (1, 0, '1'), (1, 1, '0')]
+        """
+        with needed("networkx", extra="automata", by="`DFA.to_networkx`"):
+            import networkx
+
+        graph = networkx.MultiDiGraph(alphabet=self.alphabet)
+        for state in range(len(self)):
+            graph.add_node(state, accepting=state in self.accepting, start=state == self.start)
+        for (state, target), symbols in self.edges().items():
+            for symbol in symbols:
+                graph.add_edge(state, target, symbol=symbol)
+        return graph
+
+    def to_automata_lib(self: Any) -> Any:
+        """The automaton as an `automata.fa.dfa.DFA` of automata-lib.
+
+        Returns:
+            An automaton with the same states; its symbols are strings.
+
+        Raises:
+            ImportError: without automata-lib.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, 0]], {0}).to_automata_lib().accepts_input("11")
+        True
+        """
+        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
+            from automata.fa.dfa import DFA as Other
+
+        rows = {
+            state: {str(s): t for s, t in zip(self.alphabet, row, strict=True) if t != MISSING}
+            for state, row in enumerate(self.transitions)
+        }
+        return Other(
+            states=set(range(len(self))),
+            input_symbols=set(map(str, self.alphabet)),
+            transitions=rows,
+            initial_state=self.start,
+            final_states=set(self.accepting),
+            allow_partial=not self.is_complete,
+        )
+
+    @classmethod
+    def from_automata_lib(cls: type[Self], other: Any, alphabet: Iterable[Hashable] | None = None) -> Self:
+        """The automaton of an `automata.fa.dfa.DFA`.
+
+        Args:
+            other: the automaton.
+            alphabet: its symbols in the order that they are to have; by default sorted.
+
+        Returns:
+            An automaton with its reachable states.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_automata_lib(even.to_automata_lib()) == even
+        True
+        """
+        symbols = tuple(alphabet) if alphabet is not None else tuple(sorted(other.input_symbols))
+        place = {state: i for i, state in enumerate(other.states)}
+        rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
+        accepting = [place[state] for state in other.final_states]
+        make: Any = cls
+        return make(rows, accepting, start=place[other.initial_state], alphabet=symbols).reachable()
+
+    def to_aalpy(self: Any) -> Any:
+        """The automaton as an `aalpy.automata.Dfa` of AALpy.
+
+        Returns:
+            A complete automaton, as AALpy's algorithms need it.
+
+        Raises:
+            ImportError: without AALpy.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> [state.is_accepting for state in DFA([[0, 1], [1, 0]], {0}).to_aalpy().states]
+        [True, False]
+        """
+        with needed("aalpy", extra="automata", by="`DFA.to_aalpy`"):
+            from aalpy.automata import Dfa, DfaState
+
+        whole = self.complete()
+        states = [DfaState(f"s{state}", state in whole.accepting) for state in range(len(whole))]
+        for state, row in zip(states, whole.transitions, strict=True):
+            state.transitions = {symbol: states[t] for symbol, t in zip(whole.alphabet, row, strict=True)}
+        return Dfa(states[whole.start], states)
+
+    @classmethod
+    def from_aalpy(cls: type[Self], other: Any, alphabet: Iterable[Hashable] | None = None) -> Self:
+        """The automaton of an `aalpy.automata.Dfa`.
+
+        Args:
+            other: the automaton.
+            alphabet: its symbols in the order that they are to have; by default that of `other`.
+
+        Returns:
+            An automaton with its reachable states.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
+        True
+        """
+        symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
+        place = {state.state_id: i for i, state in enumerate(other.states)}
+        rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
+        accepting = [i for i, state in enumerate(other.states) if state.is_accepting]
+        make: Any = cls
+        return make(rows, accepting, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
+
+
+def _table(dfa: Any) -> formats.Table:
+    rows = [list(row) for row in dfa.transitions]
+    return formats.Table(rows, sorted(dfa.accepting), dfa.start, dfa.alphabet)
+
+
+def _made(cls: type[Self], table: formats.Table) -> Self:
+    make: Any = cls
+    made: Self = make(table.transitions, table.accepting, start=table.start, alphabet=table.alphabet)
+    return made
+
+
+def _reaches(dfa: Any, state: int) -> bool:
+    """Whether a word leads from a state to an accepting one."""
+    seen, waiting = {state}, [state]
+    while waiting:
+        here = waiting.pop()
+        if here in dfa.accepting:
+            return True
+        waiting += [target for target in dfa.transitions[here] if target >= 0 and target not in seen]
+        seen.update(dfa.transitions[here])
+    return False

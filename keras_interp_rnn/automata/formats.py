@@ -1,0 +1,410 @@
+"""Automata as text: AT&T tables, Graphviz's DOT, regular expressions, JSON, Python and C.
+
+What is read is a list of edges by the names in the file; what is written follows from the table. A file that is no
+deterministic automaton is refused with the line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+EPSILON = ("@0@", "@_EPSILON_SYMBOL_@", "<eps>", "<epsilon>", "ε")
+"""Names that AT&T tables give to a transition that reads nothing."""
+
+JSON_FORMAT = "keras_interp_rnn.DFA"
+
+
+class Table(NamedTuple):
+    """An automaton as `DFA` takes it."""
+
+    transitions: list[list[int]]
+    accepting: list[int]
+    start: int
+    alphabet: tuple[Hashable, ...]
+
+
+class _Edges:
+    """Named states and edges, numbered in the order in which they are first named."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.numbers: dict[str, int] = {}
+        self.edges: dict[tuple[int, str], int] = {}
+        self.accepting: list[int] = []
+
+    def state(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def add(self, source: str, symbol: str, target: str, where: str) -> None:
+        edge, found = (self.state(source), symbol), self.state(target)
+        if self.edges.setdefault(edge, found) != found:
+            raise ValueError(
+                f"From a state of a deterministic automaton one edge reads a symbol. Received: {self.what}, {where}: "
+                f"a second one from {source} with {symbol!r}. Determinize the automaton first."
+            )
+
+    def table(self, start: int, alphabet: Iterable[Hashable] | None) -> Table:
+        found = sorted({symbol for _, symbol in self.edges})
+        symbols = tuple(found) if alphabet is None else tuple(alphabet)
+        names = [str(symbol) for symbol in symbols]
+        strays = sorted(set(found) - set(names))
+        if strays or not symbols or not self.numbers:
+            raise ValueError(
+                "An automaton has a state, and an alphabet with every symbol of its edges. Received: "
+                f"{self.what} with {len(self.numbers)} states, alphabet {symbols!r}"
+                f"{f', and edges with {strays}' if strays else ''}. Pass the alphabet."
+            )
+        rows = [[self.edges.get((state, name), -1) for name in names] for state in self.numbers.values()]
+        return Table(rows, sorted(set(self.accepting)), start, symbols)
+
+
+def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
+    """An acceptor as an AT&T table: a line `from to symbol [symbol] [weight]` for each edge, `state` for accepting."""
+    edges = _Edges("an AT&T table")
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split("\t") if "\t" in line else line.split()
+        where = f"line {number}"
+        if not fields or fields == [""]:
+            continue
+        if len(fields) <= 2:
+            edges.accepting.append(edges.state(fields[0]))
+            continue
+        source, target, symbol = fields[:3]
+        if len(fields) > 5 or (len(fields) > 3 and fields[3] != symbol):
+            raise ValueError(
+                "A line of an AT&T table of an acceptor is `from to symbol symbol [weight]`, the symbol twice, or an "
+                f"accepting state. Received: {where}, {line[:60]!r}. Pass an acceptor, not a transducer."
+            )
+        if symbol in EPSILON:
+            raise ValueError(
+                f"Every edge of a deterministic automaton reads a symbol. Received: {where}, {line[:60]!r}. Remove "
+                "the epsilon transitions first."
+            )
+        edges.add(source, symbol, target, where)
+    return edges.table(0, alphabet)
+
+
+def write_att(table: Table) -> str:
+    """The start first, as the state of the first line is the start."""
+    names = _texts(table.alphabet, "An AT&T table", lambda name: not name or re.search(r"[\t\n\r]", name))
+    order = [table.start, *(state for state in range(len(table.transitions)) if state != table.start)]
+    lines = [
+        f"{state}\t{target}\t{name}\t{name}"
+        for state in order
+        for name, target in zip(names, table.transitions[state], strict=True)
+        if target >= 0
+    ]
+    if not any(target >= 0 for target in table.transitions[table.start]) and table.start not in table.accepting:
+        raise ValueError(
+            "The first line of an AT&T table names the start. Received: an automaton whose start has no edge and does "
+            "not accept. Write `complete()` of it."
+        )
+    accepting = sorted(table.accepting, key=lambda state: (state != table.start, state))
+    first = [str(state) for state in accepting]
+    # Without an edge from the start its accepting line comes first.
+    return (
+        "\n".join([*lines, *first] if any(t >= 0 for t in table.transitions[table.start]) else [*first, *lines]) + "\n"
+    )
+
+
+def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
+    """A digraph as AALpy, the Automata Wiki and `to_dot` write it.
+
+    An edge from a node of shape none, or whose name begins with "__start", points to the start. States with the shape
+    doublecircle accept. The label of an edge is a symbol, or several with ", " between them.
+    """
+    edges, starts, hidden = _Edges("a digraph"), list[str](), set[str]()
+    statements = list(_statements(text))
+    for ends, attributes in statements:
+        if len(ends) == 1 and (attributes.get("shape") in ("none", "point", "plaintext") or _is_start(ends[0])):
+            hidden.add(ends[0])
+    for ends, attributes in statements:
+        if len(ends) == 1 and ends[0] not in hidden and ends[0] not in ("node", "edge", "graph"):
+            state = edges.state(ends[0])
+            if attributes.get("shape") == "doublecircle":
+                edges.accepting.append(state)
+        for source, target in zip(ends, ends[1:], strict=False):
+            if source in hidden or _is_start(source):
+                starts.append(target)
+                continue
+            for symbol in attributes.get("label", "").split(", "):
+                edges.add(source, symbol, target, f"the edge {source} -> {target}")
+    if len(set(starts)) != 1:
+        raise ValueError(
+            "An edge from a node of shape none, or named __start0, points to the one start of an automaton. Received: "
+            f"{len(set(starts))} starts. Add `__start0 [shape=none]; __start0 -> s0;`."
+        )
+    return edges.table(edges.state(starts[0]), alphabet)
+
+
+def _is_start(name: str) -> bool:
+    return name.startswith("__start")
+
+
+def _statements(text: str) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """The nodes and edges of a digraph without subgraphs: names of the ends, one for a node, and attributes."""
+    tokens = []
+    place = 0
+    for match in _TOKEN.finditer(text):
+        if text[place : match.start()].strip():
+            break
+        place = match.end()
+        if match.lastgroup != "comment":
+            tokens.append((match.lastgroup, match[0]))
+    if text[place:].strip():
+        raise _unreadable(text[place:].strip())
+    names = [_unquoted(token) if kind == "name" else None for kind, token in tokens]
+    signs = [token if kind == "sign" else "" for kind, token in tokens]
+    begin = next((i for i, sign in enumerate(signs) if sign == "{"), -1)
+    if not 0 < begin < 4 or "digraph" not in names[:2] or signs[-1] != "}" or signs.count("{") > 1:
+        raise _unreadable(text.strip())
+    i, end = begin + 1, len(tokens) - 1
+
+    def name() -> str:
+        nonlocal i
+        found = names[i]
+        if found is None:
+            raise _unreadable(" ".join(token for _, token in tokens[i : i + 6]))
+        i += 1
+        return found
+
+    while i < end:
+        if signs[i] == ";":
+            i += 1
+            continue
+        ends, attributes = [name()], dict[str, str]()
+        if signs[i] == "=":  # an attribute of the graph
+            i += 1
+            name()
+            continue
+        while signs[i] == "->":
+            i += 1
+            ends.append(name())
+        while signs[i] == "[":
+            i += 1
+            while signs[i] != "]":
+                key = name()
+                if signs[i] != "=":
+                    raise _unreadable(" ".join(token for _, token in tokens[i : i + 6]))
+                i += 1
+                attributes[key] = name()
+                i += signs[i] in (",", ";")
+            i += 1
+        yield ends, attributes
+
+
+_TOKEN = re.compile(
+    r"(?P<comment>//[^\n]*|/\*.*?\*/|^\#[^\n]*)|(?P<sign>->|[{}\[\];,=])"
+    r'|(?P<name>"(?:[^"\\]|\\.)*"|[\w.]+|-\d[\d.]*)',
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def _unquoted(name: str) -> str:
+    return re.sub(r"\\(.)", r"\1", name[1:-1]) if name.startswith('"') else name
+
+
+def _unreadable(found: str) -> ValueError:
+    return ValueError(
+        f"An automaton in DOT is one digraph of nodes and edges, without subgraphs. Received: {found[:60]!r}. Pass "
+        "what `to_dot`, AALpy or the Automata Wiki wrote."
+    )
+
+
+def write_regex(table: Table, max_length: int) -> str:
+    """An expression by elimination of states, those with the fewest edges first (Brzozowski and McCluskey, 1963)."""
+    names = _texts(table.alphabet, "A regular expression", lambda name: len(name) != 1 or name in "|*+?()")
+    n = len(table.transitions)
+    begin, end = n, n + 1
+    edges: dict[tuple[int, int], str] = {(begin, table.start): ""}
+    for state, row in enumerate(table.transitions):
+        for name, target in zip(names, row, strict=True):
+            if target >= 0:
+                edges[state, target] = _either(edges.get((state, target)), name)
+    edges.update({(state, end): "" for state in table.accepting})
+    left = set(range(n))
+    while left:
+        state = min(left, key=lambda one: (sum((one in edge) * len(label) for edge, label in edges.items()), one))
+        left.remove(state)
+        loop = _starred(edges.pop((state, state), None))
+        into = [(a, label) for (a, b), label in edges.items() if b == state]
+        out = [(b, label) for (a, b), label in edges.items() if a == state]
+        for a, before in into:
+            for b, after in out:
+                edges[a, b] = _either(edges.get((a, b)), f"{_factor(before)}{loop}{_factor(after)}")
+        edges = {edge: label for edge, label in edges.items() if state not in edge}
+        if sum(map(len, edges.values())) > max_length:
+            raise ValueError(
+                f"The expression of an automaton has at most max_length={max_length:,} characters. Received: an "
+                f"automaton of {n} states whose expression is longer. Minimize it, or raise max_length."
+            )
+    if (begin, end) not in edges:
+        raise ValueError("A regular expression has words. Received: an automaton that accepts none. Test `shortest()`.")
+    return edges[begin, end] or "()"
+
+
+def _either(one: str | None, other: str) -> str:
+    if one is None or one == other:
+        return other
+    return f"{one}|{other}"
+
+
+def _alternatives(label: str) -> bool:
+    """Whether an expression has a | outside all parentheses."""
+    depth = 0
+    for sign in label:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and not depth:
+            return True
+    return False
+
+
+def _factor(label: str) -> str:
+    return f"({label})" if _alternatives(label) else label
+
+
+def _starred(label: str | None) -> str:
+    if not label:
+        return ""
+    return f"{label}*" if len(label) == 1 else f"({label})*"
+
+
+def write_json(table: Table) -> str:
+    """One object; symbols are strings and integers."""
+    for symbol in table.alphabet:
+        if not isinstance(symbol, (str, int)) or isinstance(symbol, bool):
+            raise ValueError(f"Symbols in JSON are strings or integers. Received: {symbol!r}. Rename the symbols.")
+    rows = ",\n    ".join(json.dumps(row) for row in table.transitions)
+    return (
+        f'{{\n  "format": {json.dumps(JSON_FORMAT)},\n  "version": 1,\n  "alphabet": {json.dumps(table.alphabet)},\n'
+        f'  "start": {table.start},\n  "accepting": {json.dumps(sorted(table.accepting))},\n'
+        f'  "transitions": [\n    {rows}\n  ]\n}}\n'
+    )
+
+
+def read_json(text: str) -> Table:
+    """What `write_json` wrote."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"An automaton is a JSON object. Received: {str(error)[:100]}. Pass what to_json gave."
+        ) from None
+    if not isinstance(found, Mapping) or found.get("format") != JSON_FORMAT:
+        raise ValueError(
+            f'An automaton has the "format" {JSON_FORMAT}. Received: {text[:60]!r}. Pass what to_json gave.'
+        )
+    if found.get("version") != 1:
+        raise ValueError(
+            f"This version reads automata of version 1. Received: version {found.get('version')!r}. Install a newer "
+            "keras_interp_rnn."
+        )
+    kinds = {"alphabet": list, "start": int, "accepting": list, "transitions": list}
+    wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]
+    if wrong:
+        raise ValueError(
+            f"An automaton has {', '.join(kinds)}. Received: {', '.join(wrong)} missing or of another kind."
+        )
+    return Table(found["transitions"], found["accepting"], found["start"], tuple(found["alphabet"]))
+
+
+PYTHON = '''\
+"""A deterministic automaton of {states} states over {symbols} symbols."""
+
+ALPHABET = {alphabet!r}
+START, ACCEPTING = {start}, {accepting!r}
+TRANSITIONS = (
+{rows}
+)
+"""For each state the next one for each symbol; -1 where there is none."""
+
+_COLUMN = {{symbol: i for i, symbol in enumerate(ALPHABET)}}
+
+
+def accepts(word):
+    """Whether a word, an iterable of symbols, is accepted. KeyError for a symbol outside the alphabet."""
+    state = START
+    for symbol in word:
+        column = _COLUMN[symbol]
+        state = TRANSITIONS[state][column] if state >= 0 else -1
+    return state in ACCEPTING
+'''
+
+
+def write_python(table: Table) -> str:
+    """A module of its own."""
+    for symbol in table.alphabet:
+        if not isinstance(symbol, (str, int, bytes)):
+            raise ValueError(
+                f"Symbols in Python code are strings, bytes or integers. Received: {symbol!r}. Rename them."
+            )
+    return PYTHON.format(
+        states=len(table.transitions),
+        symbols=len(table.alphabet),
+        alphabet=tuple(table.alphabet),
+        start=table.start,
+        accepting=frozenset(table.accepting),
+        rows="\n".join(f"    {tuple(row)!r}," for row in table.transitions),
+    )
+
+
+C = """\
+/* A deterministic automaton of {states} states over {count} symbols.
+ * {name}_accepts(word, length) is 1 if the word is accepted, 0 if it is not, -1 if it has an id outside [0, {count}).
+ * A word is an array of ids: {ids}.
+ */
+#include <stddef.h>
+
+static const {kind} {name}_next[{rows_count}][{count}] = {{
+{rows}
+}};
+
+static const unsigned char {name}_accepting[{rows_count}] = {{{accepting}}};
+
+int {name}_accepts(const unsigned char *word, size_t length) {{
+    {kind} state = {start};
+    for (size_t i = 0; i < length; i++) {{
+        if (word[i] >= {count}) return -1;
+        state = {name}_next[state][word[i]];
+    }}
+    return {name}_accepting[state];
+}}
+"""
+
+
+def write_c(table: Table, name: str) -> str:
+    """A table and a loop; a missing transition leads to a last state that rejects."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise ValueError(f"A C function has an identifier for a name. Received: name={name!r}. Pass letters.")
+    states, count = len(table.transitions), len(table.alphabet)
+    if count > 255:
+        raise ValueError(f"Ids in the C code are bytes: at most 255 symbols. Received: {count}. Use to_python.")
+    sink = [[states] * count] if any(-1 in row for row in table.transitions) else []
+    rows = [[target if target >= 0 else states for target in row] for row in table.transitions] + sink
+    return C.format(
+        states=states,
+        count=count,
+        name=name,
+        ids=", ".join(f"{i} for {_in_a_comment(symbol)}" for i, symbol in enumerate(table.alphabet)),
+        kind="unsigned char" if len(rows) <= 256 else "unsigned int",
+        rows_count=len(rows),
+        rows=",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in rows),
+        accepting=", ".join(str(int(state in table.accepting)) for state in range(len(rows))),
+        start=table.start,
+    )
+
+
+def _in_a_comment(symbol: Hashable) -> str:
+    """A symbol in printable ASCII that ends no comment."""
+    return ascii(symbol).replace("*/", "* /").replace("\\", "\\\\")
+
+
+def _texts(alphabet: Sequence[Hashable], what: str, is_bad: Any) -> list[str]:
+    names = [str(symbol) for symbol in alphabet]
+    bad = [name for name in names if is_bad(name)]
+    if bad or len(set(names)) < len(names):
+        raise ValueError(f"{what} cannot hold every symbol of the alphabet. Received: {bad or names}. Rename them.")
+    return names
