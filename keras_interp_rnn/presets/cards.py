@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn._files import read_json
+from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn._result import Result, as_text
 
 FORMAT = 1
@@ -24,6 +25,7 @@ PARTS = {
 """What the JSON of a card holds, besides what single kinds of networks need."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class Figure:
     """A number that was measured with the network as it is loaded.
