@@ -108,7 +108,9 @@ def of_class(name: str, cls: type) -> Iterator[Function]:
     by_position = by_position if result or issubclass(cls, FOLLOWS_KERAS) else reason(name)
     if result or ("__init__" in vars(cls) and of_ours(cls.__init__)) or "__signature__" in vars(cls):
         yield Function(name, parameters(cls), by_position, result)
-    for attribute, value in vars(cls).items():
+    # With the methods of a class that is there to be inherited, such as the conversions of an automaton.
+    ours = [base for base in reversed(cls.__mro__) if of_ours(base) and base.__module__.split(".")[1] == "automata"]
+    for attribute, value in {name: value for base in [*ours, cls] for name, value in vars(base).items()}.items():
         method = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         inherited = any(attribute in vars(base) for base in cls.__mro__[1:] if not of_ours(base))
         # What overrides a method of Keras or matplotlib has its parameters.

@@ -97,7 +97,7 @@ def _directions(prefix: str, layer: Any, inputs: Any, mask: Any) -> list[tuple[s
     return [(f"{prefix}{name}", one, inputs, mask) for name, one in both]
 
 
-def states_to_set(layer: Any, given: Any, batch: int, steps: int) -> dict[int, list[Any]]:
+def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> dict[int, list[Any]]:
     """Step -> the states of a layer, tensors (batch, ...), from what a user gives for it.
 
     Args:
@@ -109,21 +109,21 @@ def states_to_set(layer: Any, given: Any, batch: int, steps: int) -> dict[int, l
     sizes = [tuple(np.atleast_1d(size).tolist()) for size in tree.flatten(layer.cell.state_size)]
     found = {}
     for step, states in dict(given).items():
-        if isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= int(step) < steps:
-            raise ValueError(f"A state is set after a step, an int in [0, {steps - 1}]. Received: {step!r}.")
+        if isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= int(step) < num_steps:
+            raise ValueError(f"A state is set after a step, an int in [0, {num_steps - 1}]. Received: {step!r}.")
         listed = list(states) if isinstance(states, (list, tuple)) and len(sizes) > 1 else [states]
         arrays = [np.asarray(state, np.float64) for state in listed]
         shapes = [array.shape for array in arrays]
         right = len(arrays) == len(sizes) and all(
-            shape in (size, (batch, *size)) for shape, size in zip(shapes, sizes, strict=True)
+            shape in (size, (batch_size, *size)) for shape, size in zip(shapes, sizes, strict=True)
         )
         if not right or not all(np.isfinite(array).all() for array in arrays):
             raise ValueError(
                 f"The states of {layer.name} are {len(sizes)}, finite, of shape {', '.join(map(str, sizes))}, with or "
-                f"without the batch of {batch} in front. Received: {', '.join(map(str, shapes))} for step {step}."
+                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}."
             )
         found[int(step)] = [
-            ops.cast(np.broadcast_to(array, (batch, *size)), layer.variable_dtype)
+            ops.cast(np.broadcast_to(array, (batch_size, *size)), layer.variable_dtype)
             for array, size in zip(arrays, sizes, strict=True)
         ]
     return found
