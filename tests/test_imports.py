@@ -67,7 +67,7 @@ MAY_IMPORT = {
         f"{OURS}.views",
     },
     # Keras inside functions: cards are read without it.
-    "presets/cards.py": {f"{OURS}._files", f"{OURS}._result"},
+    "presets/cards.py": {f"{OURS}._files", f"{OURS}._repr", f"{OURS}._result"},
     "presets": {
         "keras",
         *(f"{OURS}.{n}" for n in ("_files", "_result", "analysis", "automata", "datasets", "layers", "presets")),

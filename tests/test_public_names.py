@@ -193,9 +193,14 @@ def test_every_public_function_and_class_is_documented(module):
 
 @pytest.mark.slow
 def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    look, code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(look.splitlines()) <= 5
     assert len(code.splitlines()) <= 15
     monkeypatch.chdir(tmp_path)
+    exec(compile(look, "README.md", "exec"), {})
+    assert (
+        "<svg" in (tmp_path / "prediction.html").read_text() or "<canvas" in (tmp_path / "prediction.html").read_text()
+    )
     exec(compile(code, "README.md", "exec"), {})
     letter, *_ = capsys.readouterr().out.strip().splitlines()[-1]
     assert letter

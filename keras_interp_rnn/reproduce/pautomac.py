@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +40,10 @@ ORDERS = range(1, 8)
 """Of the n-grams, chosen on the validation words."""
 
 RANKS = (4, 8, 16, 24, 32, 48, 64, 100)
-"""Of spectral learning, chosen by the competition's perplexity of the validation words, their counts as targets."""
+"""Of spectral learning, chosen on the validation words."""
 
-FLOOR = 1e-4
-"""Least probability of a symbol under a spectral estimate, which may be below 0, before they are made to sum to 1."""
+SMOOTHING = 0.01
+"""Weight of the unigrams beside a spectral estimate, which may be 0 or below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +178,7 @@ def _learned(
         return lambda words: _of_ngrams(ngrams, words, problem.end), {"order": ngrams.order}
     if model == "spectral":
         automaton = _spectral(problem, (2, 3) if run.smoke else RANKS)
-        return lambda words: of_automaton(automaton, words), {"rank": len(automaton)}
+        return lambda words: of_automaton(automaton, words, _unigrams(problem)), {"rank": len(automaton)}
     network, more = _trained(model, problem, run, folder)
     return lambda words: of_network(network, words, problem.end), more
 
@@ -205,33 +204,38 @@ def _of_ngrams(model: BackoffModel, words: Sequence[NDArray[Any]], end: int) -> 
 
 
 def _spectral(problem: Problem, ranks: Sequence[int]) -> WeightedAutomaton:
-    """The rank with the lowest perplexity of the validation words, with their counts as targets."""
-    import numpy as np
-
+    """The rank with the lowest loss on the validation words."""
     from keras_interp_rnn.automata import WeightedAutomaton
-    from keras_interp_rnn.datasets import pautomac
 
-    counts = Counter(tuple(word.tolist()) for word in problem.validation)
-    different = [np.array(word, np.int32) for word in counts]
     best = None
     for rank in ranks:
         try:
             automaton = WeightedAutomaton.from_hankel(problem.train, rank, num_symbols=problem.end)
-            estimates = _probabilities(of_automaton(automaton, different))
+            likelihood = of_automaton(automaton, problem.validation, _unigrams(problem)).sum()
         except ValueError:  # the table has a lower rank, or the values of long words do not fall off
             continue
-        perplexity = pautomac.perplexity(estimates, list(counts.values()))
-        if best is None or perplexity < best[0]:
-            best = perplexity, automaton
+        if best is None or likelihood > best[0]:
+            best = likelihood, automaton
     if best is None:
         raise ValueError(f"No rank of {tuple(ranks)} gives an automaton. Received: too few words. Pass more words.")
     return best[1]
 
 
-def of_automaton(automaton: WeightedAutomaton, words: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Logarithms of the probabilities of words: products of those of each symbol after its prefix, at least `FLOOR`.
+def _unigrams(problem: Problem) -> NDArray[Any]:
+    """(end + 1,), frequencies of the symbols and of the end in the training words."""
+    import numpy as np
 
-    A prefix whose estimate is not above 0 is read as the empty one.
+    counts = np.bincount(_text(problem.train, problem.end)[1:], minlength=problem.end + 1)
+    return np.asarray(counts / counts.sum())
+
+
+def of_automaton(
+    automaton: WeightedAutomaton, words: Sequence[NDArray[Any]], unigrams: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """Logarithms of the probabilities of words: sums of those of each symbol after its prefix.
+
+    With unigrams, those of a symbol after a prefix are mixed with them, as estimates may be 0 or below; these count as
+    0, and a prefix whose estimate is not above 0 is read as the empty one.
     """
     import numpy as np
 
@@ -241,8 +245,10 @@ def of_automaton(automaton: WeightedAutomaton, words: Sequence[NDArray[Any]]) ->
     for rows, _, targets, _ in _padded(words, end):
         states = np.repeat(automaton.initial[None], len(rows), axis=0)
         for t in range(targets.shape[1]):
-            p = np.maximum(states @ views / (states @ prefixes)[:, None], FLOOR)
+            p = np.maximum(states @ views / (states @ prefixes)[:, None], 0.0)
             p /= p.sum(axis=1, keepdims=True)
+            if unigrams is not None:
+                p = (1 - SMOOTHING) * p + SMOOTHING * unigrams
             live = np.array([t <= len(words[row]) for row in rows])
             logarithms[rows[live]] += np.log(p[live, targets[live, t]])
             for symbol in range(end):

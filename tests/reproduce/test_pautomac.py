@@ -26,8 +26,7 @@ def machine(seed=0, states=3, symbols=3):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_automaton_that_is_exact_gives_the_probabilities_of_the_machine(seed, monkeypatch):
-    monkeypatch.setattr(pautomac, "FLOOR", 0.0)
+def test_an_automaton_that_is_exact_gives_the_probabilities_of_the_machine(seed):
     automaton = machine(seed)
     found = pautomac.of_automaton(automaton, WORDS)
     np.testing.assert_allclose(np.exp(found), automaton.values(WORDS), rtol=1e-9)
@@ -35,7 +34,9 @@ def test_an_automaton_that_is_exact_gives_the_probabilities_of_the_machine(seed,
 
 def test_estimates_below_zero_are_smoothed():
     initial, transitions, final = (np.array(a, float) for a in ([1], [[[0.5]], [[-0.2]]], [0.6]))
-    found = np.exp(pautomac.of_automaton(WeightedAutomaton(initial, transitions, final), WORDS[:4]))
+    automaton = WeightedAutomaton(initial, transitions, final)
+    words = [np.array(word, int) for word in ([], [0], [1], [1, 1], [0, 1, 0])]
+    found = np.exp(pautomac.of_automaton(automaton, words, np.full(3, 1 / 3)))
     assert (found > 0).all()
 
 
