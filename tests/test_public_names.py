@@ -198,9 +198,7 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert len(code.splitlines()) <= 15
     monkeypatch.chdir(tmp_path)
     exec(compile(look, "README.md", "exec"), {})
-    assert (
-        "<svg" in (tmp_path / "prediction.html").read_text() or "<canvas" in (tmp_path / "prediction.html").read_text()
-    )
+    assert (tmp_path / "prediction.html").read_text().startswith("<!doctype html>")
     exec(compile(code, "README.md", "exec"), {})
     letter, *_ = capsys.readouterr().out.strip().splitlines()[-1]
     assert letter
