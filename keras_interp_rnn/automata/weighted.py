@@ -21,11 +21,22 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.weighted import hankel
-from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
+from keras_interp_rnn.analysis.weighted.forms import (
+    affine_form,
+    arrays_of_dfa,
+    check_range,
+    checked_arrays,
+    whole,
+    word_ids,
+)
+from keras_interp_rnn.analysis.weighted.minimization import check_tolerance
 from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
 from keras_interp_rnn.automata import weighted_drawing
 
 Array = NDArray[np.float64]
+
+RANGE = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
+"""Largest number of each dtype."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,12 +95,14 @@ class WeightedAutomaton(Result):
             word: symbols of the alphabet, or ids where there is none.
 
         Raises:
-            ValueError: if a symbol is none of the automaton's.
+            ValueError: if a symbol is none of the automaton's, or the value leaves the range of float64.
         """
         state = self.initial
-        for symbol in word_ids(word, self.alphabet, self.num_symbols):
-            state = state @ self.transitions[symbol]
-        found = state @ self.final
+        with np.errstate(all="ignore"):
+            for symbol in word_ids(word, self.alphabet, self.num_symbols):
+                state = state @ self.transitions[symbol]
+            found = state @ self.final
+        check_range("The value of a word", [found])
         return float(found) if self.final.ndim == 1 else found
 
     def values(self, words: Iterable[Iterable[Hashable]]) -> Array:
@@ -178,13 +191,11 @@ class WeightedAutomaton(Result):
         """
         second = self._compatible(other)
         size = len(self) * len(second)
-        pairs = np.einsum("kij,klm->kiljm", self.transitions, second.transitions)
-        return replace(
-            self,
-            initial=np.kron(self.initial, second.initial).astype(np.float64),
-            transitions=pairs.reshape(-1, size, size),
-            final=np.einsum("i...,j...->ij...", self.final, second.final).reshape(size, *self.final.shape[1:]),
-        )
+        with np.errstate(all="ignore"):  # what overflows is refused
+            initial = np.kron(self.initial, second.initial).astype(np.float64)
+            pairs = np.einsum("kij,klm->kiljm", self.transitions, second.transitions).reshape(-1, size, size)
+            final = np.einsum("i...,j...->ij...", self.final, second.final).reshape(size, *self.final.shape[1:])
+        return replace(self, initial=initial, transitions=pairs, final=final)
 
     def scale(self, factor: float) -> WeightedAutomaton:
         """The automaton whose value is `factor` times this one's."""
@@ -195,7 +206,11 @@ class WeightedAutomaton(Result):
 
         Args:
             tolerance: as `analysis.minimize`, which finds the smallest ISAN and says how clear its size is.
+
+        Raises:
+            ValueError: if the tolerance is outside [0, 1).
         """
+        check_tolerance(tolerance)
         matrices, final = self.transitions, self.final.reshape(len(self), -1)
         forward = forward_space(self.initial[None], matrices, tolerance).basis
         reached = forward @ matrices @ forward.T
@@ -286,6 +301,9 @@ class WeightedAutomaton(Result):
             return_sequences: whether the model outputs the value of every prefix that is not empty.
             dtype: of the model.
 
+        Raises:
+            ValueError: if a weight is too large for the dtype.
+
         Example:
 
         >>> ones = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]], [[1, 1], [0, 1]]], [0, 1])
@@ -293,6 +311,13 @@ class WeightedAutomaton(Result):
         array([[3.]], dtype=float32)
         """
         form = affine_form(self)
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in (form.initial, form.kernel, form.readout))
+        largest = max(largest, float(np.abs(form.bias).max(initial=0.0)), float(np.abs(form.offset).max(initial=0.0)))
+        if largest > RANGE.get(dtype, np.inf):
+            raise ValueError(
+                f"Weights of dtype {dtype} are at most {RANGE[dtype]:.3g}. Received: {largest:.3g}. Pass "
+                'dtype="float64", or scale the automaton.'
+            )
         isan = layers.ISAN(
             form.units,
             form.num_symbols,
@@ -467,12 +492,20 @@ class WeightedAutomaton(Result):
         References: Hsu, Kakade and Zhang, "A spectral algorithm for learning hidden Markov models", COLT 2009; Balle,
         Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
         """
-        if rank < 1 or max_length < 0 or max_basis < 1:
+        numbers = all(map(whole, (rank, max_length, max_basis)))
+        if not numbers or rank < 1 or max_length < 0 or max_basis < 1:
             raise ValueError(
-                f"rank and max_basis are at least 1, max_length at least 0. Received: rank={rank}, "
+                "rank and max_basis are at least 1, max_length at least 0, all integers. Received: "
+                f"rank={rank}, "
                 f"max_basis={max_basis}, max_length={max_length}."
             )
         given = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in words]
+        if any(not np.isfinite(value) for _, value in given):
+            raise ValueError("Values of words are finite numbers. Received: NaN or infinity. Leave these words out.")
+        if alphabet is None and num_symbols is None and any(not whole(symbol) for word, _ in given for symbol in word):
+            raise ValueError(
+                "Words are of ids, or of symbols of an alphabet. Received: symbols that are no ids. Pass the alphabet."
+            )
         if num_symbols is None:
             num_symbols = (
                 len(alphabet) if alphabet is not None else 1 + max((max(w, default=0) for w, _ in given), default=0)

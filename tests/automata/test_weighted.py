@@ -408,3 +408,47 @@ def test_a_dense_automaton_has_no_drawing():
     assert drawn(0)._repr_svg_() == drawn(0).to_svg()
     with pytest.raises(ValueError, match="a name for each of 4 states. Received: 1"):
         drawn(0).to_svg(["a"])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e200])
+def test_the_size_does_not_depend_on_the_scale_of_the_weights(scale):
+    small = drawn(0, states=2, outputs=0)
+    padded = WeightedAutomaton(
+        np.append(small.initial, 0) * scale,
+        np.pad(small.transitions, ((0, 0), (0, 1), (0, 1))) * scale,
+        np.append(small.final, 1),
+    )
+    smallest = padded.minimize()
+    assert len(smallest) == 2
+    np.testing.assert_allclose(smallest.value([]), padded.value([]))
+    with pytest.raises(ValueError, match=r"in \[0, 1\). Received: 2"):
+        padded.minimize(tolerance=2)
+
+
+def test_what_leaves_the_range_of_floats_is_refused():
+    huge = WeightedAutomaton([1e300], [[[1e300]]], [1])
+    assert huge.value([]) == 1e300
+    with pytest.raises(ValueError, match="The value of a word must fit into floats"):
+        huge.value([0])
+    with pytest.raises(ValueError, match="NaN or infinity in initial"):
+        huge.product(huge)
+    with pytest.raises(ValueError, match=r'at most 3.4e\+38. Received: 1e\+300. Pass dtype="float64"'):
+        huge.to_isan()
+    assert huge.to_isan(dtype="float64").layers[0].get_weights()[0].item() == 1e300
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments", "rule"),
+    [
+        ({(0,): math.nan}, {"rank": 1}, "finite numbers. Received: NaN"),
+        ({(): math.inf}, {"rank": 1}, "finite numbers. Received: NaN or infinity"),
+        ({(): 1.0, (0,): 0.5}, {"rank": 1.5}, "all integers. Received: rank=1.5"),
+        (["ab", "b"], {"rank": 1}, "no ids. Pass the alphabet"),
+        ([], {"rank": 1}, "Received: one of rank 0"),
+        ({(0,): 0.0}, {"rank": 1}, "Received: one of rank 0"),
+        ({(): 1.0, (0,): 0.5}, {"rank": 5}, "Received: one of rank"),
+    ],
+)
+def test_what_spectral_learning_refuses(words, arguments, rule):
+    with pytest.raises(ValueError, match=rule):
+        WeightedAutomaton.from_hankel(words, **arguments)

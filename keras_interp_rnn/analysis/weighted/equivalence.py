@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
-from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, whole
 
 Array = NDArray[np.float64]
 
@@ -111,9 +111,12 @@ def equivalent(
 
     Reference: Tzeng, SIAM J. Comput., 1992; proof of the bound in docs/notes/weighted-automata.md.
     """
-    if not tolerance > 0 or compare not in COMPARED or (max_length is not None and max_length < 0) or max_words < 1:
+    length = 0 if max_length is None else max_length
+    numbers = whole(length) and whole(max_words)
+    if not 0 < tolerance < math.inf or compare not in COMPARED or not numbers or length < 0 or max_words < 1:
         raise ValueError(
-            f"tolerance is above 0, compare one of {COMPARED}, max_length None or at least 0, max_words at least 1. "
+            f"tolerance is above 0 and finite, compare one of {COMPARED}, max_length None or at least 0, max_words at "
+            "least 1, both integers. "
             f"Received: tolerance={tolerance}, compare={compare!r}, max_length={max_length}, max_words={max_words}."
         )
     one, other, names = _paired(affine_form(first), affine_form(second))

@@ -91,6 +91,20 @@ class AffineForm:
         return word_ids(word, self.alphabet, self.num_symbols)
 
 
+def whole(value: Any) -> bool:
+    """Whether a value is an integer: an int or a NumPy integer, not a bool."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:
+    """Raises ValueError where something that was computed has left the range of its floats."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError(
+            f"{name} must fit into floats. Received: weights so large that they overflow. Scale the weights down, or "
+            "pass a shorter word."
+        )
+
+
 def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -> NDArray[np.int64]:
     """A word as ids.
 

@@ -140,9 +140,10 @@ def minimized(form: AffineForm, tolerance: float) -> tuple[AffineForm, Space, Sp
 
 def check_tolerance(tolerance: float) -> None:
     """Raises ValueError for a relative tolerance outside [0, 1)."""
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"A tolerance lies in [0, 1). Received: {tolerance}. Leave it out for 1e-10.")
+    if not isinstance(tolerance, int | float | np.floating) or not 0 <= tolerance < 1:
+        raise ValueError(f"A tolerance lies in [0, 1). Received: {tolerance!r}. Leave it out for 1e-10.")
 
 
 def _norm(arrays: Array) -> float:
-    return float(np.sqrt((arrays**2).sum(axis=(-2, -1))).max(initial=0.0))
+    largest = float(np.abs(arrays).max(initial=0.0))
+    return largest * float(np.sqrt(((arrays / (largest or 1.0)) ** 2).sum(axis=(-2, -1))).max(initial=0.0))

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
-from keras_interp_rnn.analysis.weighted.forms import affine_form
+from keras_interp_rnn.analysis.weighted.forms import affine_form, check_range, whole
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,8 @@ def shapley_values(
 
     Raises:
         ValueError: if the network is none of these, if the word has no symbol or one outside the vocabulary, if the
-            background is over another number of symbols, if the target is outside the word.
+            background is over another number of symbols, if the target is outside the word, if values leave the range
+            of float64.
 
     Units: nats (logits), or the outputs of an automaton.
     Exactness: the values sum to f(x) - E f; `residual` reports by how much they miss. Equal to the sum over all 2^T
@@ -111,9 +112,11 @@ def shapley_values(
     initial, maps, final = form.homogeneous()
     game = _Game(initial, maps, final, word[:end], given)
     values = np.zeros((len(word) + 1, 1, final.shape[1]))
-    for node, weight in _nodes(end, game.bytes_per_node):
-        values[1 : end + 1, 0] += game.derivatives(node, weight)
-    mean, logits = game.mean(), form.outputs(word[:end])
+    with np.errstate(all="ignore"):
+        for node, weight in _nodes(end, game.bytes_per_node):
+            values[1 : end + 1, 0] += game.derivatives(node, weight)
+        mean, logits = game.mean(), form.outputs(word[:end])
+    check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
     if names is not None and not hasattr(names, "decode"):
@@ -219,7 +222,7 @@ def _background(given: Any, num_symbols: int) -> Background:
 def _checked_target(target: int, steps: int) -> int:
     if not steps:
         raise ValueError("Shapley values are of the symbols of a word. Received: a word without any.")
-    end = target + steps + 1 if target < 0 else target
+    end = (target + steps + 1 if target < 0 else target) if whole(target) else 0
     if not 1 <= end <= steps:
-        raise ValueError(f"A target is a step in [1, {steps}]. Received: target={target}.")
-    return end
+        raise ValueError(f"A target is a step in [1, {steps}]. Received: target={target!r}.")
+    return int(end)

@@ -32,6 +32,8 @@ class Space(NamedTuple):
 
 def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
     """The smallest space that holds the rows of `vectors` and that no matrix leaves, to a relative tolerance."""
+    # The space does not depend on the scale; powers of two round nothing, and squares of 1e200 would overflow.
+    vectors, matrices = _scaled(vectors), _scaled(matrices)
     size = matrices.shape[1]
     basis, kept, dropped = np.zeros((0, size)), 1.0, 0.0
     images, scale = vectors, np.linalg.norm(vectors, axis=1).max(initial=0.0)
@@ -50,6 +52,11 @@ def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
         basis = np.concatenate([basis, found])
         images, scale = (found @ matrices).reshape(-1, size), of_matrices
     return Space(basis, float(kept), float(dropped))
+
+
+def _scaled(array: Array) -> Array:
+    largest = np.abs(array).max(initial=0.0)
+    return np.ldexp(array, -int(np.frexp(largest)[1])) if largest > 0 else array
 
 
 def backward_space(columns: Array, matrices: Array, tolerance: float) -> Space:

@@ -30,7 +30,7 @@ from scipy.special import log_softmax
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import isan_of
-from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, check_range, whole
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -92,7 +92,7 @@ def truncate(
 
     Raises:
         ValueError: if the network is none of these, if it has fewer units, if there is no symbol, or one outside the
-            vocabulary.
+            vocabulary, if states leave the range of float64.
 
     Units: nats (logits) and bits per symbol.
     Exactness: none: logits differ by `residual` on the sequences. With all units that matter they are the same to
@@ -110,17 +110,21 @@ def truncate(
     """
     form = affine_form(network, readout)
     texts = [form.ids(sequence) for sequence in sequences]
-    if not 1 <= units <= form.units or horizon < 0 or max_steps < 1:
+    numbers = all(map(whole, (units, horizon, max_steps)))
+    if not numbers or not 1 <= units <= form.units or horizon < 0 or max_steps < 1:
         raise ValueError(
             f"A network of {form.units} units is truncated to 1 to {form.units} units, with a horizon of at least 0 "
-            f"and max_steps of at least 1. Received: units={units}, horizon={horizon}, max_steps={max_steps}."
+            f"and max_steps of at least 1, all integers. Received: units={units}, horizon={horizon}, "
+            f"max_steps={max_steps}."
         )
     if not sum(map(len, texts)):
         raise ValueError("Truncation is weighted by texts. Received: no symbol. Pass sequences of ids.")
-    states = [_states(form, text) for text in texts]
-    covariance, mean = _covariance(states)
     view = form.readout - form.readout.mean(axis=1, keepdims=True) if form.num_outputs > 1 else form.readout
-    seen = _observability(form.kernel, view, texts, horizon, max_steps)
+    with np.errstate(all="ignore"):
+        states = [_states(form, text) for text in texts]
+        covariance, mean = _covariance(states)
+        seen = _observability(form.kernel, view, texts, horizon, max_steps)
+    check_range("The states on the sequences and their effects", (covariance, seen))
     varies, shows = _root(covariance), _root(seen)
     left, values, right = np.linalg.svd(shows.T @ varies)
     kept = int(min(units, (values > 1e-14 * values.max(initial=0.0)).sum()))

@@ -250,6 +250,9 @@ def test_a_model_equals_its_change_of_basis():
     [
         ({"tolerance": 0}, "tolerance is above 0"),
         ({"tolerance": float("nan")}, "tolerance is above 0"),
+        ({"tolerance": math.inf}, "above 0 and finite"),
+        ({"max_length": 1.5}, "both integers. Received: .* max_length=1.5"),
+        ({"max_words": 1e4}, "both integers"),
         ({"compare": "words"}, "compare one of"),
         ({"max_length": -1}, "max_length None or at least 0"),
         ({"max_words": 0}, "max_words at least 1"),

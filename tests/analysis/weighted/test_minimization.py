@@ -163,7 +163,7 @@ def test_a_nilpotent_network_of_delays():
     assert analysis.minimize(layer, readout=(np.eye(4)[:, 3:], np.zeros(1))).units == 4
 
 
-@pytest.mark.parametrize("tolerance", [-1e-3, 1, float("nan")])
+@pytest.mark.parametrize("tolerance", [-1e-3, 1, float("nan"), None, "1e-6"])
 def test_a_tolerance_is_a_fraction(tolerance):
     with pytest.raises(ValueError, match=r"A tolerance lies in \[0, 1\)"):
         analysis.minimize(drawn().pair(), tolerance=tolerance)

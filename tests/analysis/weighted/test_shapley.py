@@ -203,6 +203,8 @@ def test_of_a_single_output_the_view_is_what_each_symbol_added_to_it():
         ({"sequence": [0, 3]}, r"must lie in \[0, 3\)"),
         ({"target": 4}, r"A target is a step in \[1, 3\]"),
         ({"target": 0}, r"A target is a step in \[1, 3\]"),
+        ({"target": 1.5}, r"A target is a step in \[1, 3\]. Received: target=1.5"),
+        ({"target": "a"}, r"A target is a step in \[1, 3\]. Received: target='a'"),
         ({"background": [0.5, 0.5]}, "over the symbols of the network, 3"),
         ({"background": [0.5, 0.4, 0.2]}, "sum to 1"),
         ({"background": [0.5, 0.7, -0.2]}, "at least 0"),
@@ -212,6 +214,15 @@ def test_of_a_single_output_the_view_is_what_each_symbol_added_to_it():
 def test_what_is_refused(arguments, rule):
     with pytest.raises(ValueError, match=rule):
         analysis.shapley_values(drawn().pair(), **{"sequence": [0, 1, 2], **arguments})
+
+
+def test_values_that_no_float_holds_are_refused():
+    network = drawn()
+    huge = network._replace(kernel=network.kernel * 1e30)
+    with pytest.raises(ValueError, match="Shapley values must fit into floats"):
+        analysis.shapley_values(huge.pair(), [0, 1] * 50)
+    shares = analysis.shapley_values(huge.pair(), [0, 1, 2])
+    assert shares.residual < 1e-13 * np.abs(shares.values).max()
 
 
 def test_a_certificate_that_does_not_hold_is_refused():

@@ -123,6 +123,7 @@ def test_a_model_with_a_softmax_and_a_factored_one():
     [
         ({"units": 0}, "truncated to 1 to 5 units"),
         ({"units": 6}, "truncated to 1 to 5 units"),
+        ({"units": 2.5}, "all integers. Received: units=2.5"),
         ({"horizon": -1}, "a horizon of at least 0"),
         ({"max_steps": 0}, "max_steps of at least 1"),
         ({"sequences": []}, "Received: no symbol"),
@@ -133,3 +134,10 @@ def test_a_model_with_a_softmax_and_a_factored_one():
 def test_what_is_refused(arguments, rule):
     with pytest.raises(ValueError, match=rule):
         analysis.truncate(drawn().pair(), **{"units": 3, "sequences": TEXTS, **arguments})
+
+
+def test_states_that_no_float_holds_are_refused():
+    network = drawn()
+    huge = network._replace(kernel=network.kernel * 1e30)
+    with pytest.raises(ValueError, match="must fit into floats"):
+        analysis.truncate(huge.pair(), 3, sequences=TEXTS)
