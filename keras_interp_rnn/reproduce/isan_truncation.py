@@ -79,14 +79,26 @@ class TruncatedIsan(_isan_text.IsanText):
         rows = []
         for record in sorted(records, key=_units):
             bits, speed = (record["result"][key] for key in ("test_bits", "characters_per_second"))
+            protocol = record["protocol"]
+            read = protocol["epochs"] * protocol["steps"] * protocol["batch"] * protocol["length"]
             rows.append(
                 [
                     *(record["data"]["name"], record["model"]["units"], _units(record)),
                     *(f"{bits[name]:.3f}" for name in ("whole", "truncated", *RATES)),
-                    *(f"{record['protocol']['minutes']:g}", f"{speed['truncated'] / speed['whole']:.2f}"),
+                    *(f"{protocol['minutes']:g}", f"{read / 1e6:,.0f} M", f"{speed['truncated'] / speed['whole']:.2f}"),
                 ]
             )
-        header = ["text", "units before", "units", "whole", "truncated", *RATES, "minutes of each", "speed of scoring"]
+        header = [
+            "text",
+            "units before",
+            "units",
+            "whole",
+            "truncated",
+            *RATES,
+            "minutes of each",
+            "read by each",
+            "speed of scoring",
+        ]
         return table(header, rows)
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:

@@ -32,7 +32,7 @@ UNITS, BATCH, LENGTH, EPOCHS = 32, 128, 50, 10
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "ISAN": {"learning_rate": 0.35, "clip": 0.144, "scale": 0.9, "batch": BATCH},
-    "LSTM": {**_characters.SEARCHED["LSTM"]},
+    "LSTM": {"learning_rate": _characters.RATES["LSTM"], "clip": 1.0, "scale": 1.0, "batch": 32},
 }
 """As in `_characters`: the learning rate is divided by the number of units."""
 
@@ -138,7 +138,7 @@ class ProbabilisticAutomata(Experiment):
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         of_row = grouped(records, lambda record: (record["table"]["order"], record["model"]["layer"]))
-        numbers = list(dict.fromkeys(number for record in records for number in record["result"]))
+        numbers = sorted({number for record in records for number in record["result"]}, key=int)
         machine = {number: one["machine"] for record in records for number, one in record["result"].items()}
         header = ["problem", "machine", *(row for _, row in of_row)]
         rows = [

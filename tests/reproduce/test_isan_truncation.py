@@ -65,7 +65,15 @@ def test_a_row_has_every_network_and_the_picture_the_sizes():
         return {
             **{"experiment": "isan-truncation", "data": {"name": "text"}},
             "model": {"layer": "ISAN", "units": 216, "parameters": 9, "sha256": "0" * 64},
-            "protocol": {"units": units, "minutes": 10.0, "seed": 0},
+            "protocol": {
+                "units": units,
+                "minutes": 10.0,
+                "seed": 0,
+                "epochs": 10,
+                "steps": 100,
+                "batch": 256,
+                "length": 100,
+            },
             "result": {
                 "test_bits": dict(zip(names, (1.6, 1.7, 1.61, 1.65), strict=True)),
                 "characters_per_second": dict.fromkeys(names, speed) | {"whole": 1e5},
@@ -76,7 +84,7 @@ def test_a_row_has_every_network_and_the_picture_the_sizes():
     experiment = isan_truncation.TruncatedIsan()
     given = [record(192, 1.2e5), record(128, 2.5e5)]
     small, large = tables(experiment.fields(given)["table"])[0][1:]
-    assert small == ["text", "216", "128", "1.600", "1.700", "1.610", "1.650", "10", "2.50"]
+    assert small == ["text", "216", "128", "1.600", "1.700", "1.610", "1.650", "10", "26 M", "2.50"]
     assert large[2] == "192"
     [axis] = experiment.pictures(given)["isan-truncation.png"].axes
     assert [list(line.get_xdata()) for line in axis.lines[1:]] == [[128, 192]] * 3
