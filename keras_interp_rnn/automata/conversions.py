@@ -65,7 +65,8 @@ class Conversions:
             name: of the graph.
 
         Returns:
-            A digraph with one edge for each pair of states, labelled by its symbols.
+            A digraph with one edge for each pair of states, labelled by its symbols with ", " between them; `from_dot`
+            reads it, unless a symbol itself has a comma and a space in it.
 
         Example:
 
@@ -79,7 +80,8 @@ class Conversions:
           0 -> 0 [label="a, b"];
         }
         """
-        lines = [f'digraph "{name}" {{', "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
+        quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+        lines = [f'digraph "{quoted}" {{', "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
         for state in range(len(self)):
             shape = "doublecircle" if state in self.accepting else "circle"
             lines.append(f"  {state} [shape={shape}];")

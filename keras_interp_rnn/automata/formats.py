@@ -16,6 +16,9 @@ EPSILON = ("@0@", "@_EPSILON_SYMBOL_@", "<eps>", "<epsilon>", "ε")
 
 JSON_FORMAT = "keras_interp_rnn.DFA"
 
+MAX_ENTRIES = 250_000
+"""Of a table that is written as code: states times symbols."""
+
 
 class Table(NamedTuple):
     """An automaton as `DFA` takes it."""
@@ -49,7 +52,7 @@ class _Edges:
     def table(self, start: int, alphabet: Iterable[Hashable] | None) -> Table:
         found = sorted({symbol for _, symbol in self.edges})
         symbols = tuple(found) if alphabet is None else tuple(alphabet)
-        names = [str(symbol) for symbol in symbols]
+        names = _texts(symbols, f"The alphabet of {self.what}", lambda name: False)
         strays = sorted(set(found) - set(names))
         if strays or not symbols or not self.numbers:
             raise ValueError(
@@ -64,7 +67,7 @@ class _Edges:
 def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
     """An acceptor as an AT&T table: a line `from to symbol [symbol] [weight]` for each edge, `state` for accepting."""
     edges = _Edges("an AT&T table")
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_text(text, "An AT&T table").replace("\r\n", "\n").split("\n"), start=1):
         fields = line.split("\t") if "\t" in line else line.split()
         where = f"line {number}"
         if not fields or fields == [""]:
@@ -73,7 +76,11 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
             edges.accepting.append(edges.state(fields[0]))
             continue
         source, target, symbol = fields[:3]
-        if len(fields) > 5 or (len(fields) > 3 and fields[3] != symbol):
+        if (
+            len(fields) > 5
+            or (len(fields) > 3 and fields[3] != symbol)
+            or (len(fields) == 5 and not _is_weight(fields[4]))
+        ):
             raise ValueError(
                 "A line of an AT&T table of an acceptor is `from to symbol symbol [weight]`, the symbol twice, or an "
                 f"accepting state. Received: {where}, {line[:60]!r}. Pass an acceptor, not a transducer."
@@ -89,7 +96,9 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
 
 def write_att(table: Table) -> str:
     """The start first, as the state of the first line is the start."""
-    names = _texts(table.alphabet, "An AT&T table", lambda name: not name or re.search(r"[\t\n\r]", name))
+    names = _texts(
+        table.alphabet, "An AT&T table", lambda name: not name or name in EPSILON or re.search(r"[\t\n\r]", name)
+    )
     order = [table.start, *(state for state in range(len(table.transitions)) if state != table.start)]
     lines = [
         f"{state}\t{target}\t{name}\t{name}"
@@ -117,7 +126,7 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
     doublecircle accept. The label of an edge is a symbol, or several with ", " between them.
     """
     edges, starts, hidden = _Edges("a digraph"), list[str](), set[str]()
-    statements = list(_statements(text))
+    statements = list(_statements(_text(text, "A digraph")))
     for ends, attributes in statements:
         if len(ends) == 1 and (attributes.get("shape") in ("none", "point", "plaintext") or _is_start(ends[0])):
             hidden.add(ends[0])
@@ -215,7 +224,11 @@ def _unreadable(found: str) -> ValueError:
 
 
 def write_regex(table: Table, max_length: int) -> str:
-    """An expression by elimination of states, those with the fewest edges first (Brzozowski and McCluskey, 1963)."""
+    """An expression by elimination of states, those with the shortest labels first (Brzozowski, McCluskey, 1963)."""
+    if isinstance(max_length, bool) or not isinstance(max_length, int) or max_length < 1:
+        raise ValueError(
+            f"An expression has at least one character. Received: max_length={max_length!r}. Pass an int > 0."
+        )
     names = _texts(table.alphabet, "A regular expression", lambda name: len(name) != 1 or name in "|*+?()")
     n = len(table.transitions)
     begin, end = n, n + 1
@@ -288,8 +301,8 @@ def write_json(table: Table) -> str:
 def read_json(text: str) -> Table:
     """What `write_json` wrote."""
     try:
-        found = json.loads(text)
-    except (TypeError, ValueError) as error:
+        found = json.loads(_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"An automaton is a JSON object. Received: {str(error)[:100]}. Pass what to_json gave."
         ) from None
@@ -336,8 +349,9 @@ def accepts(word):
 
 def write_python(table: Table) -> str:
     """A module of its own."""
+    _check_size(table)
     for symbol in table.alphabet:
-        if not isinstance(symbol, (str, int, bytes)):
+        if type(symbol) not in (str, int, bytes):  # another class may write anything into the code
             raise ValueError(
                 f"Symbols in Python code are strings, bytes or integers. Received: {symbol!r}. Rename them."
             )
@@ -377,7 +391,8 @@ int {name}_accepts(const unsigned char *word, size_t length) {{
 
 def write_c(table: Table, name: str) -> str:
     """A table and a loop; a missing transition leads to a last state that rejects."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+    _check_size(table)
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
         raise ValueError(f"A C function has an identifier for a name. Received: name={name!r}. Pass letters.")
     states, count = len(table.transitions), len(table.alphabet)
     if count > 255:
@@ -400,6 +415,36 @@ def write_c(table: Table, name: str) -> str:
 def _in_a_comment(symbol: Hashable) -> str:
     """A symbol in printable ASCII that ends no comment."""
     return ascii(symbol).replace("*/", "* /").replace("\\", "\\\\")
+
+
+def _text(given: Any, what: str) -> str:
+    if not isinstance(given, str):
+        raise ValueError(f"{what} is read from a string. Received: {type(given).__name__}. Pass the text of the file.")
+    return given
+
+
+def _is_weight(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a name twice among {[name for name, _ in pairs][:8]}")
+    return found
+
+
+def _check_size(table: Table) -> None:
+    entries = len(table.transitions) * len(table.alphabet)
+    if entries > MAX_ENTRIES:
+        raise ValueError(
+            f"A table written as code has at most {MAX_ENTRIES:,} entries. Received: {entries:,}, "
+            f"{len(table.transitions):,} states times {len(table.alphabet):,} symbols. Minimize it, or use to_json."
+        )
 
 
 def _texts(alphabet: Sequence[Hashable], what: str, is_bad: Any) -> list[str]:

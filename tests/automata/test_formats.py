@@ -228,3 +228,49 @@ def test_an_expression_that_would_be_too_long():
     dfa = DFA([[rng.randrange(12) for _ in "abc"] for _ in range(12)], {3, 5}, alphabet="abc")
     with pytest.raises(ValueError, match=r"at most max_length=1,000 characters. Received: an automaton of \d+ states"):
         dfa.to_regex(max_length=1000)
+
+
+def test_what_is_no_text_or_no_number():
+    for read in (DFA.from_att, DFA.from_dot, DFA.from_json):
+        with pytest.raises(ValueError, match="is read from a string. Received: NoneType"):
+            read(None)
+    with pytest.raises(ValueError, match="identifier for a name. Received: name=3"):
+        tomita(1).to_c(3)
+    with pytest.raises(ValueError, match="at least one character. Received: max_length='x'"):
+        tomita(1).to_regex(max_length="x")
+
+
+def test_json_that_is_deep_or_says_something_twice():
+    with pytest.raises(ValueError, match="is a JSON object. Received: "):
+        DFA.from_json("[" * 200_000)
+    twice = tomita(1).to_json().replace('"start": 0', '"start": 0, "start": 1')
+    with pytest.raises(ValueError, match="a name twice"):
+        DFA.from_json(twice)
+
+
+def test_att_of_unusual_symbols():
+    odd = DFA([[0, 1, 1, 0], [1, 1, 0, 0]], {0}, alphabet=["\x0b", "\x85", "\u2028", "a b"])
+    assert DFA.from_att(odd.to_att(), alphabet=odd.alphabet) == odd
+    with pytest.raises(ValueError, match="cannot hold every symbol"):
+        DFA([[0]], {0}, alphabet=["<eps>"]).to_att()
+    with pytest.raises(ValueError, match="line 1, '0 1 a a hello'"):
+        DFA.from_att("0 1 a a hello\n1")
+    with pytest.raises(ValueError, match="cannot hold every symbol of the alphabet. Received: .*'1', '1'"):
+        DFA.from_att("0 1 a a\n1", alphabet=[1, "1", "a"])
+
+
+def test_a_name_with_a_quote_in_dot():
+    assert DFA.from_dot(tomita(1).to_dot('a "b"')) == tomita(1)
+
+
+def test_code_is_bounded_and_made_of_plain_symbols():
+    class Odd(str):
+        def __repr__(self):
+            return "__import__('os')"
+
+    with pytest.raises(ValueError, match="strings, bytes or integers"):
+        DFA([[0]], {0}, alphabet=[Odd("a")]).to_python()
+    large = DFA([[0] * 100] * 3000, {0}, alphabet=range(100))
+    for write in (large.to_python, large.to_c):
+        with pytest.raises(ValueError, match="at most 250,000 entries. Received: 300,000, 3,000 states times 100"):
+            write()

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, layers
+from keras_interp_rnn import analysis, layers, presets
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
 from tests.analysis.weighted.networks import drawn, rotation
 from tests.oracles import counting
@@ -198,3 +198,16 @@ def test_networks_that_the_proof_has_not_looked_at_are_refused():
         for function in (analysis.minimize, lambda n: analysis.shapley_values(n, [0, 1])):
             with pytest.raises(ValueError, match="Received"):
                 function(network)
+
+
+def test_a_network_that_counts_comes_down_to_what_it_has_to_know():
+    """Two counts up to 5, and both one step ago: each is one-hot, five coordinates beside the constant."""
+    preset = presets.load("counting-isan")
+    # As trained, nothing is quite 0, and all 35 units are needed.
+    assert analysis.minimize(preset.model).layer.units == 35
+    network, readout = analysis.binarized_network(preset.model, preset.basis)
+    smallest = analysis.minimize(network, readout=readout)
+    assert smallest.layer.units == 2 * 2 * 5
+    assert smallest.residual < 1e-12
+    equal = analysis.equivalent((network, readout), (smallest.layer, smallest.readout), tolerance=1e-6)
+    assert equal.equal is not False
