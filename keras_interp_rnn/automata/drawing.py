@@ -6,6 +6,7 @@ Plain tables in, text out. Where everything stands is computed by the layout tha
 from __future__ import annotations
 
 import html
+import zlib
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from keras_interp_rnn._display import visible
@@ -37,15 +38,17 @@ def svg(
     ('<svg', True, True)
     """
     labels = {edge: _label(symbols) for edge, symbols in edges.items()}
+    # Drawings on one page must not share an id.
+    marker = f"arrow-{zlib.crc32(repr((sorted(labels.items()), start, list(names))).encode()):08x}"
     points = layout.points(labels, [start, *range(len(names))])
     routes, (left, top, width, height), _ = layout.route(points, labels, start)
     shapes = [
-        f'<path d="{route.path}" fill="none" stroke="{LINE}" marker-end="url(#arrow)"/>' for route in routes.values()
+        f'<path d="{route.path}" fill="none" stroke="{LINE}" marker-end="url(#{marker})"/>' for route in routes.values()
     ]
     x, y = points[start]
     shapes.append(
         f'<path d="M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}" stroke="{INK}" '
-        'marker-end="url(#arrow)"/>'
+        f'marker-end="url(#{marker})"/>'
     )
     for edge, route in routes.items():
         shapes.append(
@@ -55,7 +58,7 @@ def svg(
     for state, name in enumerate(names):
         shapes.append(_state(*points[state], name, state in accepting))
     arrow = (
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
+        f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
         f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
     )
     return (

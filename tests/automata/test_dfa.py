@@ -282,6 +282,13 @@ class TestDrawing:
         xml.etree.ElementTree.fromstring(dfa.to_svg(["<start>"]))
         assert r'label="<b>\", &\\"' in dfa.to_dot()
 
+    def test_drawings_on_one_page_share_no_id(self):
+        drawings = [tomita(number).to_svg() for number in range(1, 8)]
+        ids = [re.findall(r'id="([^"]*)"', drawing) for drawing in drawings]
+        assert len({each for [each] in ids}) == 7
+        for [each], drawing in zip(ids, drawings, strict=True):
+            assert set(re.findall(r"url\(#([^)]*)\)", drawing)) == {each}
+
     def test_symbols_of_one_edge_are_drawn_together(self):
         assert "a-e, x" in DFA([[0] * 6], {0}, start=0, alphabet="abcdex").to_svg()
         assert "0, 1" in DFA([[0, 0]], {0}, start=0, alphabet="01").to_svg()
