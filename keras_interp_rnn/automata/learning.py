@@ -71,6 +71,7 @@ def train_recognizer(
     label_noise: float = 0.0,
     max_states: int | None = None,
     time_budget: float | None = None,
+    method: str = "auto",
 ) -> Recognizer:
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
@@ -100,6 +101,7 @@ def train_recognizer(
             which `report.contradicted` lists. A trained network makes no use of it.
         max_states: of the merged automaton.
         time_budget: seconds after which merging ends and no further attempt begins.
+        method: "auto" merges first and trains where that finds nothing; "training" always trains.
 
     Returns:
         The merged network, or that of the best attempt, also on Ctrl-C; with its alphabet and start token. A model is
@@ -129,13 +131,17 @@ def train_recognizer(
         raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget is a number of seconds above 0. Received: time_budget={time_budget!r}.")
+    if method not in ("auto", "training"):
+        raise ValueError(f"method is 'auto' or 'training'. Received: method={method!r}.")
     started = time.monotonic()
     until = math.inf if time_budget is None else started + time_budget
     symbols = checked_symbols(alphabet)
     data = _checked_data(words, labels, symbols)
     if not label_noise:
         _check_consistent(data)
-    best = _merged(data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose)
+    best = None
+    if method == "auto":
+        best = _merged(data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose)
     if best is not None:
         assert best.report is not None
         best.report = replace(best.report, seconds=time.monotonic() - started)

@@ -47,7 +47,9 @@ class CompareExtraction(Experiment):
         truth = automata.tomita(int(run.row))
         words = _languages.short_words(truth, settings["longest"])
         models = {
-            "SR-GRU": automata.train_recognizer(words.words, words.labels, alphabet=ALPHABET, seed=run.seed, verbose=0)
+            "SR-GRU": automata.train_recognizer(
+                words.words, words.labels, alphabet=ALPHABET, seed=run.seed, verbose=0, method="training"
+            )
         }
         for network in networks:
             recurrent = getattr(keras.layers, network)(24)

@@ -85,7 +85,11 @@ class TruncatedIsan(_isan_text.IsanText):
                 [
                     *(record["data"]["name"], record["model"]["units"], _units(record)),
                     *(f"{bits[name]:.3f}" for name in ("whole", "truncated", *RATES)),
-                    *(f"{protocol['minutes']:g}", f"{read / 1e6:,.0f} M", f"{speed['truncated'] / speed['whole']:.2f}"),
+                    *(
+                        f"{protocol['minutes'] or 0:g}",
+                        f"{read / 1e6:,.0f} M",
+                        f"{speed['truncated'] / speed['whole']:.2f}",
+                    ),
                 ]
             )
         header = [

@@ -33,6 +33,7 @@ class Tomita(Experiment):
             num_attempts=settings["attempts"],
             seed=run.seed,
             verbose=min(run.verbose, 1),
+            method="training",
         )
         assert model.report is not None
         model.save(run.folder / "model.keras")

@@ -323,7 +323,10 @@ def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
     assert report(*["--records", str(RECORDS), "--out", str(out)]) == 0
-    drawn = ["jacobians_in_training.png", "parentheses-centroids.png", "recommendation_progress.png"]
+    drawn = [
+        *("isan-truncation.png", "jacobians_in_training.png"),
+        *("parentheses-centroids.png", "recommendation_progress.png"),
+    ]
     assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
     text = out.read_text()
     assert text.count("](figures/") == len(drawn)
