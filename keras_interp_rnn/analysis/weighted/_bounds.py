@@ -9,13 +9,13 @@ any M_x, m_x and X be given, and p = s_0, u_0 = 0. With u_{wx} = u_w M_x + m_x a
 Let a_j and d_j bound the norms of M_w and W_w over words w of j symbols, and eta and epsilon those of E_x and e_x. Then
 for words of at most t symbols
 
-    |u_w| <= U_t = |m| sum_{j<t} a_j,     |delta_w| <= D_t = (eta U_t + epsilon) sum_{j<t} d_j,
+    |u_w| <= U_t = |m| sum_{j<t} a_j,     |delta_w| <= D_t = sum_{j<t} (eta U_{t-1-j} + epsilon) d_j,
     |f_j(w)| <= |p R_j + c_j| + U_t |X R_j| + D_t |R_j|.
 
-As a_{i+j} <= a_i a_j, the sums over all j are finite if some a_k < 1 and d_k < 1, and the bound then holds for all
-words. It holds whatever X and M are: they are a proposal, here the space that the states reach and what the symbols do
-in it. delta is measured in the norm |delta L| of a matrix L in which the W_x contract, if there is one. Every product
-is widened by what its rounding may be.
+As a_{i+j} <= a_i a_j, U_t and the sum of the d_j are finite for all words if some a_k < 1 and d_k < 1, and so is then
+D_t <= (eta U_t + epsilon) sum_j d_j. All this holds whatever X and M are: they are a proposal, here the space that the
+states reach and what the symbols do in it. delta is measured in the norm |delta L| of a matrix L in which the W_x
+contract, if there is one. Every product is widened by what its rounding may be.
 """
 
 from __future__ import annotations
@@ -83,11 +83,19 @@ class Bound:
     @property
     def always(self) -> float:
         """For all words; infinite where no product of few matrices contracts."""
-        return self._value(_sum(self.inside), _sum(self.outside))
+        return self._apart(_sum(self.inside), _sum(self.outside))
 
     def after(self, length: int) -> float:
         """For words of at most this length."""
-        return self._value(_sum(self.inside, length), _sum(self.outside, length))
+        if length > LONGEST:
+            return self._apart(_sum(self.inside, length), _sum(self.outside, length))
+        with np.errstate(all="ignore"):  # what overflows is no bound
+            reached = np.zeros(length + 1)
+            if self.drift:
+                reached[1:] = self.drift * np.cumsum(_each(self.inside, length))
+            off = self.eta * reached[:length][::-1] + self.epsilon
+            missed = float(off @ _each(self.outside, length)) if off.any() else 0.0
+        return self._value(float(reached[-1]), missed)
 
     def longest(self, tolerance: float, up_to: int = LONGEST) -> tuple[int, float]:
         """The largest t, at most `up_to`, whose bound is at most the tolerance, and the bound.
@@ -100,12 +108,24 @@ class Bound:
             low, high = (middle, high) if self.after(middle) <= tolerance else (low, middle)
         return low, self.after(low) if low >= 0 else math.inf
 
-    def _value(self, inside: float, outside: float) -> float:
+    def _apart(self, inside: float, outside: float) -> float:
+        """By the sums of a_j and d_j, each by itself."""
         reached = self.drift * inside if self.drift else 0.0
         off = self.eta * reached + self.epsilon
-        parts = (self.start, reached * self.reach if self.reach else 0.0, off * outside * self.error if off else 0.0)
+        return self._value(reached, off * outside if off else 0.0)
+
+    def _value(self, reached: float, missed: float) -> float:
+        """By U and D."""
+        parts = (self.start, reached * self.reach if self.reach else 0.0, missed * self.error if missed else 0.0)
         value = sum(parts) * POSITIVE
         return value if not math.isnan(value) else math.inf
+
+
+def _each(norms: tuple[float, ...], count: int) -> Array:
+    """The first `count` of a_0, a_1, ..., by a_{qk + r} <= a_k^q a_r."""
+    *first, last = norms
+    powers = np.power(last, np.arange(count // len(first) + 1, dtype=np.float64))
+    return np.asarray(np.outer(powers, first).ravel()[:count], np.float64)
 
 
 def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:

@@ -2,7 +2,8 @@ r"""Equality of two weighted automata on all words in exact arithmetic: floats a
 
 The function of a weighted automaton is zero on all words if and only if it is on a basis of its forward space
 (Schuetzenberger, 1961; Tzeng, 1992). The basis is found by elimination over the integers, after a look modulo a prime,
-which finds a difference faster, if there is one: a number that is not 0 modulo a prime is not 0.
+which finds a difference faster, if there is one: a number that is not 0 modulo a prime is not 0. Networks too large for
+that may still be one network with its units in another order, which `have_same_units` sees without any arithmetic.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Automaton = tuple[Array, Array, Array]
 
 PRIME = 67_108_859
 """Below 2^26, so that sums of 2,048 products of residues fit into 63 bits."""
@@ -34,13 +36,51 @@ def is_zero(initial: Array, transitions: Array, final: Array, *, up_to_constant:
     bits = size * _bits(transitions) + _bits(initial)
     if len(transitions) * size**3 * max(1.0, bits / 64) > WORK:
         return None
-    columns = _integers(final)
-    if up_to_constant:
-        columns = columns[:, 1:] - columns[:, :1]
+    columns = _columns(final, up_to_constant)
     residues = np.array(columns % PRIME, np.int64)
     return _vanishes_modulo(initial, transitions, residues) and _vanishes(
         _integers(initial), _integers(transitions), columns
     )
+
+
+def have_same_units(first: Automaton, second: Automaton, *, up_to_constant: bool = False) -> bool:
+    """Whether two automata are one with its states in another order, but for states that are never reached or seen.
+
+    They are then equal on all words. False says nothing: equal automata can have quite different states.
+
+    Args:
+        first, second: (initial, transitions, final) of each, of as many symbols and outputs.
+        up_to_constant: as for `is_zero`.
+    """
+    columns = _columns(np.concatenate([first[2], second[2]]), up_to_constant)
+    one = _in_order(first, columns[: len(first[0])])
+    other = _in_order(second, columns[len(first[0]) :])
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _in_order(automaton: Automaton, columns: Any) -> tuple[Array, Array, Any]:
+    """An automaton without the states that no word reaches or no output sees, in an order of their numbers alone."""
+    initial, transitions, _ = automaton
+    edges = (transitions != 0).any(axis=0)
+    used = np.flatnonzero(_closed(initial != 0, edges) & _closed((columns != 0).any(axis=1), edges.T))
+    inner = transitions[:, used[:, None], used]
+    numbers = [initial[used, None], *np.sort(inner, axis=2), *np.swapaxes(np.sort(inner, axis=1), 1, 2)]
+    order = np.lexsort(np.concatenate(numbers, axis=1).T)
+    used = used[order]
+    return initial[used], transitions[:, used[:, None], used], columns[used]
+
+
+def _closed(states: NDArray[np.bool_], edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """These states and all that edges lead to from them."""
+    while (more := states | edges[states].any(axis=0)).sum() > states.sum():
+        states = more
+    return states
+
+
+def _columns(final: Array, up_to_constant: bool) -> Any:
+    """Final vectors as integers; less the first one where a constant does not count."""
+    columns = _integers(final)
+    return columns[:, 1:] - columns[:, :1] if up_to_constant else columns
 
 
 def _bits(array: Array) -> int:

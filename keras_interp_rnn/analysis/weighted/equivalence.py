@@ -6,7 +6,8 @@ equal where it is 0. Three steps:
 1. All words, the shortest first, within a budget; then words that lead to new directions of the state, which
    are enough to find any difference in exact arithmetic (Tzeng, 1992), and successors of those with the largest
    differences. A word on which both differ by more than the tolerance, each run on it by itself, is a witness.
-2. Equality of the weights as they are, in exact arithmetic, by integers: the difference is then 0 on all words.
+2. Equality of the weights as they are, without rounding: units in another order, or elimination over the integers. The
+   difference is then 0 on all words.
 3. Otherwise a bound of the difference by the lemma of `_bounds`: for all words, if the networks contract; else for all
    words up to a length.
 
@@ -160,8 +161,11 @@ def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineFo
 
 
 def _exactly_equal(first: AffineForm, second: AffineForm, centred: bool) -> bool | None:
-    """By integers, from the weights as they are; None where that would take too long."""
-    (alpha, a, omega), (beta, b, psi) = first.homogeneous(), second.homogeneous()
+    """From the weights as they are, without rounding; None where that would take too long."""
+    one, other = first.homogeneous(), second.homogeneous()
+    if _exact.have_same_units(one, other, up_to_constant=centred):
+        return True
+    (alpha, a, omega), (beta, b, psi) = one, other
     return _exact.is_zero(
         np.concatenate([alpha, beta]),
         _block_diagonal(a, b),

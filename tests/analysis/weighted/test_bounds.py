@@ -40,6 +40,25 @@ def test_what_does_not_contract_is_bounded_up_to_a_length(decay):
         assert length < longer
 
 
+@pytest.mark.parametrize(("inside", "outside"), [((1.0, 1.2), (1.0, 1.1)), ((1.0, 2.0, 0.9), (1.0, 1.5, 1.3, 1.2))])
+@pytest.mark.parametrize(("drift", "eta", "epsilon"), [(0.5, 1e-9, 1e-8), (0.0, 1e-9, 1e-8), (2.0, 0.0, 0.0)])
+def test_the_bound_of_a_length_is_the_sum_over_its_steps(inside, outside, drift, eta, epsilon):
+    bound = _bounds.Bound(1e-7, 0.25, 3.0, drift, eta, epsilon, inside, outside)
+
+    def norm(norms, j):
+        times, rest = divmod(j, len(norms) - 1)
+        return norms[-1] ** times * norms[rest]
+
+    for length in (0, 1, 2, 3, 9, 40):
+        reached = [drift * sum(norm(inside, j) for j in range(t)) for t in range(length + 1)]
+        missed = sum((eta * reached[length - 1 - j] + epsilon) * norm(outside, j) for j in range(length))
+        value = 1e-7 + reached[-1] * 0.25 + missed * 3.0
+        assert value <= bound.after(length) <= value * (1 + 1e-8)
+        apart = bound._apart(_bounds._sum(inside, length), _bounds._sum(outside, length))
+        assert bound.after(length) <= apart * (1 + 1e-8)
+    assert bound.after(_bounds.LONGEST + 1) >= bound.after(_bounds.LONGEST)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_norms_of_words_are_upper_bounds(seed):
     rng = np.random.default_rng(seed)

@@ -69,3 +69,57 @@ def test_up_to_a_constant_all_outputs_are_the_same_number():
 def test_what_would_take_too_long_is_left_undecided():
     big = np.random.default_rng(0).normal(size=(3, 300, 300))
     assert _exact.is_zero(np.ones(300), big, np.ones((300, 1))) is None
+
+
+def dense(rng, n, symbols=3, outputs=2):
+    return rng.normal(size=n), rng.normal(size=(symbols, n, n)), rng.normal(size=(n, outputs))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_units_in_another_order_are_the_same_at_any_size(seed):
+    rng = np.random.default_rng(seed)
+    first = initial, matrices, final = dense(rng, 60)
+    order = rng.permutation(60)
+    other = initial[order], matrices[:, order][:, :, order], final[order]
+    assert _exact.have_same_units(first, other)
+    for array in other:  # the last bit of any number counts
+        place = tuple(rng.integers(size) for size in array.shape)
+        before, array[place] = array[place], np.nextafter(array[place], 9)
+        assert not _exact.have_same_units(first, other)
+        assert not _exact.have_same_units(other, first)
+        array[place] = before
+    assert _exact.have_same_units(first, other)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_states_that_no_word_reaches_or_no_output_sees_do_not_count(seed):
+    """Behind each other: unreached states feed reached ones, seen states feed unseen ones."""
+    rng = np.random.default_rng(seed)
+    first = initial, matrices, final = dense(rng, 6)
+    start, both, end = dense(rng, 12)
+    used, unreached, unseen = slice(0, 6), slice(6, 9), slice(9, 12)
+    start[used], both[:, used, used], end[used] = initial, matrices, final
+    start[unreached] = 0
+    both[:, used, unreached] = both[:, unseen, unreached] = both[:, unseen, used] = 0
+    end[unseen] = 0
+    assert _exact.have_same_units(first, (start, both, end))
+    both[0, 2, 7] = 1e-300  # now a word reaches that state, and the next symbol brings it back
+    assert not _exact.have_same_units(first, (start, both, end))
+
+
+def test_outputs_that_differ_by_a_constant_are_the_same_up_to_one():
+    rng = np.random.default_rng(0)
+    initial, matrices, final = dense(rng, 5, outputs=3)
+    final = np.round(final * 1000)  # whole numbers, whose sums are exact
+    shifted = final + np.arange(5)[:, None]
+    assert not _exact.have_same_units((initial, matrices, final), (initial, matrices, shifted))
+    assert _exact.have_same_units((initial, matrices, final), (initial, matrices, shifted), up_to_constant=True)
+    shifted[2, 1] += 1
+    assert not _exact.have_same_units((initial, matrices, final), (initial, matrices, shifted), up_to_constant=True)
+
+
+def test_units_with_the_same_numbers_in_another_pattern_are_not_the_same():
+    """A ring of six and two rings of three: every row and every column holds the same numbers."""
+    ring, rings = np.roll(np.eye(6), 1, axis=1), np.kron(np.eye(2), np.roll(np.eye(3), 1, axis=1))
+    ones, final = np.ones(6), np.ones((6, 1))
+    assert not _exact.have_same_units((ones, ring[None], final), (ones, rings[None], final))

@@ -1,12 +1,13 @@
 """Exact Shapley values against the sum over all coalitions."""
 
 import itertools
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, layers
+from keras_interp_rnn import analysis, layers, presets
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, certify, tomita
 from tests.analysis.weighted.networks import drawn
 from tests.automata.networks import network_of
@@ -223,6 +224,23 @@ def test_values_that_no_float_holds_are_refused():
         analysis.shapley_values(huge.pair(), [0, 1] * 50)
     shares = analysis.shapley_values(huge.pair(), [0, 1, 2])
     assert shares.residual < 1e-13 * np.abs(shares.values).max()
+
+
+def test_the_worked_example_is_right_for_the_trained_network_itself():
+    """The numbers of docs/shapley-values.md, by all 128 coalitions and the verdicts of the network on all 128 words."""
+    network = presets.load("tomita-4")
+    word, every = "1000110", list(itertools.product("01", repeat=7))
+    verdicts = dict(zip(every, network.model.classify(every), strict=True))
+
+    def worth(coalition):
+        mixed = [tuple(word[t] if t in coalition else z[t] for t in range(7)) for z in every]
+        return np.mean([verdicts[w] for w in mixed], keepdims=True)
+
+    shares = analysis.shapley_values(network.certificate, word)
+    assert_equal(shares, oracle.shapley_values(worth, 7))
+    page = (Path(__file__).parents[3] / "docs" / "shapley-values.md").read_text(encoding="utf-8")
+    for line in str(shares).splitlines():
+        assert line.strip() in page
 
 
 def test_a_certificate_that_does_not_hold_is_refused():
