@@ -24,6 +24,11 @@ TOLERANCES = {
 }
 
 
+def atol_of_layer(tight: float) -> float:
+    """For what a float64 layer computes: `tight`, or on torch, where Keras goes through float32, what that allows."""
+    return max(tight, TOLERANCES["torch", "float64"]) if keras.backend.backend() == "torch" else tight
+
+
 def assert_close(actual: Any, expected: Any, dtype: str, backend: str | None = None) -> None:
     """Raises unless `actual` has this dtype and lies close to `expected`, relative to its largest entry.
 

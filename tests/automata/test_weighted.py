@@ -14,6 +14,7 @@ from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
 from tests.oracles import ngrams
 from tests.oracles import weighted_automata as oracle
+from tests.tolerances import atol_of_layer
 
 WORDS = list(oracle.words(3, 4))
 
@@ -109,7 +110,7 @@ def test_of_an_automaton_and_back_to_a_network(number):
     assert [automaton.value(word) for word in words] == said
     for length in range(1, 7):
         rows = [i for i, word in enumerate(words) if len(word) == length]
-        outputs = np.asarray(network(np.array([words[i] for i in rows])))[:, 0]
+        outputs = keras.ops.convert_to_numpy(network(np.array([words[i] for i in rows])))[:, 0]
         assert outputs.tolist() == [said[i] for i in rows]
     small = automaton.minimize()
     assert len(small) == oracle.hankel_rank(automaton.value, 2, 4)
@@ -138,9 +139,11 @@ def test_of_a_network_they_are_its_logits_and_the_way_back_is_the_network(kind):
     assert len(automaton) == 6
     back = automaton.to_isan(return_sequences=True, dtype="float64")
     for word in [w for w in WORDS if w]:
-        np.testing.assert_allclose(automaton.value(word), model(np.array([word]))[0], atol=1e-12)
-        prefixes = np.asarray(back(np.array([word])))[0]
-        np.testing.assert_allclose(prefixes, [automaton.value(word[: t + 1]) for t in range(len(word))], atol=1e-12)
+        logits = keras.ops.convert_to_numpy(model(np.array([word])))[0]
+        np.testing.assert_allclose(automaton.value(word), logits, atol=atol_of_layer(1e-12))
+        prefixes = keras.ops.convert_to_numpy(back(np.array([word])))[0]
+        expected = [automaton.value(word[: t + 1]) for t in range(len(word))]
+        np.testing.assert_allclose(prefixes, expected, atol=atol_of_layer(1e-12))
     assert back.layers[0].units == 5  # the constant is biases again
     assert analysis.equivalent(automaton, back).exact
 
@@ -210,7 +213,7 @@ def test_of_n_grams_they_are_log_probabilities_and_the_network_predicts_as_they_
         slow = ngrams.BackoffOracle(text, order, 3)
         for symbol in range(3):
             assert np.exp(automaton.value(word))[symbol] == pytest.approx(slow.probability(word, symbol), rel=1e-12)
-    np.testing.assert_allclose(np.asarray(logits)[0, -1], automaton.value(text[:30]), rtol=1e-5)
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(logits)[0, -1], automaton.value(text[:30]), rtol=1e-5)
 
 
 def test_n_grams_that_make_too_large_an_automaton_or_a_zero_are_refused():
