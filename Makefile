@@ -23,6 +23,7 @@ EXTRAS_run  := datasets,figures
 EXTRAS_test := test,all
 EXTRAS_lint := dev,all
 EXTRAS_jax  := test,all,jax
+EXTRAS_docs := docs,figures,datasets
 
 # One thread a worker: the workers already fill the cores, and sums keep their order.
 PYTEST := TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 OMP_NUM_THREADS=1 \
@@ -38,7 +39,7 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run test test-quick test-backends test-nightly test-this-nightly lint format dist clean distclean
+.PHONY: help run test test-quick test-backends test-nightly test-this-nightly docs lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -70,6 +71,10 @@ test-this-nightly: $(VENV)/.installed-test
 	@$(PIP) install keras-nightly
 	@$(BIN)/python -c 'from importlib.metadata import version; print("Keras", version("keras-nightly"))'
 	$(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
+
+docs: $(VENV)/.installed-docs  ## Build the documentation into build/docs, about a minute. A warning is an error.
+	$(BIN)/python -m sphinx --builder html --jobs auto --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "Open build/docs/index.html."
 
 lint: $(VENV)/.installed-lint  ## Check style, format and types.
 	$(BIN)/ruff check .

@@ -1,0 +1,32 @@
+"""The code on the pages runs, and prints what the pages say."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+RUN = ["start.md", "deploy.md", "tensorboard.md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    printed = ""
+    for language, block in BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):
+        if language == "python":
+            assert not printed, f"the page shows nothing of what is printed: {printed}"
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(block, page, "exec"), names)
+            printed = out.getvalue()
+        elif not language:
+            lines = [line.rstrip() for line in printed.splitlines()]
+            assert lines == block.splitlines()
+            printed = ""
+    assert not printed
+    assert names, "a page of this list has code"
