@@ -32,6 +32,7 @@ from keras_interp_rnn.analysis.weighted.forms import (
 from keras_interp_rnn.analysis.weighted.minimization import check_tolerance
 from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
 from keras_interp_rnn.automata import weighted_drawing
+from keras_interp_rnn.automata.words import checked_alphabet
 
 Array = NDArray[np.float64]
 
@@ -70,8 +71,8 @@ class WeightedAutomaton(Result):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if self.alphabet is not None:
-            symbols = tuple(self.alphabet)
-            if len(symbols) != len(arrays[1]) or len(set(symbols)) < len(symbols):
+            symbols = checked_alphabet(self.alphabet)
+            if len(symbols) != len(arrays[1]):
                 raise ValueError(
                     f"An alphabet has {len(arrays[1])} different symbols, one for each matrix. Received: {symbols!r}."
                 )
@@ -368,8 +369,7 @@ class WeightedAutomaton(Result):
         >>> coin.value([0, 1])  # 0.5 * 0.75 * 0.5 * 0.25 * 0.5
         0.0234375
         """
-        start, emit = np.asarray(initial, np.float64), np.asarray(emissions, np.float64)
-        move = np.asarray(transitions, np.float64)
+        start, move, emit = _numbers(initial=initial, transitions=transitions, emissions=emissions)
         if start.ndim != 1 or emit.shape[:1] != start.shape or emit.ndim != 2:
             raise ValueError(
                 f"A hidden Markov model has initial (n,) and emissions (n, K). Received: {start.shape}, {emit.shape}."
@@ -377,7 +377,7 @@ class WeightedAutomaton(Result):
         n, symbols = emit.shape
         if move.shape == (n, n):
             move = np.broadcast_to(move[:, None], (n, symbols, n))
-        ends = np.zeros(n) if stop is None else np.asarray(stop, np.float64)
+        [ends] = [np.zeros(n)] if stop is None else _numbers(stop=stop)
         if move.shape != (n, symbols, n) or ends.shape != (n,):
             raise ValueError(
                 f"Transitions are (n, n) or (n, K, n), stop is (n,). Received: {move.shape} and {ends.shape} for "
@@ -529,3 +529,17 @@ class WeightedAutomaton(Result):
             rest = np.eye(rank) - transitions.sum(axis=0)
             initial, final = initial @ rest, rest @ final
         return cls(initial, transitions, final, None if alphabet is None else tuple(alphabet))
+
+
+def _numbers(**given: ArrayLike) -> list[Array]:
+    """As float64 arrays; raises ValueError by name where one is not an array of numbers."""
+    arrays = []
+    for name, value in given.items():
+        try:
+            arrays.append(np.asarray(value, np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"A hidden Markov model consists of arrays of numbers. Received: {name}={value!r}. Encode symbols as "
+                "columns of emissions, and name them by `alphabet`."
+            ) from None
+    return arrays

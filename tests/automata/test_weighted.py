@@ -195,6 +195,8 @@ def test_what_is_no_hidden_markov_model_is_refused(arguments):
 def test_a_stop_is_a_probability():
     with pytest.raises(ValueError, match=r"a stop outside \[0, 1\]"):
         WeightedAutomaton.from_hmm([1], [[1]], [[1]], stop=[1.5])
+    with pytest.raises(ValueError, match="arrays of numbers. Received: initial='a'"):
+        WeightedAutomaton.from_hmm("a", "b", "c")
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -238,7 +240,8 @@ def test_n_grams_that_make_too_large_an_automaton_or_a_zero_are_refused():
         ((["1", "0"], np.eye(2)[None], [1, 0]), "real numbers"),
         (([1j, 0], np.eye(2)[None], [1, 0]), "real numbers"),
         (([1, 0], np.eye(2)[None], [1, 0], "ab"), "has 1 different symbols"),
-        (([1, 0], np.eye(2)[None].repeat(2, 0), [1, 0], "aa"), "has 2 different symbols"),
+        (([1, 0], np.eye(2)[None].repeat(2, 0), [1, 0], "aa"), "each once"),
+        (([1, 0], np.eye(2)[None], [1, 0], [["a"]]), "hashable symbols"),
     ],
 )
 def test_what_is_no_weighted_automaton_is_refused(arguments, rule):

@@ -210,8 +210,9 @@ class _Found:
 def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | None, max_words: int) -> _Found:
     """Words on which the outputs exceed the tolerance: all of the shortest, then the most promising of each length.
 
-    Of each length those states are kept that lead to new directions, and those with the largest outputs. With every
-    state goes a bound of its rounding, so that no word is a witness by rounding alone.
+    Of words that lead to the same state one is kept. Where that is not enough, those states are kept that lead to new
+    directions, and those with the largest outputs. With every state goes a bound of its rounding, so that no word is a
+    witness by rounding alone.
     """
     symbols, size = both.num_symbols, both.units
     width = max(1, max_words // (4 * symbols))
@@ -234,17 +235,21 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
             return _Found(tuple(words[best].tolist()), float(outputs[best]), complete, tried)
         if length == longest or tried >= max_words:
             break
+        first = np.sort(np.unique(np.concatenate([states, errors], axis=1), axis=0, return_index=True)[1])
+        outputs, states, errors, words = outputs[first], states[first], errors[first], words[first]
         if tried + len(states) * symbols > max_words or len(states) > width:
             new, directions = _leading_out(states - both.initial, directions)
             keep = np.unique(np.concatenate([new, np.argsort(-outputs, kind="stable")[: max(1, width // 8)]]))
             complete = complete and len(keep) == len(states)
             states, errors, words = states[keep], errors[keep], words[keep]
         with np.errstate(all="ignore"):  # what overflows is dropped
+            # Twice what the product rounds, and what computing the bound itself does.
             off = [
-                errors @ kernel[x] + gamma * (np.abs(states) @ kernel[x] + np.abs(both.bias[x])) for x in range(symbols)
+                errors @ kernel[x] + 2 * gamma * (np.abs(states) @ kernel[x] + np.abs(both.bias[x]))
+                for x in range(symbols)
             ]
             states = np.concatenate([states @ both.kernel[x] + both.bias[x] for x in range(symbols)])
-            errors = 2 * np.concatenate(off)
+            errors = (1 + 2 * gamma) * np.concatenate(off)
             finite = np.isfinite(states).all(axis=1) & np.isfinite(errors).all(axis=1)
             finite &= np.isfinite(np.abs(states) @ readout + errors @ readout).all(axis=1)
         words = np.concatenate([np.pad(words, ((0, 0), (0, 1)), constant_values=x) for x in range(symbols)])

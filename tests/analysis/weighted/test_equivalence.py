@@ -110,13 +110,40 @@ def test_a_difference_that_shows_only_after_a_long_word_is_found():
     n = 12
     table = [[0, min(state + 1, n - 1)] for state in range(n)]
     first, second = DFA(table, {n - 1}), DFA(table, set())
-    found = analysis.equivalent(first, second, max_words=3000)
-    assert found.equal is False
-    assert found.witness == ("1",) * 11
-    assert not found.is_shortest  # 2^11 words were not all tried
-    exhaustive = analysis.equivalent(first, second, max_words=200_000)
-    assert exhaustive.witness == ("1",) * 11
-    assert exhaustive.is_shortest
+    for max_words in (3000, 200_000):
+        found = analysis.equivalent(first, second, max_words=max_words)
+        assert found.equal is False
+        assert found.witness == ("1",) * 11
+        assert found.is_shortest  # words that lead to the same state count as one
+
+
+def test_a_difference_at_the_end_of_a_long_chain_is_found():
+    """60 states in a row: the first word that shows a difference has 59 symbols, with another symbol beside it."""
+    n = 60
+    chain = np.stack([np.eye(n, k=1), np.zeros((n, n))])
+    initial, final = np.eye(n)[0], np.eye(n)[-1]
+    for kernel in (chain, chain[:1]):
+        blind = WeightedAutomaton(initial, kernel, 0 * final)
+        found = analysis.equivalent(WeightedAutomaton(initial, kernel, final), blind)
+        assert found.equal is False
+        assert found.witness == (0,) * 59
+        assert found.difference == 1
+
+
+def test_beyond_the_budget_a_witness_need_not_be_the_shortest():
+    """States are all different, and the difference shows first after six symbols."""
+    rng = np.random.default_rng(0)
+    matrices = np.stack([np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(3)])
+    chain = np.eye(7, k=1)
+    both = np.zeros((3, 15, 15))
+    both[:, :8, :8], both[0, 8:, 8:] = matrices, chain
+    initial, final = np.append(rng.normal(size=8), np.eye(7)[0]), np.append(rng.normal(size=8), np.eye(7)[-1])
+    other = np.append(final[:8], np.zeros(7))
+    found = analysis.equivalent(
+        WeightedAutomaton(initial, both, final), WeightedAutomaton(initial, both, other), max_words=300
+    )
+    assert found.witness == (0,) * 6
+    assert not found.is_shortest
 
 
 @pytest.mark.parametrize("number", range(1, 8))
