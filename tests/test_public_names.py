@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import keras_interp_rnn
+
 ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
@@ -202,3 +204,9 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
     exec(compile(code, "README.md", "exec"), {})
     letter, *_ = capsys.readouterr().out.strip().splitlines()[-1]
     assert letter
+
+
+def test_the_version_stands_in_one_place_and_the_citation_has_it():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^version: (.*)$", citation) == [keras_interp_rnn.__version__]
+    assert "version = attr: keras_interp_rnn.__version__" in (ROOT / "setup.cfg").read_text(encoding="utf-8")
