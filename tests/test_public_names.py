@@ -201,6 +201,9 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(look, "README.md", "exec"), {})
     assert (tmp_path / "prediction.html").read_text().startswith("<!doctype html>")
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "```\n" + "\n".join(printed) + "\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
     exec(compile(code, "README.md", "exec"), {})
     letter, *_ = capsys.readouterr().out.strip().splitlines()[-1]
     assert letter
