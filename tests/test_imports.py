@@ -82,8 +82,11 @@ MAY_IMPORT = {
     "automata/words.py": {f"{OURS}._repr"},
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
-    "automata/_deployed.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "equations", "layers"))},
-    "automata/_bounds.py": {f"{OURS}.{n}" for n in ("_cells", "automata", "equations")},
+    "automata/_deployed.py": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("_cells", "analysis", "automata", "equations", "layers")),
+    },
+    "automata/_bounds.py": {f"{OURS}.equations"},
     "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("_result", "analysis", "automata", "layers"))},
     "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_result", "automata"))},
     "automata/learning.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},

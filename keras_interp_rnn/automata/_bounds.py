@@ -3,20 +3,18 @@ r"""Bounds on what a state-regularized cell computes, in float32 or float64, ove
 Every bound is of the number that the network's own arithmetic computes: the interval of the exact value plus an
 allowance for rounding, from the classical bound on a sum of m products, $\gamma_m \sum |a||b|$ with
 $\gamma_m = m u / (1 - m u)$, u the unit roundoff. If the arithmetic might overflow there is no bound: it is infinite or
-NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`.
+NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`. This module needs NumPy alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.automata._deployed import Deployed, as_float64
 from keras_interp_rnn.equations import DenseEquations, between
 
 Array = NDArray[np.float64]
@@ -241,11 +239,30 @@ class Scores:
         return off + 4 * self.arithmetic.tiny if holds else np.inf
 
 
+class Parts(Protocol):
+    """What is bounded of a network: its numbers, in float64. See `_deployed.Deployed` for what they are."""
+
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def equations(self) -> DenseEquations: ...
+    @property
+    def centroids(self) -> Array: ...
+    @property
+    def hard(self) -> bool: ...
+    @property
+    def learns_temperature(self) -> bool: ...
+    @property
+    def kernel(self) -> Array: ...
+    @property
+    def bias(self) -> float: ...
+
+
 Cell = Callable[[Region, Array], Box]
 Decision = Callable[[Box, bool], float]
 
 
-def bounds_of(parts: Deployed, temperature: float) -> tuple[Cell, Decision, Scores]:
+def bounds_of(parts: Parts, temperature: float) -> tuple[Cell, Decision, Scores]:
     """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component."""
     arithmetic = Arithmetic.of(parts.dtype)
     # exp of the backend, and the two roundings of its argument and result
@@ -254,10 +271,9 @@ def bounds_of(parts: Deployed, temperature: float) -> tuple[Cell, Decision, Scor
     return _cell(parts, arithmetic), _head(parts, arithmetic), scores
 
 
-def _cell(parts: Deployed, arithmetic: Arithmetic) -> Cell:
+def _cell(parts: Parts, arithmetic: Arithmetic) -> Cell:
     """The cell's own equations, evaluated on intervals."""
-    equations = equations_of(parts.cell, as_float64)
-    assert isinstance(equations, DenseEquations)  # of the closed list of cells, see `_deployed`
+    equations = parts.equations
     units = len(equations.recurrent_kernel)
     arrays = (getattr(equations, field.name) for field in fields(equations))
     weights = _total(*(array for array in arrays if isinstance(array, np.ndarray)))
@@ -274,7 +290,7 @@ def _cell(parts: Deployed, arithmetic: Arithmetic) -> Cell:
     return bounds
 
 
-def _head(parts: Deployed, arithmetic: Arithmetic) -> Decision:
+def _head(parts: Parts, arithmetic: Arithmetic) -> Decision:
     kernel, bias = parts.kernel, parts.bias
     weights = _total(kernel, np.array([bias]))
 

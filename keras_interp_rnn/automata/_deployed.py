@@ -21,12 +21,13 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
 from keras_interp_rnn.automata._network import Acceptor, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import WordEncoding
-from keras_interp_rnn.equations import transitions
+from keras_interp_rnn.equations import GRU, SimpleRNN, transitions
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ class Deployed:
         first: id of the start token.
         dtype: "float32" or "float64", of all parts.
         embeddings: (ids, features).
-        cell: the inner cell, a GRUCell or SimpleRNNCell.
+        equations: of the inner cell, with its weights.
         centroids: (k, n).
         hard: whether the state is the most probable centroid itself, not a mixture.
         kernel, bias: (n,) and a number, of the head's logit.
@@ -68,11 +69,16 @@ class Deployed:
     first: int
     dtype: str
     embeddings: Array
-    cell: keras.layers.Layer
+    equations: GRU | SimpleRNN
     centroids: Array
     hard: bool
     kernel: Array
     bias: float
+
+    @property
+    def encoding(self) -> WordEncoding:
+        """How words are written as ids."""
+        return self.acceptor.encoding
 
     def temperature(self, requested: float | None = None) -> float:
         r"""$\tau$ as the layer holds it: the deployed one, or the one after `set_temperature(requested)`.
@@ -107,13 +113,15 @@ def deployed(acceptor: Acceptor) -> Deployed:
     dtype = _dtype([layer, cell, inner, embedding, head])
     check_finite(model)
     _check_ids(model, acceptor.encoding)
+    equations = equations_of(inner, as_float64)
+    assert isinstance(equations, GRU | SimpleRNN)  # of the closed list of cells
     bias = as_float64(head.bias)[0] if head.use_bias else 0.0
     return Deployed(
         acceptor,
         first,
         dtype,
         as_float64(embedding.embeddings),
-        inner,
+        equations,
         as_float64(cell.centroids),
         cell.is_hard,
         as_float64(head.kernel)[:, 0],
