@@ -15,20 +15,25 @@ bound that is not finite proves nothing.
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
+import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn import _files
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Sentence
-from keras_interp_rnn.automata import _bounds
+from keras_interp_rnn.automata import _bounds, _proved
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._network import open_acceptor
+from keras_interp_rnn.automata._proved import Proved
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, short_words
 from keras_interp_rnn.automata.words import WordEncoding, encoding_of
@@ -40,6 +45,25 @@ EPSILONS = np.logspace(-9, np.log10(0.45), 56)
 
 NUM_TRIED_WORDS = 127
 """Number of short words that the model itself reads in addition to the proof."""
+
+
+FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
+"""Of a certificate's file."""
+
+ASSUMPTIONS = (
+    "IEEE 754 arithmetic in the network's dtype, rounded to nearest, in any order of summation; no reduced precision.",
+    "tanh and sigmoid within 2^-20 of their values, exp within 2^-20 relatively.",
+    "Words are ids with the start token before them, the end token after them if there is one, and padding 0.",
+    "The network is an Embedding, one state-regularized layer and a Dense(1), called outside training.",
+)
+"""Of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
+
+FILE_PARTS: dict[str, type] = {
+    **dict.fromkeys(("network", "dfa", "path"), dict),
+    **dict.fromkeys(("centroids", "margins", "decision_margins", "assumptions"), list),
+    **dict.fromkeys(("temperature", "epsilon"), float),
+    "sha256": str,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +82,7 @@ class Certificate(Sentence):
             $\ln(\alpha / (1 - \alpha))$, is better than needed; minus infinity without a bound.
         decision_margins: (states of path,), lower bound on the distance of the head's logit from 0, on the right side.
         failure: where and why the proof fails; "" if it holds.
+        proved: the weights that the proof is about, for `save`; None if the certificate was not made by `certify`.
     """
 
     holds: bool
@@ -69,6 +94,7 @@ class Certificate(Sentence):
     margins: Array
     decision_margins: Array
     failure: str
+    proved: Proved | None = field(default=None, repr=False)
 
     @property
     def verdict_margins(self) -> Array:
@@ -121,7 +147,122 @@ class Certificate(Sentence):
             return False
         if not _alike(self.margins, again.margins) or not _alike(self.decision_margins, again.decisions):
             return False
-        return _misclassified(parts, self.dfa) is None
+        # At last, the weights that it carries, if any, are the model's.
+        carried = self.proved is None or _same(self.proved, _proved.proved(parts))
+        return carried and _misclassified(parts, self.dfa) is None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the certificate to a file, whole or not at all.
+
+        The file is JSON: the weights that the proof needs, exactly, and their sha256; the automata, the centroids,
+        epsilon and the temperature; every bound, rounded down to nine digits; the assumptions of the proof.
+
+        Args:
+            path: of the file; one that exists is replaced.
+
+        Raises:
+            ValueError: if the certificate does not hold or carries no weights; if a symbol is neither a string nor an
+                integer.
+            OSError: if the file cannot be written.
+
+        Example:
+
+        >>> import tempfile, pathlib
+        >>> from keras_interp_rnn import automata
+        >>> network = automata.compile(automata.tomita(1))
+        >>> certificate = automata.certify(network, automata.tomita(1))
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "tomita1.json"
+        >>> certificate.save(file)
+        >>> automata.Certificate.load(file).check(network)
+        True
+        """
+        if not self.holds or self.proved is None:
+            why = "without weights, which certify gives it" if self.holds else f"that does not hold: {self.failure}"
+            raise ValueError(f"A certificate is saved if it holds. Received: one {why}.")
+        automata = {"dfa": json.loads(self.dfa.to_json()), "path": json.loads(self.path.to_json())}
+        network = _proved.as_json(self.proved)
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "network": network,
+            "sha256": _proved.digest(network),
+            **automata,
+            "centroids": [int(i) for i in self.centroids],
+            "temperature": float(self.temperature),
+            "epsilon": float(self.epsilon),
+            "margins": [[_proved.rounded_down(float(x)) for x in row] for row in self.margins],
+            "decision_margins": [_proved.rounded_down(float(x)) for x in self.decision_margins],
+            "assumptions": list(ASSUMPTIONS),
+        }
+        _files.write_json(Path(path), content)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Reads what `save` wrote, and proves it again.
+
+        The proof is repeated with the weights of the file; no bound is believed. It is a proof about those weights:
+        whether they are those of a model, `check` says.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it is damaged, of another version, or was changed; if its proof fails.
+
+        Example: see `save`.
+        """
+        path = Path(path)
+        kinds = {"format": str, "version": int, **FILE_PARTS}
+        remedy = "Save the certificate again."
+        content = _files.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, remedy)
+        try:
+            return _from_json(content)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            line = " ".join(str(error).split())
+            raise ValueError(f"{path} is no certificate that holds: {line[:300]}. {remedy}") from None
+
+
+def _same(one: Proved, other: Proved) -> bool:
+    return _proved.digest(_proved.as_json(one)) == _proved.digest(_proved.as_json(other))
+
+
+def _from_json(content: Mapping[str, Any]) -> Certificate:
+    """The certificate of a file, proved again; raises ValueError, TypeError or KeyError for anything else."""
+    if content["format"] != FORMAT or content["version"] != VERSION or isinstance(content["version"], bool):
+        raise ValueError(
+            f"it is of the format {content['format']!r}, version {content['version']!r}; read is {VERSION}"
+        )
+    if set(content) != {"format", "version", *FILE_PARTS}:
+        raise ValueError(f"other parts: {sorted(set(content) ^ {'format', 'version', *FILE_PARTS})}")
+    if _proved.digest(content["network"]) != content["sha256"]:
+        raise ValueError("the weights are not those of the sha256")
+    if content["assumptions"] != list(ASSUMPTIONS):
+        raise ValueError("it states other assumptions than those of the proof")
+    network = _proved.from_json(content["network"])
+    dfa, path = (DFA.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
+    centroids, tau, epsilon = tuple(content["centroids"]), content["temperature"], content["epsilon"]
+    if path.alphabet != network.encoding.alphabet or not path.is_complete:
+        raise ValueError("the path is not over the network's alphabet, or misses transitions")
+    if set(path.alphabet) != set(dfa.alphabet) or path.counterexample(dfa) is not None:
+        raise ValueError("the path is not of the automaton's language")
+    if not all(type(i) is int and 0 <= i < len(network.centroids) for i in centroids):
+        raise ValueError("a centroid that the network does not have")
+    if len(set(centroids)) != len(centroids) or len(centroids) != len(path):
+        raise ValueError("every state of the path needs a centroid of its own")
+    if not np.finfo(network.dtype).tiny <= tau < np.inf:
+        raise ValueError(f"the temperature {tau}")
+    if not (epsilon == 0 if network.hard else 0 < epsilon < 1):
+        raise ValueError(f"epsilon {epsilon}")
+    [again] = _attempts(network, path, centroids, tau, [epsilon])
+    if again.least <= 0:
+        raise ValueError(f"the proof fails: {_failure(again, path, centroids)}")
+    if not _alike(content["margins"], again.margins) or not _alike(content["decision_margins"], again.decisions):
+        raise ValueError("the bounds are not those of the weights")
+    return Certificate(True, dfa, path, centroids, tau, epsilon, again.margins, again.decisions, "", network)
 
 
 @dataclass(frozen=True)
@@ -290,13 +431,14 @@ def _prove(parts: Deployed, dfa: DFA, tau: float, extraction: Extraction) -> Cer
         # The path first: that a decision alone fails can be said only of an epsilon for which the path holds.
         epsilon, best = max(attempts, key=lambda pair: (pair[1].least_of_path > 0, pair[1].least))
         failure = _failure(best, path, centroids)
-    return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.decisions, failure)
+    weights = _proved.proved(parts)
+    return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.decisions, failure, weights)
 
 
 def _attempts(
-    parts: Deployed, path: DFA, centroids: tuple[int, ...], tau: float, epsilons: Sequence[float]
+    parts: Deployed | Proved, path: DFA, centroids: tuple[int, ...], tau: float, epsilons: Sequence[float]
 ) -> list[_Attempt]:
-    encoding = parts.acceptor.encoding
+    encoding = parts.encoding
     cell, decision, scores = _bounds.bounds_of(parts, tau)
     origin = _bounds.Region.point(np.zeros(parts.centroids.shape[1]))
     last = None if encoding.end is None else parts.embeddings[encoding.end]

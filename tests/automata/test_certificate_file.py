@@ -1,0 +1,269 @@
+"""Certificates in files: what is read back is proved again, and no changed file is read."""
+
+import copy
+import dataclasses
+import json
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata
+from keras_interp_rnn.automata import Certificate, _proved, tomita
+from tests.automata.networks import drawn, network_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def saved(folder, model, dfa):
+    found = automata.certify(model, dfa)
+    assert found.holds, found
+    found.save(folder / "certificate.json")
+    return found, folder / "certificate.json"
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    _, file = saved(tmp_path_factory.mktemp("certificate"), network_of(tomita(3)), tomita(3))
+    return json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("transition", ["mixture", "soft_argmax", "gumbel"])
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_read_back_is_the_proof(seed, transition, tmp_path):
+    truth = drawn(np.random.default_rng(seed), 5, ("a", "b"))
+    model = network_of(truth, transition=transition)
+    certificate, file = saved(tmp_path, model, truth)
+    found = Certificate.load(file)
+    assert found.check(model)
+    for field in ("holds", "dfa", "path", "centroids", "temperature", "epsilon", "failure"):
+        assert getattr(found, field) == getattr(certificate, field), field
+    np.testing.assert_allclose(found.margins, certificate.margins, rtol=1e-12)
+    np.testing.assert_allclose(found.decision_margins, certificate.decision_margins, rtol=1e-12)
+    assert _proved.as_json(found.proved) == _proved.as_json(certificate.proved)
+
+
+@pytest.mark.parametrize("layer", ["SRSimpleRNN", "SRGRU"])
+def test_networks_compiled_from_an_automaton(layer, tmp_path):
+    model = automata.compile(tomita(4), layer=layer)
+    _, file = saved(tmp_path, model, tomita(4))
+    assert Certificate.load(file).check(model)
+    assert not Certificate.load(file).check(network_of(tomita(4)))
+
+
+def test_bounds_in_the_file_are_rounded_down_and_short(tmp_path):
+    certificate, file = saved(tmp_path, network_of(tomita(5)), tomita(5))
+    written = json.loads(file.read_text(), parse_float=Decimal)
+    for name in ("margins", "decision_margins"):
+        bounds = np.ravel(getattr(certificate, name))
+        for bound, number in zip(bounds, np.ravel(written[name]), strict=True):
+            assert number <= Decimal(float(bound))
+            assert Decimal(float(bound)) - number <= abs(number) * Decimal("1e-8")
+            assert len(number.normalize().as_tuple().digits) <= _proved.DIGITS
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_down(seed):
+    rng = np.random.default_rng(seed)
+    for x in (rng.normal(size=200) * 10.0 ** rng.integers(-12, 12, size=200)).tolist():
+        assert x - 1e-8 * abs(x) <= _proved.rounded_down(x) <= x
+    with pytest.raises(ValueError, match="A bound must be finite. Received: inf"):
+        _proved.rounded_down(np.inf)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    certificate, file = saved(tmp_path, network_of(tomita(3)), tomita(3))
+    before = file.read_bytes()
+
+    def fails(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "write_text", fails)
+    with pytest.raises(OSError, match="the disk is full"):
+        certificate.save(file)
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_is_not_saved(tmp_path):
+    failed = automata.certify(network_of(tomita(5)), tomita(4))
+    with pytest.raises(ValueError, match="saved if it holds. Received: one that does not hold: the path of"):
+        failed.save(tmp_path / "x.json")
+    certificate = automata.certify(network_of(tomita(3)), tomita(3))
+    with pytest.raises(ValueError, match="one without weights, which certify gives it"):
+        dataclasses.replace(certificate, proved=None).save(tmp_path / "x.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_sees_the_weights_that_a_certificate_carries():
+    model = network_of(tomita(3))
+    certificate = automata.certify(model, tomita(3))
+    assert certificate.check(model)
+    assert dataclasses.replace(certificate, proved=None).check(model)
+    other = dataclasses.replace(certificate.proved, bias=certificate.proved.bias + 1e-12)
+    assert not dataclasses.replace(certificate, proved=other).check(model)
+
+
+def other_number(value):
+    """One number of an array changed."""
+    return [other_number(value[0]), *value[1:]] if isinstance(value, list) else -2 * value - 1
+
+
+def other_numbers(value):
+    """All numbers of an array changed."""
+    return [other_numbers(part) for part in value] if isinstance(value, list) else -2 * value - 1
+
+
+def of_another_network(tmp_path, content):
+    """A file with a digest that fits, refused, or a true proof about other weights: not about the network's own."""
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps(with_digest(content)))
+    try:
+        found = Certificate.load(file)
+    except ValueError:
+        refused(tmp_path, content, "is no certificate that holds")
+    else:
+        assert not found.check(network_of(tomita(3)))
+
+
+def with_digest(content):
+    content["sha256"] = _proved.digest(content["network"])
+    return content
+
+
+def refused(tmp_path, text, match):
+    file = tmp_path / "changed.json"
+    file.write_text(text if isinstance(text, str) else json.dumps(text))
+    with pytest.raises(ValueError, match=match) as caught:
+        Certificate.load(file)
+    assert "\n" not in str(caught.value)
+
+
+WEIGHTS = ["features", "cell_kernel", "recurrent_kernel", "cell_bias", "centroids", "head_kernel", "head_bias"]
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_other_weights(name, content, tmp_path):
+    changed = copy.deepcopy(content)
+    if changed["network"][name] is None:
+        changed["network"][name] = [1.0] * len(changed["network"]["recurrent_kernel"][0])
+    own = changed["network"][name]
+    changed["network"][name] = other_number(own)
+    refused(tmp_path, changed, "the weights are not those of the sha256")
+    of_another_network(tmp_path, changed)
+    changed["network"][name] = other_numbers(own)
+    refused(tmp_path, with_digest(changed), "the proof fails|the bounds are not those of the weights")
+    for bad in ("x", [], [[1.0], [1.0, 2.0]], float("nan"), True, {}):
+        changed["network"][name] = bad
+        refused(tmp_path, with_digest(changed), "is no certificate that holds")
+    del changed["network"][name]
+    refused(tmp_path, with_digest(changed), f"the network has other parts: {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("dtype", value) for value in ("float16", None)),
+        *(("cell", value) for value in ("LSTM", [], None)),
+        *(("start", value) for value in (None, 0, 3, "1", True)),
+        *(("end", value) for value in (3, 0, "x")),
+        *(("ids", value) for value in ([2], [2, 2], [0, 1], None)),
+        *(("alphabet", value) for value in (["1", "0"], ["0"], ["0", "0"], [["0"], "1"], None)),
+        *((name, value) for name in ("hard", "reset_after", "learns_temperature") for value in (None, 1, "no")),
+        *(("hard", True), ("recurrent_bias", [1.0])),
+    ],
+)
+def test_other_parts_of_the_network(name, value, content, tmp_path):
+    changed = copy.deepcopy(content)
+    changed["network"][name] = value
+    refused(tmp_path, changed, "the weights are not those of the sha256")
+    refused(tmp_path, with_digest(changed), "is no certificate that holds")
+
+
+def test_other_ids_are_another_network(content, tmp_path):
+    changed = copy.deepcopy(content)
+    changed["network"]["ids"] = [3, 2]
+    refused(tmp_path, changed, "the weights are not those of the sha256")
+    of_another_network(tmp_path, changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("format", value) for value in ("keras_interp_rnn.DFA", 1)),
+        *(("version", value) for value in (2, 0, True, "1")),
+        *(("temperature", value) for value in (40.0, 1e-300, 0.0, -1.0, float("nan"), float("inf"), "1", None)),
+        *(("epsilon", value) for value in (0.0, 1.0, 0.9, -0.1, 1e-300, float("nan"), "x")),
+        *(
+            ("centroids", value)
+            for value in ([], [0, 0, 0, 0], [1, 2, 3, 4], [99, 0, 1, 2], ["0", 1, 2, 3], [True] * 4)
+        ),
+        *((name, value) for name in ("margins", "decision_margins") for value in ([], [1.0], [[1.0]], ["x"], [None])),
+        *(("assumptions", []), ("sha256", "0" * 64), ("sha256", None)),
+        *((name, value) for name in ("dfa", "path", "network") for value in ({}, [], None, "x")),
+        *((name, json.loads(tomita(4).to_json())) for name in ("dfa", "path")),
+        ("more", 1),
+    ],
+)
+def test_other_claims(name, value, content, tmp_path):
+    changed = {**content, name: value}
+    refused(tmp_path, changed, "changed.json")
+
+
+@pytest.mark.parametrize("name", ["dfa", "path", "both"])
+def test_another_automaton(name, content, tmp_path):
+    for part, value in (("start", 1), ("accepting", [0]), ("alphabet", ["1", "0"]), ("alphabet", ["0", "2"])):
+        changed = copy.deepcopy(content)
+        for each in ("dfa", "path") if name == "both" else (name,):
+            changed[each][part] = value
+        refused(tmp_path, changed, "is no certificate that holds")
+    for state, row in enumerate(content["path"]["transitions"]):
+        for column, target in enumerate(row):
+            changed = copy.deepcopy(content)
+            for each in ("dfa", "path") if name == "both" else (name,):
+                changed[each]["transitions"] = copy.deepcopy(content["path"]["transitions"])
+                changed[each]["accepting"] = content["path"]["accepting"]
+                changed[each]["start"] = content["path"]["start"]
+                changed[each]["transitions"][state][column] = (target + 1) % len(content["path"]["transitions"])
+            refused(tmp_path, changed, "is no certificate that holds")
+
+
+def test_bounds_that_are_better_than_proved(content, tmp_path):
+    for name in ("margins", "decision_margins"):
+        changed = copy.deepcopy(content)
+        changed[name] = (np.array(changed[name]) * 1.001).tolist()
+        refused(tmp_path, changed, "the bounds are not those of the weights")
+
+
+def test_every_part_is_needed(content, tmp_path):
+    for name in content:
+        refused(tmp_path, {key: value for key, value in content.items() if key != name}, f"KeyError\\('{name}'\\)")
+
+
+def test_damaged_and_missing_files(content, tmp_path):
+    text = json.dumps(content)
+    for damaged in ("", "{", text[:-1], text[: len(text) // 2], "[]", "1", "[" * 100_000):
+        refused(tmp_path, damaged, "A certificate's file is what Certificate.save wrote. Received: ")
+    with pytest.raises(FileNotFoundError):
+        Certificate.load(tmp_path / "none.json")
+
+
+def test_the_arithmetic_of_the_bounds_needs_numpy_alone():
+    """Its modules, loaded where importing Keras or a backend raises."""
+    program = f"""
+import importlib, sys, types
+for name in ("keras", "tensorflow", "jax", "torch", "scipy"):
+    sys.modules[name] = None
+for name in ("keras_interp_rnn", "keras_interp_rnn.automata"):
+    package = types.ModuleType(name)
+    package.__path__ = [{str(ROOT)!r} + "/" + name.replace(".", "/")]
+    sys.modules[name] = package
+for name in ("_bounds", "_proved"):
+    importlib.import_module("keras_interp_rnn.automata." + name)
+print("loaded")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "loaded\n", done.stderr
