@@ -12,6 +12,7 @@ with Dropout, which does nothing outside training, anywhere between.
 from __future__ import annotations
 
 import functools
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +112,8 @@ def deployed(acceptor: Acceptor) -> Deployed:
     _check_layer(layer, ends=acceptor.encoding.end is not None)
     cell, inner = layer.cell, layer.cell.cell
     dtype = _dtype([layer, cell, inner, embedding, head])
+    if dtype == "float32":
+        _check_products()
     check_finite(model)
     _check_ids(model, acceptor.encoding)
     equations = equations_of(inner, as_float64)
@@ -258,6 +261,32 @@ def _check_layer(layer: Any, ends: bool) -> None:
                 f"Bounds are known for {name}={wanted.__name__!r}. Received: {inner.name} with "
                 f"{name}={getattr(inner, name)!r}."
             )
+
+
+def _check_products() -> None:
+    """Raises ValueError where the backend multiplies float32 numbers in a lower precision."""
+    backend = keras.backend.backend()
+    module: Any = sys.modules[backend]  # imported, as Keras computes with it
+    received = remedy = ""
+    if backend == "tensorflow":
+        allowed = module.config.experimental.tensor_float_32_execution_enabled()
+        if allowed and module.config.list_physical_devices("GPU"):
+            received = "TensorFlow on a GPU with TensorFloat-32"
+            remedy = "tf.config.experimental.enable_tensor_float_32_execution(False)"
+    elif backend == "torch":
+        if (precision := module.get_float32_matmul_precision()) != "highest":
+            received = f"torch with the matmul precision {precision!r}"
+            remedy = "torch.set_float32_matmul_precision('highest')"
+    else:
+        precision, device = module.config.jax_default_matmul_precision, module.default_backend()
+        if precision not in ("highest", "float32") and (precision is not None or device != "cpu"):
+            received = f"JAX on {device} with the matmul precision {precision!r}"
+            remedy = "jax.config.update('jax_default_matmul_precision', 'highest')"
+    if received:
+        raise ValueError(
+            f"Rounding is bounded if products are computed in full float32. Received: {received}. Call {remedy}, here "
+            "and where the network is deployed."
+        )
 
 
 def _dtype(parts: list[Any]) -> str:

@@ -2,6 +2,9 @@
 
 import dataclasses
 import itertools
+import re
+import sys
+import types
 
 import keras
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, certificate, tomita
+from keras_interp_rnn.automata import DFA, _deployed, certificate, tomita
 from tests.automata.deployments import IDS, START, Weights, misjudged, plain
 from tests.automata.networks import drawn, network_of
 
@@ -604,3 +607,54 @@ def outcome(model, dfa):
     except ValueError:
         return "refused"
     return "wrong" if misjudged(model, claimed) else "certified"
+
+
+class Torch:
+    def __init__(self, precision):
+        self.get_float32_matmul_precision = lambda: precision
+
+
+class Jax:
+    def __init__(self, precision, device):
+        self.default_backend = lambda: device
+        self.config = types.SimpleNamespace(jax_default_matmul_precision=precision)
+
+
+@pytest.mark.parametrize(
+    ("backend", "module", "received"),
+    [
+        ("torch", Torch("high"), "torch with the matmul precision 'high'"),
+        ("torch", Torch("medium"), "torch with the matmul precision 'medium'"),
+        ("torch", Torch("highest"), None),
+        ("jax", Jax(None, "cpu"), None),
+        ("jax", Jax(None, "gpu"), "JAX on gpu with the matmul precision None"),
+        ("jax", Jax("tensorfloat32", "gpu"), "JAX on gpu with the matmul precision 'tensorfloat32'"),
+        ("jax", Jax("bfloat16", "cpu"), "JAX on cpu with the matmul precision 'bfloat16'"),
+        ("jax", Jax("highest", "gpu"), None),
+        ("jax", Jax("float32", "tpu"), None),
+    ],
+)
+def test_products_in_a_lower_precision_are_refused(monkeypatch, backend, module, received):
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    monkeypatch.setitem(sys.modules, backend, module)
+    if received is None:
+        _deployed._check_products()
+        return
+    with pytest.raises(ValueError, match=f"in full float32. Received: {re.escape(received)}. Call .*'highest'"):
+        _deployed._check_products()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's own switch")
+def test_on_a_gpu_tensorflow_must_not_use_tensorfloat_32(monkeypatch):
+    import tensorflow as tf
+
+    model = network_of(tomita(1))
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: ["a GPU"])
+    monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: True)
+    with pytest.raises(ValueError, match=r"Received: TensorFlow on a GPU with TensorFloat-32. Call .*\(False\)"):
+        automata.certify(model, tomita(1))
+    monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: False)
+    automata.certify(model, tomita(1))
+    monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: True)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: [])
+    automata.certify(model, tomita(1))
