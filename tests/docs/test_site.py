@@ -44,7 +44,14 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_every_internal_link_leads_somewhere(site):
+def test_links_lead_somewhere_and_every_public_name_has_its_page(site):
+    """One test, so that the workers of a parallel run do not build the site at the same time."""
+    follow_links(site)
+    for module in sorted(MODULES):
+        find_names(site, module)
+
+
+def follow_links(site):
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert len(pages) > 200
     followed = 0
@@ -62,9 +69,7 @@ def test_every_internal_link_leads_somewhere(site):
     assert followed > 10_000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_every_public_name_has_its_page(site, module):
+def find_names(site, module):
     overview = Page(site / "reference" / "generated" / f"{module}.html")
     for name in MODULES[module]:
         full = f"{PACKAGE}.{module}.{name}"
