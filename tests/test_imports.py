@@ -84,7 +84,7 @@ MAY_IMPORT = {
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
     "automata/_deployed.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_cells", "analysis", "automata", "equations", "layers")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "analysis", "automata", "equations", "layers")),
     },
     "automata/_bounds.py": {f"{OURS}.equations"},
     "automata/_proved.py": {f"{OURS}.automata.words", f"{OURS}.equations"},

@@ -47,6 +47,11 @@ def accelerator() -> str:
     return current().accelerator()
 
 
+def reduced_products() -> tuple[str, str] | None:
+    """What multiplies float32 numbers in a lower precision, and the call that ends it; None if nothing does."""
+    return current().reduced_products()
+
+
 def static_values(x: Any) -> np.ndarray | None:
     """The values of `x` where they are known now; None for symbolic, traced and accelerator-resident tensors.
 

@@ -18,6 +18,10 @@ class Backend(abc.ABC):
         """The first accelerator that it computes on; "" if it computes on a CPU."""
 
     @abc.abstractmethod
+    def reduced_products(self) -> tuple[str, str] | None:
+        """What multiplies float32 numbers in a lower precision, and the call that ends it; None if nothing does."""
+
+    @abc.abstractmethod
     def static_values(self, x: Any) -> np.ndarray | None:
         """The values of a tensor in CPU memory; None if the tensor is traced or lies elsewhere."""
 

@@ -22,6 +22,15 @@ class Jax(StaticBackend):
         device = jax.devices()[0]
         return "" if device.platform == "cpu" else device.device_kind
 
+    def reduced_products(self) -> tuple[str, str] | None:
+        precision, device = jax.config.jax_default_matmul_precision, jax.default_backend()
+        if precision in ("highest", "float32") or (precision is None and device == "cpu"):
+            return None
+        return (
+            f"JAX on {device} with the matmul precision {precision!r}",
+            "jax.config.update('jax_default_matmul_precision', 'highest')",
+        )
+
     def static_values(self, x: Any) -> np.ndarray | None:
         if isinstance(x, jax.core.Tracer) or any(device.platform != "cpu" for device in x.devices()):
             return None

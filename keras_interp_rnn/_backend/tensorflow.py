@@ -22,6 +22,14 @@ class TensorFlow(Backend):
         devices = tf.config.list_physical_devices("GPU")
         return tf.config.experimental.get_device_details(devices[0]).get("device_name", "GPU") if devices else ""
 
+    def reduced_products(self) -> tuple[str, str] | None:
+        if tf.config.experimental.tensor_float_32_execution_enabled() and tf.config.list_physical_devices("GPU"):
+            return (
+                "TensorFlow on a GPU with TensorFloat-32",
+                "tf.config.experimental.enable_tensor_float_32_execution(False)",
+            )
+        return None
+
     def static_values(self, x: Any) -> np.ndarray | None:
         return x.numpy() if hasattr(x, "numpy") and "CPU" in x.device else None
 

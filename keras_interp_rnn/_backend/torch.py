@@ -20,6 +20,11 @@ class Torch(StaticBackend):
     def accelerator(self) -> str:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
+    def reduced_products(self) -> tuple[str, str] | None:
+        if (precision := torch.get_float32_matmul_precision()) != "highest":
+            return f"torch with the matmul precision {precision!r}", "torch.set_float32_matmul_precision('highest')"
+        return None
+
     def static_values(self, x: Any) -> np.ndarray | None:
         tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
         return x.detach().numpy() if x.device.type == "cpu" and not tracing else None

@@ -12,7 +12,6 @@ with Dropout, which does nothing outside training, anywhere between.
 from __future__ import annotations
 
 import functools
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
 from keras_interp_rnn.automata._network import Acceptor, require_memoryless
@@ -265,24 +264,8 @@ def _check_layer(layer: Any, ends: bool) -> None:
 
 def _check_products() -> None:
     """Raises ValueError where the backend multiplies float32 numbers in a lower precision."""
-    backend = keras.backend.backend()
-    module: Any = sys.modules[backend]  # imported, as Keras computes with it
-    received = remedy = ""
-    if backend == "tensorflow":
-        allowed = module.config.experimental.tensor_float_32_execution_enabled()
-        if allowed and module.config.list_physical_devices("GPU"):
-            received = "TensorFlow on a GPU with TensorFloat-32"
-            remedy = "tf.config.experimental.enable_tensor_float_32_execution(False)"
-    elif backend == "torch":
-        if (precision := module.get_float32_matmul_precision()) != "highest":
-            received = f"torch with the matmul precision {precision!r}"
-            remedy = "torch.set_float32_matmul_precision('highest')"
-    else:
-        precision, device = module.config.jax_default_matmul_precision, module.default_backend()
-        if precision not in ("highest", "float32") and (precision is not None or device != "cpu"):
-            received = f"JAX on {device} with the matmul precision {precision!r}"
-            remedy = "jax.config.update('jax_default_matmul_precision', 'highest')"
-    if received:
+    if reduced := _backend.reduced_products():
+        received, remedy = reduced
         raise ValueError(
             f"Rounding is bounded if products are computed in full float32. Received: {received}. Call {remedy}, here "
             "and where the network is deployed."

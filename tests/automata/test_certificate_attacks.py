@@ -2,9 +2,6 @@
 
 import dataclasses
 import itertools
-import re
-import sys
-import types
 
 import keras
 import numpy as np
@@ -12,7 +9,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, _deployed, certificate, tomita
+from keras_interp_rnn.automata import DFA, certificate, tomita
 from tests.automata.deployments import IDS, START, Weights, misjudged, plain
 from tests.automata.networks import drawn, network_of
 
@@ -609,39 +606,47 @@ def outcome(model, dfa):
     return "wrong" if misjudged(model, claimed) else "certified"
 
 
-class Torch:
-    def __init__(self, precision):
-        self.get_float32_matmul_precision = lambda: precision
+PRODUCTS = r"products are computed in full float32. Received: {}. Call .*'highest'"
 
 
-class Jax:
-    def __init__(self, precision, device):
-        self.default_backend = lambda: device
-        self.config = types.SimpleNamespace(jax_default_matmul_precision=precision)
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="torch's own switch")
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_torch_must_multiply_in_float32(precision):
+    import torch
+
+    model = network_of(tomita(1))
+    automata.certify(model, tomita(1))
+    torch.set_float32_matmul_precision(precision)
+    try:
+        with pytest.raises(ValueError, match=PRODUCTS.format(f"torch with the matmul precision '{precision}'")):
+            automata.certify(model, tomita(1))
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX's own switch")
 @pytest.mark.parametrize(
-    ("backend", "module", "received"),
+    ("precision", "device", "refused"),
     [
-        ("torch", Torch("high"), "torch with the matmul precision 'high'"),
-        ("torch", Torch("medium"), "torch with the matmul precision 'medium'"),
-        ("torch", Torch("highest"), None),
-        ("jax", Jax(None, "cpu"), None),
-        ("jax", Jax(None, "gpu"), "JAX on gpu with the matmul precision None"),
-        ("jax", Jax("tensorfloat32", "gpu"), "JAX on gpu with the matmul precision 'tensorfloat32'"),
-        ("jax", Jax("bfloat16", "cpu"), "JAX on cpu with the matmul precision 'bfloat16'"),
-        ("jax", Jax("highest", "gpu"), None),
-        ("jax", Jax("float32", "tpu"), None),
+        (None, "cpu", False),
+        (None, "gpu", True),
+        ("tensorfloat32", "gpu", True),
+        ("bfloat16", "cpu", True),
+        ("highest", "gpu", False),
+        ("float32", "tpu", False),
     ],
 )
-def test_products_in_a_lower_precision_are_refused(monkeypatch, backend, module, received):
-    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
-    monkeypatch.setitem(sys.modules, backend, module)
-    if received is None:
-        _deployed._check_products()
-        return
-    with pytest.raises(ValueError, match=f"in full float32. Received: {re.escape(received)}. Call .*'highest'"):
-        _deployed._check_products()
+def test_jax_must_multiply_in_float32(monkeypatch, precision, device, refused):
+    import jax
+
+    model = network_of(tomita(1))
+    monkeypatch.setattr(jax, "default_backend", lambda: device)
+    with jax.default_matmul_precision(precision):
+        if refused:
+            with pytest.raises(ValueError, match=PRODUCTS.format(f"JAX on {device} with the matmul precision .*")):
+                automata.certify(model, tomita(1))
+        else:
+            automata.certify(model, tomita(1))
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's own switch")
