@@ -9,6 +9,9 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what matters there reaches Python as an exception
 
+VERBOSE = int(sys.stdout.isatty())
+"""For `fit`: Keras's progress bar, with the time left, in a terminal; nothing in a log."""
+
 
 class Parser(argparse.ArgumentParser):
     """Describes a script by the first line of its docstring, and says every option's default."""

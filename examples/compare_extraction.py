@@ -62,11 +62,11 @@ def main() -> None:
     truth = automata.tomita(language)
     texts = [f"{i:b}"[1:] for i in range(1, 2 ** (length + 1))]  # all words of up to `length` symbols
     words = datasets.LabelledWords(tuple(texts), np.array([*map(truth.accepts, texts)]), "01")
-    regularized = automata.train_recognizer(texts, words.labels, alphabet=ALPHABET, verbose=0)
+    regularized = automata.train_recognizer(texts, words.labels, alphabet=ALPHABET, verbose=command_line.VERBOSE)
     embedding, head = automata.SymbolEmbedding(ALPHABET, 4), keras.layers.Dense(1)
     plain = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, keras.layers.GRU(24), head])
     plain.compile(keras.optimizers.Adam(5e-3), keras.losses.BinaryCrossentropy(from_logits=True))
-    plain.fit(words.ids(start=True), words.labels.astype("float32"), 64, epochs, verbose=0)
+    plain.fit(words.ids(start=True), words.labels.astype("float32"), 64, epochs, verbose=command_line.VERBOSE)
     tests = ["".join(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]
 
     def report(network: str, method: str, model: automata.Recognizer, dfa: automata.DFA, seconds: float, read: int):

@@ -36,7 +36,7 @@ def train(layer: keras.layers.Layer, windows: datasets.Windows) -> keras.Model:
     warm_up = {"warmup_target": 2e-3, "warmup_steps": args.steps // 10}
     rate = keras.optimizers.schedules.CosineDecay(4e-5, args.steps - args.steps // 10, 0.02, **warm_up)
     model.compile(keras.optimizers.Adam(rate, global_clipnorm=1.0), losses.BitsPerSymbol(), jit_compile=False)
-    model.fit(windows, shuffle=False, verbose=0)
+    model.fit(windows, shuffle=False, verbose=command_line.VERBOSE)
     return model
 
 

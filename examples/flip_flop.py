@@ -50,7 +50,7 @@ def main() -> None:
     model = keras.Sequential([keras.Input((None, args.bits)), layer, keras.layers.Dense(args.bits)])
     rate = keras.optimizers.schedules.ExponentialDecay(1e-2, args.steps, 0.1)
     model.compile(keras.optimizers.Adam(rate, clipnorm=1.0), "mse")
-    model.fit(*pulses(rng, 64 * args.steps, 40), batch_size=64, verbose=0)
+    model.fit(*pulses(rng, 64 * args.steps, 40), batch_size=64, verbose=command_line.VERBOSE)
     inputs, memory = pulses(rng, 64, 100)
     print(f"Mean squared error on longer sequences: {model.evaluate(inputs, memory, verbose=0):.2g}")
 

@@ -30,18 +30,17 @@ def main() -> None:
         args.units, args.lags = 8, [0, 5]
     keras.utils.set_random_seed(0)
     inputs = np.random.default_rng(0).normal(scale=args.scale, size=(16, 50, args.units)).astype("float32")
+    print("Singular values of dh_T/dx_(T-k): median (10th percentile, 90th percentile)")
+    print(f"{'':12}" + "".join(f"{f'k = {lag}':>28}" for lag in args.lags))
     values = {}
     for kind in (keras.layers.SimpleRNN, keras.layers.GRU, layers.CFN, layers.MinimalRNN):
         # A new initializer for each layer: Keras warns of one that draws the same weights twice.
         layer = kind(args.units, kernel_initializer=keras.initializers.Orthogonal(seed=0))
-        values[kind.__name__] = analysis.jacobian_singular_values(layer, inputs, lags=args.lags)
-
-    print("Singular values of dh_T/dx_(T-k): median (10th percentile, 90th percentile)")
-    print(f"{'':12}" + "".join(f"{f'k = {lag}':>28}" for lag in args.lags))
-    for name, of_layer in values.items():
-        low, median, high = np.percentile(of_layer.reshape(len(args.lags), -1), [10, 50, 90], axis=1)
+        found = analysis.jacobian_singular_values(layer, inputs, lags=args.lags)
+        values[kind.__name__] = found
+        low, median, high = np.percentile(found.reshape(len(args.lags), -1), [10, 50, 90], axis=1)
         cells = [f"{m:10.2g} ({a:.1e}, {b:.1e})" for m, a, b in zip(median, low, high, strict=True)]
-        print(f"{name:12}" + "".join(cells))
+        print(f"{kind.__name__:12}" + "".join(cells), flush=True)
     command_line.save(figures.jacobian_histogram(values, args.lags), args.figure)
 
 

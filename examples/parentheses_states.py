@@ -63,7 +63,7 @@ def main() -> None:
         )
         for length in lengths:  # short words first
             short = train.up_to(length)
-            model.fit(short.ids(end=True), short.labels.astype("float32"), 32, verbose=0)
+            model.fit(short.ids(end=True), short.labels.astype("float32"), 32, verbose=command_line.VERBOSE)
         judged = {test: words(test) for test in tests}
         errors = [1 - model.evaluate(w.ids(end=True), w.labels, 32, verbose=0)[1] for w in judged.values()]
         traced = analysis.trace(model, probe)  # the end token is the last step

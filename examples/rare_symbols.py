@@ -62,11 +62,13 @@ def main() -> None:
     for optimizer in (keras.optimizers.Adam, LazyAdam):
         model, seconds = build(optimizer), []
         windows = datasets.Windows(train, BATCH, length=LENGTH)
+        bar = keras.utils.Progbar(args.steps, verbose=command_line.VERBOSE)
         for step in range(args.steps):
             x, y = windows[step % len(windows)]
             started = time.perf_counter()
             model.train_on_batch(x, y)
             seconds.append(time.perf_counter() - started)
+            bar.update(step + 1)
         bits = model.evaluate(datasets.Windows(test, BATCH, length=LENGTH), verbose=0)
         print(f"{optimizer.__name__:12}{bits:15.3f}{1000 * np.median(seconds[1:]):13.1f}", flush=True)
 

@@ -61,7 +61,8 @@ def add_parser(commands: Any, experiments: Sequence[Experiment]) -> None:
     )
     run.add_argument("--model", type=Path, metavar="FILE", help="trained model to analyse (default: train a small one)")
     _add_data(run)
-    _add_folders(run, "runs/reproduce", "checkpoints, TensorBoard logs and figures", verbose=2)
+    verbose = 1 if sys.stdout.isatty() else 2
+    _add_folders(run, "runs/reproduce", "checkpoints, TensorBoard logs and figures", verbose)
 
     report = verb("report", report_command, "write the report of all records")
     report.add_argument("--out", type=Path, metavar="FILE", help="file of the report (default: print the text)")
@@ -365,7 +366,7 @@ def _add_folders(parser: argparse.ArgumentParser, runs: str, hold: str, verbose:
         type=int,
         default=verbose,
         metavar="{0,1,2}",
-        help=f"as in fit: 0 silent, 1 a progress bar, 2 a line per epoch (default: {verbose})",
+        help="as in fit: 0 silent, 1 a progress bar, 2 a line per epoch (default: %(default)s)",
     )
 
 
