@@ -11,6 +11,8 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what matters there reaches Python as
 
 VERBOSE = int(sys.stdout.isatty())
 """For `fit`: Keras's progress bar, with the time left, in a terminal; nothing in a log."""
+LINES = VERBOSE or 2
+"""The same, with a line for each epoch in a log."""
 
 
 class Parser(argparse.ArgumentParser):

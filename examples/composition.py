@@ -41,7 +41,7 @@ def trained(text: np.ndarray, units: int, epochs: int) -> keras.Model:
     model = build(units)
     schedule = keras.optimizers.schedules.CosineDecay(3e-3, epochs * len(windows), alpha=0.02)
     model.compile(keras.optimizers.Adam(schedule, global_clipnorm=1.44), losses.BitsPerSymbol())
-    model.fit(windows, epochs=epochs, shuffle=False, verbose=command_line.VERBOSE or 2)
+    model.fit(windows, epochs=epochs, shuffle=False, verbose=command_line.LINES)
     return model
 
 

@@ -36,7 +36,7 @@ def train(task: dict[str, int], units: int) -> keras.Model:
     # The decay removes what the task does not need: the memory of earlier counts, and unused directions.
     model.compile(keras.optimizers.AdamW(schedule, 0.4, beta_2=0.99, global_clipnorm=1.0), "mse")
     stream = counting.stream(0, 250 * 32, length=60, **task)
-    bar = keras.utils.Progbar(args.steps, verbose=command_line.VERBOSE or 2, stateful_metrics=["loss"])
+    bar = keras.utils.Progbar(args.steps, verbose=command_line.LINES, stateful_metrics=["loss"])
     for step in range(250, args.steps + 1, 250):
         symbols, counts = next(stream)
         history = model.fit(symbols, counting.one_hot(counts, args.maximum), 32, shuffle=False, verbose=0)

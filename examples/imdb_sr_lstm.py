@@ -69,7 +69,7 @@ def main() -> None:
     how = {
         "validation_data": (x[:held_out], y[:held_out]),
         "callbacks": [watch, best],
-        "verbose": command_line.VERBOSE or 2,
+        "verbose": command_line.LINES,
     }
     model.fit(x[held_out:], y[held_out:], 64, args.epochs, **how)
     model = keras.models.load_model(f"{args.run}/model.keras")

@@ -51,7 +51,7 @@ def train() -> keras.Model:
     model = keras.Model(inputs, keras.layers.Dense(10)(recurrent(inputs)))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.01, global_clipnorm=5.0), loss, metrics=["accuracy"])
-    model.fit(*digits("train"), 32, args.epochs, verbose=command_line.VERBOSE or 2)
+    model.fit(*digits("train"), 32, args.epochs, verbose=command_line.LINES)
     return model
 
 

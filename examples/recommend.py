@@ -65,7 +65,7 @@ def main() -> None:
         datasets.interactions.TrainingBatches(train, 128),
         epochs=args.epochs,
         shuffle=False,
-        verbose=command_line.VERBOSE or 2,
+        verbose=command_line.LINES,
     )
     for name, examples in {"last but one": validation, "last": test}.items():
         of_items = ranks(model, examples)
