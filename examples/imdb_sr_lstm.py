@@ -66,11 +66,7 @@ def main() -> None:
     model.compile(keras.optimizers.Adam(3e-3, global_clipnorm=1.0), "binary_crossentropy", metrics=["accuracy"])
     watch = callbacks.TransitionProbabilities(args.run, x[:4], validation=x[:200], tokens=names, layer="recurrent")
     best = keras.callbacks.ModelCheckpoint(f"{args.run}/model.keras", "val_accuracy", save_best_only=True, mode="max")
-    how = {
-        "validation_data": (x[:held_out], y[:held_out]),
-        "callbacks": [watch, best],
-        "verbose": command_line.LINES,
-    }
+    how = {"validation_data": (x[:held_out], y[:held_out]), "callbacks": [watch, best], "verbose": command_line.LINES}
     model.fit(x[held_out:], y[held_out:], 64, args.epochs, **how)
     model = keras.models.load_model(f"{args.run}/model.keras")
     probabilities = model.predict(x_test, batch_size=500, verbose=0)[:, 0]
