@@ -61,12 +61,8 @@ def main() -> None:
     train, validation, test = data.leave_one_out()
     model = build(len(data.names), args.units)
     print(f"{len(data.items):,} interactions with {len(data.names):,} items; {model.count_params():,} weights.")
-    model.fit(
-        datasets.interactions.TrainingBatches(train, 128),
-        epochs=args.epochs,
-        shuffle=False,
-        verbose=command_line.LINES,
-    )
+    batches = datasets.interactions.TrainingBatches(train, 128)
+    model.fit(batches, epochs=args.epochs, shuffle=False, verbose=command_line.LINES)
     for name, examples in {"last but one": validation, "last": test}.items():
         of_items = ranks(model, examples)
         print(f"The {name} item is among the best 20 for {np.mean(of_items <= 20):.1%} of the users", end=", ")
