@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
+# The kernels that run the notebooks read this checkout too.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 import docutils.nodes  # noqa: E402
 from docutils.utils.math import MathError, latex2mathml  # noqa: E402
+from notebooks_of_scripts import write_notebooks  # noqa: E402
 from pages_of_reference import MODULES, PACKAGE, write_pages  # noqa: E402
 from sphinx.util import logging  # noqa: E402
 
@@ -34,12 +38,13 @@ copyright = author
 release = version = keras_interp_rnn.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
 ]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+# .rst first: autosummary takes the first one for the pages that it writes.
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["_build", "_templates", "records"]
 templates_path = ["_templates"]
 
@@ -49,6 +54,14 @@ suppress_warnings = [
     # results.md is generated, and its first headings are as deep as the report wants them.
     "myst.header",
 ]
+
+# The notebooks are run while the site is built. What libraries write to standard error while they are imported is left
+# out; a cell that fails or takes five minutes fails the build.
+write_notebooks(HERE.parent / "notebooks", HERE / "notebooks", repository="")
+nb_execution_mode = "force"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"
 
 # The reference: what `__all__` names, in the order of `__all__`.
 add_module_names = False

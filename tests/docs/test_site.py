@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,20 @@ def test_links_lead_somewhere_and_every_public_name_has_its_page(site):
     follow_links(site)
     for module in sorted(MODULES):
         find_names(site, module)
+    for script in sorted((ROOT / "notebooks").glob("*.py")):
+        look_at_notebook(site, script.stem)
+
+
+def look_at_notebook(site, name):
+    """It was run: without a warning, and there is something to look at."""
+    executed = nbformat.read(site.parent / "jupyter_execute" / "notebooks" / f"{name}.ipynb", as_version=4)
+    outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
+    warned = [output.text for output in outputs if output.get("name") == "stderr" and "Warning:" in output.text]
+    assert not warned
+    pictures = [output for output in outputs if {"image/png", "image/svg+xml"} & set(output.get("data", ()))]
+    assert pictures
+    page = (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8")
+    assert page.count("cell_output") >= len(pictures)
 
 
 def follow_links(site):
