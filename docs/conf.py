@@ -12,6 +12,7 @@ import importlib
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
-# The kernels that run the notebooks read this checkout too.
+# The kernels that run the notebooks say nothing of how they are connected, and read this checkout too.
+SETTINGS = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=True)
+PROFILE = Path(SETTINGS.name) / "profile_default"
+PROFILE.mkdir()
+(PROFILE / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 'ERROR'\n")
+os.environ["IPYTHONDIR"] = SETTINGS.name
 os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 import docutils.nodes  # noqa: E402
