@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-RUN = ["start.md", "ideas.md", "your-own-data.md", "your-own-cell.md", "deploy.md", "tensorboard.md"]
+RUN = [
+    "start.md",
+    "presets.md",
+    "views.md",
+    "ideas.md",
+    "your-own-data.md",
+    "your-own-cell.md",
+    "deploy.md",
+    "tensorboard.md",
+]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
