@@ -3,8 +3,7 @@
 The build needs no network, and a page that is served needs none either: equations are MathML, which docutils makes of
 TeX and every current browser draws, so no MathJax is fetched.
 
-Left out: intersphinx. Its inventories would have to be fetched from the sites of Keras, NumPy and TensorFlow (the first
-and the last publish none of their own), and a build must not depend on them. Their names stand as plain code.
+Names of Keras and TensorFlow lead to their sites; inventories.py has the addresses, so that no inventory is fetched.
 """
 
 import html
@@ -30,6 +29,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.
 
 import docutils.nodes  # noqa: E402
 from docutils.utils.math import MathError, latex2mathml  # noqa: E402
+from inventories import ADDRESSES, write_inventories  # noqa: E402
 from notebooks_of_scripts import write_notebooks  # noqa: E402
 from pages_of_reference import MODULES, PACKAGE, write_pages  # noqa: E402
 from sphinx.util import logging  # noqa: E402
@@ -47,6 +47,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
 ]
 # .rst first: autosummary takes the first one for the pages that it writes.
@@ -61,9 +62,11 @@ suppress_warnings = [
     "myst.header",
 ]
 
+intersphinx_mapping = write_inventories(Path(SETTINGS.name))
+
 # The notebooks are run while the site is built. What libraries write to standard error while they are imported is left
 # out; a cell that fails or takes five minutes fails the build.
-write_notebooks(HERE.parent / "notebooks", HERE / "notebooks", repository="")
+write_notebooks(HERE.parent / "notebooks", HERE / "notebooks", repository=os.environ.get("GITHUB_REPOSITORY", ""))
 nb_execution_mode = "force"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
@@ -106,6 +109,7 @@ autosummary_filename_map = write_pages(HERE / "reference" / "generated")
 
 PAGES_OUTSIDE = {"benchmarks/README.md": "benchmarks.md", "CONTRIBUTING.md": "contributing.md"}
 
+OUTSIDE = {name for names in ADDRESSES.values() for name in names}
 KNOWN = {f"{module}.{name}" for module, names in MODULES.items() for name in names}
 HEADERS = {*SECTIONS, "Args", "Returns", "Raises", "Yields", "Example", "Attributes"}
 
@@ -155,6 +159,8 @@ def with_roles(text: str) -> str:
         name = match[1].strip()
         if name in KNOWN:
             return f":py:obj:`{name} <{PACKAGE}.{name}>`"
+        if name in OUTSIDE:
+            return f":py:class:`{name}`"
         return f"``{name}``"
 
     def block(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import jupytext
@@ -17,8 +18,8 @@ def write_notebooks(scripts: Path, folder: Path, *, repository: str) -> list[Pat
     Args:
         scripts: the folder of the percent scripts.
         folder: of the notebooks.
-        repository: "owner/name" on GitHub, whose branch `gh-pages` holds the built site with its notebooks; "" while
-            there is none, and then no badge.
+        repository: "owner/name" on GitHub, whose branch `notebooks` holds them (.github/workflows/docs.yml); "" for
+            none, and no badge.
     """
     folder.mkdir(exist_ok=True)
     written = []
@@ -26,7 +27,7 @@ def write_notebooks(scripts: Path, folder: Path, *, repository: str) -> list[Pat
         notebook = jupytext.read(script)
         path = folder / f"{script.stem}.ipynb"
         if repository:
-            link = f"{COLAB}/{repository}/blob/gh-pages/notebooks/{path.name}"
+            link = f"{COLAB}/{repository}/blob/notebooks/{path.name}"
             title, _, rest = notebook.cells[0].source.partition("\n")
             notebook.cells[0].source = f"{title}\n\n{BADGE}({link})\n{rest}"
         for number, cell in enumerate(notebook.cells):
@@ -38,3 +39,8 @@ def write_notebooks(scripts: Path, folder: Path, *, repository: str) -> list[Pat
     for stray in set(folder.glob("*.ipynb")) - set(written):
         stray.unlink()
     return written
+
+
+if __name__ == "__main__":
+    scripts, folder, repository = sys.argv[1:]
+    write_notebooks(Path(scripts), Path(folder), repository=repository)

@@ -30,7 +30,7 @@ def test_a_notebook_has_title_badge_installation_and_a_preset(script, notebooks)
     first, installation, *rest = notebooks[script.stem].cells
     title, _, badge, *_ = first.source.split("\n")
     assert title.startswith("# ")
-    assert f"/owner/name/blob/gh-pages/notebooks/{script.stem}.ipynb" in badge
+    assert f"/owner/name/blob/notebooks/{script.stem}.ipynb" in badge
     assert installation.source.startswith("%pip install")
     assert installation.metadata.tags == ["skip-execution"]
     code = "\n".join(cell.source for cell in rest if cell.cell_type == "code")

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
+from inventories import ADDRESSES  # noqa: E402
 from pages_of_reference import MODULES, PACKAGE  # noqa: E402
 
 
@@ -50,8 +51,16 @@ def test_links_lead_somewhere_and_every_public_name_has_its_page(site):
     follow_links(site)
     for module in sorted(MODULES):
         find_names(site, module)
+    names_of_other_packages(site)
     for script in sorted((ROOT / "notebooks").glob("*.py")):
         look_at_notebook(site, script.stem)
+
+
+def names_of_other_packages(site):
+    """They lead to the addresses of docs/inventories.py."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in (site / "reference").rglob("*.html"))
+    for base, names in ADDRESSES.items():
+        assert any(f'href="{base}{rest}"' in pages for rest in names.values()), base
 
 
 def look_at_notebook(site, name):
