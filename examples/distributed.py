@@ -70,6 +70,7 @@ def main() -> None:
         model.optimizer.apply(tape.gradient(loss, model.trainable_weights), model.trainable_weights)  # sums over them
 
     windows, milliseconds = datasets.Windows(datasets.text.python_documentation(), args.batch, length=LENGTH), []
+    bar = keras.utils.Progbar(args.steps, verbose=command_line.VERBOSE)
     for i in range(int(done), args.steps):
         part = [tf.constant(array[args.worker :: workers]) for array in windows[i % len(windows)]]
         started = time.perf_counter()
@@ -77,6 +78,7 @@ def main() -> None:
         milliseconds.append(1000 * (time.perf_counter() - started))
         done.assign(i + 1)
         manager.save()
+        bar.update(i + 1)
     print(f"checksum of the weights: {sum(np.abs(weight).sum() for weight in model.get_weights()):.4f}")
     print(f"{np.median(milliseconds or [0]):.1f} ms a step, median of {len(milliseconds)}")
     np.savez(run / f"weights-{args.worker}.npz", *model.get_weights())
