@@ -92,6 +92,12 @@ class StateRegularizedCell(Cell):
     Raises:
         ValueError: if the cell has no vector state, if k < 1, tau <= 0, strength outside [0, 1], noise < 0, or for an
             unknown transition.
+    Example:
+
+    >>> cell = StateRegularizedCell(keras.layers.GRUCell(8), num_centroids=4)
+    >>> tuple(StateRegularizedRNN(cell)(keras.ops.ones((2, 5, 3))).shape)
+    (2, 8)
+
     Reference: Wang, Lawrence and Niepert, 2022, section 4, eqs. 13 to 20; the strength is this package's own.
     """
 
@@ -370,14 +376,28 @@ class SRSimpleRNN(_OverOneCell):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SRGRU(_OverOneCell):
-    """GRU whose hidden state moves among k learned centroids: `StateRegularizedCell` over `GRUCell`."""
+    """GRU whose hidden state moves among k learned centroids: `StateRegularizedCell` over `GRUCell`.
+
+    Example:
+
+    >>> layer = SRGRU(8, num_centroids=4, return_sequences=True)
+    >>> tuple(layer(keras.ops.ones((2, 5, 3))).shape)
+    (2, 5, 8)
+    """
 
     inner = keras.layers.GRUCell
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SRLSTM(_OverOneCell):
-    """LSTM whose hidden state moves among k learned centroids: `StateRegularizedCell` over `LSTMCell`."""
+    """LSTM whose hidden state moves among k learned centroids: `StateRegularizedCell` over `LSTMCell`.
+
+    Example:
+
+    >>> layer = SRLSTM(8, num_centroids=4, temperature=0.5)
+    >>> tuple(layer(keras.ops.ones((2, 5, 3))).shape)
+    (2, 8)
+    """
 
     inner = keras.layers.LSTMCell
 
@@ -387,6 +407,12 @@ class SRPeepholeLSTM(_OverOneCell):
     """LSTM with peepholes (SR-LSTM-P in the paper) whose hidden state moves among k learned centroids.
 
     `StateRegularizedCell` over `PeepholeLSTMCell`.
+
+    Example:
+
+    >>> layer = SRPeepholeLSTM(8, num_centroids=4, return_state=True)
+    >>> [tuple(state.shape) for state in layer(keras.ops.ones((2, 5, 3)))]
+    [(2, 8), (2, 8), (2, 8)]
     """
 
     inner = PeepholeLSTMCell
