@@ -39,6 +39,7 @@ if not _runs_as_command():
         recommender,
         views,
     )
+    from keras_interp_rnn.automata import recognizer, symbol_embedding  # noqa: F401 - automata imports on first use
 
 __all__ = [
     "analysis",

@@ -1,4 +1,4 @@
-"""`python -m keras_interp_rnn`: reproduces the papers' tables, and makes the presets (`--help` says how)."""
+"""`python -m keras_interp_rnn`: reproduces tables, makes presets, proves certificates again (`--help` says how)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import keras_interp_rnn
 from keras_interp_rnn import reproduce
@@ -17,19 +18,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m keras_interp_rnn",
-        description="Reproduces the tables and figures of the papers that keras_interp_rnn implements, and shows and "
-        "makes the trained networks that ship with it.",
+        description="Reproduces the tables and figures of the papers that keras_interp_rnn implements, shows and makes "
+        "the trained networks that ship with it, and proves certificates again.",
     )
     parser.add_argument("--version", action="version", version=f"keras_interp_rnn {keras_interp_rnn.__version__}")
-    reproduce.add_parser(parser.add_subparsers(dest="command", required=True, metavar="{reproduce,presets}"))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{reproduce,presets,check}")
+    reproduce.add_parser(commands)
+    check = commands.add_parser(
+        "check",
+        help="prove certificates of networks again, from their files",
+        description="Repeats the proofs of files that Certificate.save wrote, with NumPy alone. The exit code is 0 if "
+        "every proof holds, else 1.",
+    )
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of a certificate")
+    check.set_defaults(execute=_check)
     args = parser.parse_args(reproduce.with_verb(sys.argv[1:] if arguments is None else arguments))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
-    if reproduce.needs_keras(args):
+    if args.command != "check" and reproduce.needs_keras(args):
         with _silent():
             from keras_interp_rnn import views  # noqa: F401 - Keras with it, and what results look like
         for name in ("tensorflow", "absl"):
             logging.getLogger(name).setLevel(logging.ERROR)
     return int(args.execute(args))
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Says of each file whether its proof holds; returns the exit code."""
+    from keras_interp_rnn.automata import proof  # NumPy with it
+
+    wrong = 0
+    for file in args.files:
+        try:
+            print(proof.described(proof.read(file), str(file)))
+        except FileNotFoundError:
+            wrong += 1
+            print(f"keras_interp_rnn: there is no file {file}. Give one that Certificate.save wrote.", file=sys.stderr)
+        except (ValueError, OSError) as error:
+            wrong += 1
+            print(f"keras_interp_rnn: {error}", file=sys.stderr)
+    if not wrong:
+        print("Assumed:", *proof.ASSUMPTIONS, sep="\n- ")
+    return int(wrong > 0)
 
 
 @contextlib.contextmanager

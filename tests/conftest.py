@@ -1,6 +1,8 @@
 """What has to be settled before any test imports a backend."""
 
 import os
+import zlib
+from collections import defaultdict
 
 # JAX turns float64 arrays into float32 unless told before its import: tests in float64 would test nothing.
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -12,3 +14,26 @@ import pytest
 @pytest.fixture(autouse=True)
 def _same_random_numbers_in_any_order_of_tests() -> None:
     keras.utils.set_random_seed(0)
+
+
+CORE_CASES = 3
+"""Of a test with more cases the core (`-m "not slow"`) runs so many."""
+
+RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_public_names.py", "test_vocabulary.py")
+"""Run whole, as a case is a file or a name."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks as slow all but a few cases of each test, spread over them from a place that the test's name gives."""
+    rules = {config.rootpath / "tests" / name for name in RULES_OF_THE_TREE}
+    cases = defaultdict(list)
+    for item in items:
+        if rules.isdisjoint((item.path, *item.path.parents)):
+            cases[item.nodeid.split("[")[0]].append(item)
+    for name, of_one in cases.items():
+        first = zlib.crc32(name.encode())
+        core = {(first + i * len(of_one) // CORE_CASES) % len(of_one) for i in range(CORE_CASES)}
+        for i, item in enumerate(of_one):
+            if i not in core:
+                item.add_marker(pytest.mark.slow)

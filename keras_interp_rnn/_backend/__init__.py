@@ -52,6 +52,11 @@ def reduced_products() -> tuple[str, str] | None:
     return current().reduced_products()
 
 
+def ways_to_run(function: Callable[..., Any]) -> list[Callable[..., tuple[np.ndarray, ...]]]:
+    """A function of tensors as the layers of a model may be run, plainly and compiled: arrays to arrays."""
+    return current().ways_to_run(function)
+
+
 def static_values(x: Any) -> np.ndarray | None:
     """The values of `x` where they are known now; None for symbolic, traced and accelerator-resident tensors.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
+import keras
 import numpy as np
 import torch
 
@@ -24,6 +25,13 @@ class Torch(StaticBackend):
         if (precision := torch.get_float32_matmul_precision()) != "highest":
             return f"torch with the matmul precision {precision!r}", "torch.set_float32_matmul_precision('highest')"
         return None
+
+    def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., tuple[np.ndarray, ...]]]:
+        def run(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+            with torch.no_grad():
+                return tuple(y.cpu().numpy() for y in function(*map(keras.ops.convert_to_tensor, arrays)))
+
+        return [run]
 
     def static_values(self, x: Any) -> np.ndarray | None:
         tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()

@@ -282,7 +282,14 @@ def _dtype(parts: list[Any]) -> str:
             "Rounding is bounded if all layers are in float32, or all in float64. Received: "
             f"{', '.join(f'{part.name} of {part.dtype_policy.name}' for part in parts)}. Build all in one of them."
         )
-    return dtypes.pop()
+    dtype = dtypes.pop()
+    held = ops.convert_to_numpy(ops.zeros(1, dtype)).dtype
+    if held != dtype:
+        raise ValueError(
+            f"Rounding is bounded in the dtype that the backend computes in. Received: layers in {dtype}, for which "
+            f"{_backend.name()} takes {held}. Switch {dtype} on (JAX: jax.config.update('jax_enable_x64', True))."
+        )
+    return dtype
 
 
 def _check_ids(model: Any, encoding: WordEncoding) -> None:

@@ -15,11 +15,9 @@ bound that is not finite proves nothing.
 
 from __future__ import annotations
 
-import json
-import math
 import numbers
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,15 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn import _files
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Sentence
-from keras_interp_rnn.automata import _bounds, _proved
+from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._network import open_acceptor
 from keras_interp_rnn.automata._proved import Proved
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, short_words
+from keras_interp_rnn.automata.proof import Proof
 from keras_interp_rnn.automata.words import WordEncoding, encoding_of
 
 Array = NDArray[np.float64]
@@ -45,25 +43,6 @@ EPSILONS = np.logspace(-9, np.log10(0.45), 56)
 
 NUM_TRIED_WORDS = 127
 """Number of short words that the model itself reads in addition to the proof."""
-
-
-FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
-"""Of a certificate's file."""
-
-ASSUMPTIONS = (
-    "IEEE 754 arithmetic in the network's dtype, rounded to nearest, in any order of summation; no reduced precision.",
-    "tanh and sigmoid within 2^-20 of their values, exp within 2^-20 relatively.",
-    "Words are ids with the start token before them, the end token after them if there is one, and padding 0.",
-    "The network is an Embedding, one state-regularized layer and a Dense(1), called outside training.",
-)
-"""Of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
-
-FILE_PARTS: dict[str, type] = {
-    **dict.fromkeys(("network", "dfa", "path"), dict),
-    **dict.fromkeys(("centroids", "margins", "decision_margins", "assumptions"), list),
-    **dict.fromkeys(("temperature", "epsilon"), float),
-    "sha256": str,
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,6 +62,8 @@ class Certificate(Sentence):
         decision_margins: (states of path,), lower bound on the distance of the head's logit from 0, on the right side.
         failure: where and why the proof fails; "" if it holds.
         proved: the weights that the proof is about, for `save`; None if the certificate was not made by `certify`.
+        function_errors: by name the largest error of tanh and sigmoid, and the largest relative one of exp, that were
+            measured on the machine of the proof, which assumes 2^-20; empty if the certificate was read from a file.
     """
 
     holds: bool
@@ -95,6 +76,7 @@ class Certificate(Sentence):
     decision_margins: Array
     failure: str
     proved: Proved | None = field(default=None, repr=False)
+    function_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def verdict_margins(self) -> Array:
@@ -142,13 +124,13 @@ class Certificate(Sentence):
         # In (0, 1) for mixtures, 0 otherwise: which one is the model's to say. NaN is neither.
         if not named or not self.path.is_complete or not (self.epsilon == 0 if parts.hard else 0 < self.epsilon < 1):
             return False
-        [again] = _attempts(parts, self.path, tuple(centroids), self.temperature, [self.epsilon])
+        [again] = proof.attempts(parts, self.path, tuple(centroids), self.temperature, [self.epsilon])
         if again.least <= 0:
             return False
-        if not _alike(self.margins, again.margins) or not _alike(self.decision_margins, again.decisions):
+        if not (proof.alike(self.margins, again.margins) and proof.alike(self.decision_margins, again.decisions)):
             return False
         # At last, the weights that it carries, if any, are the model's.
-        carried = self.proved is None or _same(self.proved, _proved.proved(parts))
+        carried = self.proved is None or _proved.same(self.proved, _proved.proved(parts))
         return carried and _misclassified(parts, self.dfa) is None
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -179,22 +161,13 @@ class Certificate(Sentence):
         if not self.holds or self.proved is None:
             why = "without weights, which certify gives it" if self.holds else f"that does not hold: {self.failure}"
             raise ValueError(f"A certificate is saved if it holds. Received: one {why}.")
-        automata = {"dfa": json.loads(self.dfa.to_json()), "path": json.loads(self.path.to_json())}
-        network = _proved.as_json(self.proved)
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "network": network,
-            "sha256": _proved.digest(network),
-            **automata,
-            "centroids": [int(i) for i in self.centroids],
-            "temperature": float(self.temperature),
-            "epsilon": float(self.epsilon),
-            "margins": [[_proved.rounded_down(float(x)) for x in row] for row in self.margins],
-            "decision_margins": [_proved.rounded_down(float(x)) for x in self.decision_margins],
-            "assumptions": list(ASSUMPTIONS),
-        }
-        _files.write_json(Path(path), content)
+        proof.write(
+            Path(path),
+            Proof(
+                *(self.proved, self.dfa, self.path, tuple(int(i) for i in self.centroids)),
+                *(float(self.temperature), float(self.epsilon), self.margins, self.decision_margins),
+            ),
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -213,73 +186,15 @@ class Certificate(Sentence):
             FileNotFoundError: if there is no such file.
             ValueError: if it is damaged, of another version, or was changed; if its proof fails.
 
+        Without Keras, a command reads the file and says what is proved: `python -m keras_interp_rnn check FILE`.
+
         Example: see `save`.
         """
-        path = Path(path)
-        kinds = {"format": str, "version": int, **FILE_PARTS}
-        remedy = "Save the certificate again."
-        content = _files.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, remedy)
-        try:
-            return _from_json(content)
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
-            line = " ".join(str(error).split())
-            raise ValueError(f"{path} is no certificate that holds: {line[:300]}. {remedy}") from None
-
-
-def _same(one: Proved, other: Proved) -> bool:
-    return _proved.digest(_proved.as_json(one)) == _proved.digest(_proved.as_json(other))
-
-
-def _from_json(content: Mapping[str, Any]) -> Certificate:
-    """The certificate of a file, proved again; raises ValueError, TypeError or KeyError for anything else."""
-    if content["format"] != FORMAT or content["version"] != VERSION or isinstance(content["version"], bool):
-        raise ValueError(
-            f"it is of the format {content['format']!r}, version {content['version']!r}; read is {VERSION}"
+        found = proof.read(Path(path))
+        return cls(
+            *(True, found.dfa, found.path, found.centroids, found.temperature, found.epsilon),
+            *(found.margins, found.decision_margins, "", found.network),
         )
-    if set(content) != {"format", "version", *FILE_PARTS}:
-        raise ValueError(f"other parts: {sorted(set(content) ^ {'format', 'version', *FILE_PARTS})}")
-    if _proved.digest(content["network"]) != content["sha256"]:
-        raise ValueError("the weights are not those of the sha256")
-    if content["assumptions"] != list(ASSUMPTIONS):
-        raise ValueError("it states other assumptions than those of the proof")
-    network = _proved.from_json(content["network"])
-    dfa, path = (DFA.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
-    centroids, tau, epsilon = tuple(content["centroids"]), content["temperature"], content["epsilon"]
-    if path.alphabet != network.encoding.alphabet or not path.is_complete:
-        raise ValueError("the path is not over the network's alphabet, or misses transitions")
-    if set(path.alphabet) != set(dfa.alphabet) or path.counterexample(dfa) is not None:
-        raise ValueError("the path is not of the automaton's language")
-    if not all(type(i) is int and 0 <= i < len(network.centroids) for i in centroids):
-        raise ValueError("a centroid that the network does not have")
-    if len(set(centroids)) != len(centroids) or len(centroids) != len(path):
-        raise ValueError("every state of the path needs a centroid of its own")
-    if not np.finfo(network.dtype).tiny <= tau < np.inf:
-        raise ValueError(f"the temperature {tau}")
-    if not (epsilon == 0 if network.hard else 0 < epsilon < 1):
-        raise ValueError(f"epsilon {epsilon}")
-    [again] = _attempts(network, path, centroids, tau, [epsilon])
-    if again.least <= 0:
-        raise ValueError(f"the proof fails: {_failure(again, path, centroids)}")
-    if not _alike(content["margins"], again.margins) or not _alike(content["decision_margins"], again.decisions):
-        raise ValueError("the bounds are not those of the weights")
-    return Certificate(True, dfa, path, centroids, tau, epsilon, again.margins, again.decisions, "", network)
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    """Margins for one epsilon; minus infinity without a bound."""
-
-    start: float
-    margins: Array
-    decisions: Array
-
-    @property
-    def least(self) -> float:
-        return min(self.least_of_path, float(self.decisions.min()))
-
-    @property
-    def least_of_path(self) -> float:
-        return min(self.start, float(self.margins.min()))
 
 
 @former_arguments(positional=("network", "dfa", "temperature", "alphabet", "start", "end"), model="network")
@@ -310,7 +225,8 @@ def certify(
 
     Raises:
         ValueError: if the network remembers more than its centroid; if a layer, flag, dtype or operation of the model
-            is not on the list; if a weight is not finite; if the layer's dtype cannot hold the temperature.
+            is not on the list; if a weight is not finite; if the layer's dtype cannot hold the temperature; if tanh,
+            sigmoid or exp are measured to be further from their values than the proof assumes.
 
     Exactness: sound under the assumptions of docs/notes/certificate.md (IEEE arithmetic in the layers' dtype, functions
         within 2^-20 of their value). A proof that fails says nothing about the network. In addition to the proof the
@@ -331,7 +247,9 @@ def certify(
     "the path of the centroids is another automaton: they differ on ('0',)"
     """
     parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+    errors = dict(_kernels.measured(parts.dtype))
     certificate = _prove(parts, dfa, _held_temperature(parts, temperature), extract_exactly(parts.acceptor))
+    certificate = replace(certificate, function_errors=errors)
     if certificate.holds and certificate.temperature == parts.temperature():
         word = _misclassified(parts, dfa)
         if word is not None:
@@ -421,7 +339,7 @@ def _prove(parts: Deployed, dfa: DFA, tau: float, extraction: Extraction) -> Cer
     """The proof along the extracted automaton of the centroids, which is a proposal like any other."""
     path, centroids = extraction.dfa, extraction.centroids
     epsilons = [0.0] if parts.hard else EPSILONS.tolist()
-    attempts = list(zip(epsilons, _attempts(parts, path, centroids, tau, epsilons), strict=True))
+    attempts = list(zip(epsilons, proof.attempts(parts, path, centroids, tau, epsilons), strict=True))
     epsilon, best = max(attempts, key=lambda pair: pair[1].least)
     word = path.counterexample(dfa)
     holds, failure = word is None and best.least > 0, ""
@@ -430,63 +348,6 @@ def _prove(parts: Deployed, dfa: DFA, tau: float, extraction: Extraction) -> Cer
     elif not holds:
         # The path first: that a decision alone fails can be said only of an epsilon for which the path holds.
         epsilon, best = max(attempts, key=lambda pair: (pair[1].least_of_path > 0, pair[1].least))
-        failure = _failure(best, path, centroids)
+        failure = proof.failure(best, path, centroids)
     weights = _proved.proved(parts)
     return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.decisions, failure, weights)
-
-
-def _attempts(
-    parts: Deployed | Proved, path: DFA, centroids: tuple[int, ...], tau: float, epsilons: Sequence[float]
-) -> list[_Attempt]:
-    encoding = parts.encoding
-    cell, decision, scores = _bounds.bounds_of(parts, tau)
-    origin = _bounds.Region.point(np.zeros(parts.centroids.shape[1]))
-    last = None if encoding.end is None else parts.embeddings[encoding.end]
-
-    def attempt(epsilon: float) -> _Attempt:
-        needed = 0.0 if parts.hard else math.log1p(-epsilon) - math.log(epsilon)
-        regions = [scores.region(i, epsilon) for i in centroids]
-
-        def margin(region: _bounds.Region, id_: int, state: int) -> float:
-            """By how much the bound on the log odds of the centroid of a state is better than needed."""
-            return scores.worst_log_odds(cell(region, parts.embeddings[id_]), centroids[state]) - needed
-
-        start = margin(origin, parts.first, path.start)
-        margins = [
-            [margin(region, encoding.code(symbol), path.step(state, symbol)) for symbol in path.alphabet]
-            for state, region in enumerate(regions)
-        ]
-        boxes = [region.box() if last is None else cell(region, last) for region in regions]
-        decisions = [decision(box, state in path.accepting) for state, box in enumerate(boxes)]
-        return _Attempt(float(_finite(start)), _finite(margins), _finite(decisions))
-
-    with np.errstate(all="ignore"):  # a bound that overflows proves nothing, see `_finite`
-        return [attempt(epsilon) for epsilon in epsilons]
-
-
-def _finite(bounds: Any) -> Array:
-    """The bounds, with minus infinity for NaN and infinities, which prove nothing."""
-    array = np.asarray(bounds, np.float64)
-    return np.where(np.isfinite(array), array, -np.inf)
-
-
-def _alike(claimed: Any, proved: Array) -> bool:
-    claimed = np.asarray(claimed, np.float64)
-    return claimed.shape == proved.shape and bool(np.allclose(claimed, proved, rtol=1e-6, atol=1e-9))
-
-
-def _failure(attempt: _Attempt, path: DFA, centroids: tuple[int, ...]) -> str:
-    if not np.isfinite(attempt.least_of_path):
-        return "the arithmetic may overflow, or its rounding is too large for any bound"
-    if attempt.start <= 0:
-        return f"the start token leads to centroid {centroids[path.start]}, but not with enough probability"
-    if attempt.margins.min() <= 0:
-        state, column = (int(i) for i in np.unravel_index(attempt.margins.argmin(), attempt.margins.shape))
-        symbol: Hashable = path.alphabet[column]
-        target = path.step(state, symbol)
-        return (
-            f"from centroid {centroids[state]} the symbol {symbol!r} leads to centroid {centroids[target]}, but "
-            f"the bound misses what is needed by {-attempt.margins.min():.2f} nats"
-        )
-    state = int(attempt.decisions.argmin())
-    return f"the head's decision on centroid {centroids[state]} is not the same over its whole region"

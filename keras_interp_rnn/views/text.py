@@ -212,9 +212,11 @@ def certificate(result: Certificate) -> str:
     """The decision, with the margins of the proof or the place where it fails."""
     if not result.holds:
         return f"not certified at temperature {result.temperature:g}: {result.failure}"
+    errors = result.function_errors.values()
+    within = f"; tanh, sigmoid, exp within 2^{math.ceil(math.log2(max(errors)))} here, assumed 2^-20" if errors else ""
     return (
         f"certified for every word at temperature {result.temperature:g}: epsilon {result.epsilon:.2g}, least margin "
-        f"{result.margins.min():.2f} nats, of the decision {result.decision_margins.min():.2g}"
+        f"{result.margins.min():.2f} nats, of the decision {result.decision_margins.min():.2g}{within}"
     )
 
 

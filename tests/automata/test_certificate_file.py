@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import Certificate, _proved, tomita
+from keras_interp_rnn.automata import Certificate, _proved, proof, tomita
 from tests.automata.networks import drawn, network_of
 
 ROOT = Path(__file__).parents[2]
@@ -251,19 +251,54 @@ def test_damaged_and_missing_files(content, tmp_path):
         Certificate.load(tmp_path / "none.json")
 
 
-def test_the_arithmetic_of_the_bounds_needs_numpy_alone():
-    """Its modules, loaded where importing Keras or a backend raises."""
+def check(*files):
+    """`python -m keras_interp_rnn check`, where importing Keras, a backend or SciPy raises."""
     program = f"""
-import importlib, sys, types
-for name in ("keras", "tensorflow", "jax", "torch", "scipy"):
+import runpy, sys
+for name in ("keras", "tensorflow", "jax", "torch", "scipy", "tensorboard"):
     sys.modules[name] = None
-for name in ("keras_interp_rnn", "keras_interp_rnn.automata"):
-    package = types.ModuleType(name)
-    package.__path__ = [{str(ROOT)!r} + "/" + name.replace(".", "/")]
-    sys.modules[name] = package
-for name in ("_bounds", "_proved"):
-    importlib.import_module("keras_interp_rnn.automata." + name)
+sys.argv = ["-m", "check", *{[str(file) for file in files]!r}]
+sys.orig_argv = [sys.executable, "-m", "keras_interp_rnn"]
+runpy.run_module("keras_interp_rnn", run_name="__main__", alter_sys=True)
+"""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_the_command_proves_a_file_again_with_numpy_alone(tmp_path):
+    certificate, file = saved(tmp_path, network_of(tomita(4)), tomita(4))
+    done = check(file)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *lines = done.stdout.splitlines()
+    assert first == f"{file}: the network classifies every word as the automaton does"
+    assert lines[0].split() == ["automaton", "4", "states", "over", "'0',", "'1'"]
+    assert f"{certificate.margins.min():.4g} nats of a transition" in lines[2]
+    assert json.loads(file.read_text())["sha256"] in lines[3]
+    assert lines[4:] == ["Assumed:", *(f"- {line}" for line in proof.ASSUMPTIONS)]
+
+
+def test_the_command_says_in_one_line_what_is_wrong_and_checks_the_others(content, tmp_path):
+    changed = copy.deepcopy(content)
+    changed["network"]["head_bias"] += 1e-3
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    (tmp_path / "good.json").write_text(json.dumps(content))
+    done = check(tmp_path / "changed.json", tmp_path / "none.json", tmp_path / "good.json")
+    assert done.returncode == 1
+    one, other = done.stderr.splitlines()
+    assert "the weights are not those of the sha256" in one
+    assert other.endswith(f"there is no file {tmp_path / 'none.json'}. Give one that Certificate.save wrote.")
+    assert done.stdout.startswith(f"{tmp_path / 'good.json'}: ")
+    assert "Assumed" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ["dfa", "words", "proof"])
+def test_these_modules_need_numpy_alone(name):
+    program = f"""
+import sys
+for module in ("keras", "tensorflow", "jax", "torch", "scipy"):
+    sys.modules[module] = None
+sys.argv[0], sys.orig_argv = "-m", [sys.executable, "-m", "keras_interp_rnn"]  # as the command imports the package
+from keras_interp_rnn.automata import {name}
 print("loaded")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.stdout == "loaded\n", done.stderr

@@ -97,6 +97,7 @@ def test_states_that_do_not_count_are_left_out():
     assert automata.compile(dfa, "ISAN").layers[0].units == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", REGULARIZED)
 def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
     """What is known goes in before training: tomita(1) is told here that the empty word is rejected."""
@@ -116,6 +117,7 @@ def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
     assert all(move > 0 for move in moved)
 
 
+@pytest.mark.slow
 def test_a_compiled_isan_is_trained():
     model = automata.compile(tomita(1), "ISAN")
     ids = np.array(list(itertools.product(range(2), repeat=4)))

@@ -84,6 +84,7 @@ def assert_same_run(found: Resumable, expected: Resumable) -> None:
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_pass_need_not_hold_whole_epochs(tmp_path: Path) -> None:
     # Nine windows a pass and six an epoch: the second epoch and the third read across the end of a pass.
     expected = train(tmp_path / "at once", epochs=4, windows=9)
@@ -120,11 +121,13 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Resumable:
     return train(tmp_path_factory.mktemp("uninterrupted"), epochs=4)
 
 
+@pytest.mark.slow
 def test_two_epochs_and_two_are_four(uninterrupted: Resumable, tmp_path: Path) -> None:
     train(tmp_path, epochs=2)
     assert_same_run(train(tmp_path, epochs=4), uninterrupted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epoch", [0, 2])
 def test_a_kill_within_an_epoch_loses_that_epoch_alone(uninterrupted: Resumable, tmp_path: Path, epoch: int) -> None:
     with pytest.raises(Killed):

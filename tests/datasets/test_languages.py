@@ -10,6 +10,8 @@ import pytest
 from keras_interp_rnn import datasets
 from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, palindromes, tomita
 
+pytestmark = pytest.mark.slow  # the words of all languages are drawn
+
 
 def runs(word):
     """Lengths of the runs of equal symbols, in order: [("1", 3), ("0", 2), ...]."""

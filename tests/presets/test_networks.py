@@ -86,6 +86,7 @@ def test_the_counting_network_makes_no_error(seed):
     assert preset.encode("([)a]").tolist() == [0, 2, 1, 4, 3]
 
 
+@pytest.mark.slow
 def test_in_its_basis_the_counting_network_consists_of_zeros_and_ones():
     preset, stored = load("counting-isan"), arrays("counting-isan")
     basis = preset.basis

@@ -78,6 +78,7 @@ def test_embeddings_start_from_word_vectors():
     np.testing.assert_array_equal(embedding.get_weights()[0], wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LSTM", "SR-LSTM-P"])
 def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     data = data_of()
@@ -92,6 +93,7 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     assert words.Vocabulary.load(tmp_path / "vocabulary.txt").names == data.vocabulary
 
 
+@pytest.mark.slow
 def test_a_class_given_away_by_a_word_is_learned(tmp_path):
     data = data_of()
     chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)

@@ -271,6 +271,7 @@ def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
     assert re.search(says, capsys.readouterr().err)
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -288,6 +289,7 @@ def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "records" / "sr-imdb-LSTM-0.json").exists()
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, monkeypatch, capsys):
     save, epochs = keras.Model.save, []
 
@@ -319,6 +321,7 @@ def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
     assert "Records are JSON files in a folder. Received: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @needs_records
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
@@ -365,7 +368,7 @@ def command(*given, blocked=False, folder=None):
 @pytest.mark.parametrize(
     ("given", "code", "says"),
     [
-        ([], 2, "usage: python -m keras_interp_rnn [-h] [--version] {reproduce,presets}"),
+        ([], 2, "usage: python -m keras_interp_rnn [-h] [--version] {reproduce,presets,check}"),
         (["--help"], 0, "run the experiments of the papers, tune their networks, write the report"),
         (["--version"], 0, f"keras_interp_rnn {keras_interp_rnn.__version__}"),
         (["reproduce", "list"], 0, "sr-palindromes: "),
@@ -382,6 +385,7 @@ def test_the_command_reads_its_options_without_tensorflow(given, code, says, tmp
     assert not (done.stderr if code == 0 else done.stdout)
 
 
+@pytest.mark.slow
 def test_the_command_runs_without_a_word_of_tensorflows():
     done = command("reproduce", "run", "minimal-rnn-start", "--smoke")
     assert done.returncode == 0
@@ -391,6 +395,7 @@ def test_the_command_runs_without_a_word_of_tensorflows():
     assert sum("median singular value of dh_T/dx_(T-5): vanilla " in line for line in lines) == 2
 
 
+@pytest.mark.slow
 def test_a_program_that_names_the_package_gets_all_of_it(tmp_path):
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "__init__.py").write_text("import keras_interp_rnn")

@@ -83,6 +83,7 @@ def test_without_a_model_a_small_one_is_trained_once_for_all_experiments(tmp_pat
     assert other.run(a_run(tmp_path / "three"))["model"] == first["model"]
 
 
+@pytest.mark.slow
 def test_a_part_of_the_biases_that_is_empty_has_no_correlation(given, tmp_path):
     """Five units and 27 outputs: everything is in the readout subspace."""
     _, result = isan_subspaces.Subspaces().analyse(

@@ -202,6 +202,7 @@ class TestBuild:
 
 
 class TestError:
+    @pytest.mark.slow
     @pytest.mark.parametrize("lengths", [[0, 1, 5, 2, 9, 3, 7, 1, 4, 6, 8], [2, 101, 30, 4, 1]], ids=["short", "long"])
     @every_network
     def test_neither_padding_nor_whole_batches_change_a_verdict(self, network, lengths, monkeypatch):
@@ -328,6 +329,7 @@ class TestTrain:
         with pytest.raises(ValueError, match=r"Received: 2 words, of which 2 are in it. Add words"):
             languages.train("LSTM", words, words, SMALL, 0, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("quick")
     def test_a_network_learns_and_is_left_with_the_least_error(self, tmp_path, capsys):
         """Whether a word has a b; all words of up to three symbols are without."""
@@ -397,6 +399,7 @@ class TestRun:
         splits = ("train", "validation", "test_l100", "test_l200", "test_l500")
         return random_words([5] * 6, splits.index(split))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("network", "centroids"), [("LSTM", 0), ("SR-LSTM-P", CENTROIDS)])
     def test_a_record_says_what_was_trained_on_what_and_what_came_out(
         self, network, centroids, experiment, tmp_path, monkeypatch
@@ -445,6 +448,7 @@ class TestRun:
         assert record["data"] == experiment.identity(run)
         assert experiment.summary(record).startswith(f"test_l100 {record['result']['errors']['test_l100']:.1%}, ")
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("quick")
     def test_a_run_trains_and_judges_with_the_weights_it_kept(self, experiment, tmp_path):
         run = a_run(tmp_path, settings=experiment.rows["small-LSTM"])
@@ -679,6 +683,7 @@ class TestPublishedTraining:
         assert not schedule.is_over(falling[:-1])
         assert schedule.is_over(falling)
 
+    @pytest.mark.slow
     def test_the_weights_of_the_lowest_error_after_growing_are_kept(self, tmp_path):
         model, curve = languages.train("LSTM", self.WORDS, self.WORDS, self.PROTOCOL, 0, tmp_path)
         assert [point["validation_error"] is None for point in curve] == [True] * 5 + [False] * (len(curve) - 5)

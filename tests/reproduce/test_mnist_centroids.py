@@ -28,6 +28,7 @@ def test_a_network_has_a_line():
     assert EXPERIMENT.summary(given) == "94.1% of the digits are classified correctly, 88.0% by their transitions alone"
 
 
+@pytest.mark.slow
 def test_a_run_analyses_the_network_it_is_given(tmp_path):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((None, 1))

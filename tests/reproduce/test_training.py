@@ -100,6 +100,7 @@ class TestPlan:
 
 
 class TestResumption:
+    @pytest.mark.slow
     def test_a_run_that_was_stopped_is_the_run_that_was_not(self, tmp_path, monkeypatch):
         whole, best = run(tmp_path / "whole")
         assert [entry["training_seconds"] > 0 for entry in whole["curve"]] == [True] * 4
@@ -121,6 +122,7 @@ class TestResumption:
         for one, other in zip(weights(best), weights(also_best), strict=True):
             np.testing.assert_array_equal(one, other)
 
+    @pytest.mark.slow
     def test_other_settings_or_data_are_refused(self, tmp_path):
         run(tmp_path)
         with pytest.raises(ValueError, match=r"started with. Received: {'seed': 1}, and .*settings.json with {'seed'"):
@@ -133,6 +135,7 @@ class TestResumption:
         with pytest.raises(ValueError, match=r"Received: {'data': {.*'sha256': .* with {'data': {.*'sha256'"):
             classification.train(PROTOCOL, data, a_run(tmp_path))
 
+    @pytest.mark.slow
     def test_a_finished_run_is_judged_again_without_training(self, tmp_path):
         first, _ = run(tmp_path)
         before = sorted(path.name for path in tmp_path.iterdir())

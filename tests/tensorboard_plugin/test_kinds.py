@@ -151,6 +151,7 @@ def environ(path):
     return {**os.environ, "PYTHONPATH": path}
 
 
+@pytest.mark.slow
 def test_a_kind_is_added_by_a_file_a_view_and_a_line(with_another_kind):
     root, log = with_another_kind
     with logs.served(log, plugin=root) as address:

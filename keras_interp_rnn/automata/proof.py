@@ -1,0 +1,242 @@
+r"""The proof of a certificate, from the numbers of a network and a path through its centroids; and its file.
+
+This module and all that it imports need NumPy alone: a certificate's file is proved again without Keras.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn import _files
+from keras_interp_rnn.automata import _bounds, _proved
+from keras_interp_rnn.automata._proved import Proved
+from keras_interp_rnn.automata.dfa import DFA
+from keras_interp_rnn.automata.words import WordEncoding
+
+Array = NDArray[np.float64]
+
+FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
+"""Of a certificate's file."""
+
+ASSUMPTIONS = (
+    "IEEE 754 arithmetic in the network's dtype, rounded to nearest, in any order of summation; no reduced precision.",
+    "tanh and sigmoid within 2^-20 of their values, exp within 2^-20 relatively.",
+    "Words are ids with the start token before them, the end token after them if there is one, and padding 0.",
+    "The network is an Embedding, one state-regularized layer and a Dense(1), called outside training.",
+)
+"""Of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
+
+PARTS: dict[str, type] = {
+    **dict.fromkeys(("network", "dfa", "path"), dict),
+    **dict.fromkeys(("centroids", "margins", "decision_margins", "assumptions"), list),
+    **dict.fromkeys(("temperature", "epsilon"), float),
+    "sha256": str,
+}
+"""The parts of a file, beside its format and version."""
+
+REMEDY = "Save the certificate again."
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A proof about the numbers of a network, without the model; the attributes are those of `Certificate`."""
+
+    network: Proved
+    dfa: DFA
+    path: DFA
+    centroids: tuple[int, ...]
+    temperature: float
+    epsilon: float
+    margins: Array
+    decision_margins: Array
+
+
+class Parts(_bounds.Parts, Protocol):
+    """A network to prove something about: its numbers, of a model (`_deployed.Deployed`) or of a file (`Proved`)."""
+
+    @property
+    def encoding(self) -> WordEncoding: ...
+    @property
+    def embeddings(self) -> Any: ...
+    @property
+    def first(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Margins for one epsilon; minus infinity without a bound."""
+
+    start: float
+    margins: Array
+    decisions: Array
+
+    @property
+    def least(self) -> float:
+        """Above 0, the proof succeeds."""
+        return min(self.least_of_path, float(self.decisions.min()))
+
+    @property
+    def least_of_path(self) -> float:
+        """Above 0, the network follows the path, whatever its head decides."""
+        return min(self.start, float(self.margins.min()))
+
+
+def attempts(
+    network: Parts, path: DFA, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
+) -> list[Attempt]:
+    """The bounds on every transition and every decision, for each epsilon.
+
+    Args:
+        path: the automaton that the centroids follow. centroids: of its states.
+    """
+    encoding = network.encoding
+    cell, decision, scores = _bounds.bounds_of(network, tau)
+    origin = _bounds.Region.point(np.zeros(network.centroids.shape[1]))
+    last = None if encoding.end is None else network.embeddings[encoding.end]
+
+    def attempt(epsilon: float) -> Attempt:
+        needed = 0.0 if network.hard else math.log1p(-epsilon) - math.log(epsilon)
+        regions = [scores.region(i, epsilon) for i in centroids]
+
+        def margin(region: _bounds.Region, id_: int, state: int) -> float:
+            """By how much the bound on the log odds of the centroid of a state is better than needed."""
+            return scores.worst_log_odds(cell(region, network.embeddings[id_]), centroids[state]) - needed
+
+        start = margin(origin, network.first, path.start)
+        margins = [
+            [margin(region, encoding.code(symbol), path.step(state, symbol)) for symbol in path.alphabet]
+            for state, region in enumerate(regions)
+        ]
+        boxes = [region.box() if last is None else cell(region, last) for region in regions]
+        decisions = [decision(box, state in path.accepting) for state, box in enumerate(boxes)]
+        return Attempt(float(_finite(start)), _finite(margins), _finite(decisions))
+
+    with np.errstate(all="ignore"):  # a bound that overflows proves nothing, see `_finite`
+        return [attempt(epsilon) for epsilon in epsilons]
+
+
+def _finite(bounds: Any) -> Array:
+    """The bounds, with minus infinity for NaN and infinities, which prove nothing."""
+    array = np.asarray(bounds, np.float64)
+    return np.where(np.isfinite(array), array, -np.inf)
+
+
+def failure(attempt: Attempt, path: DFA, centroids: Sequence[int]) -> str:
+    """Where and why an attempt is no proof."""
+    if not np.isfinite(attempt.least_of_path):
+        return "the arithmetic may overflow, or its rounding is too large for any bound"
+    if attempt.start <= 0:
+        return f"the start token leads to centroid {centroids[path.start]}, but not with enough probability"
+    if attempt.margins.min() <= 0:
+        state, column = (int(i) for i in np.unravel_index(attempt.margins.argmin(), attempt.margins.shape))
+        symbol: Hashable = path.alphabet[column]
+        target = path.step(state, symbol)
+        return (
+            f"from centroid {centroids[state]} the symbol {symbol!r} leads to centroid {centroids[target]}, but "
+            f"the bound misses what is needed by {-attempt.margins.min():.2f} nats"
+        )
+    state = int(attempt.decisions.argmin())
+    return f"the head's decision on centroid {centroids[state]} is not the same over its whole region"
+
+
+def alike(claimed: Any, proved: Array) -> bool:
+    """Whether bounds are those that were proved, to the digits that a file holds."""
+    claimed = np.asarray(claimed, np.float64)
+    return claimed.shape == proved.shape and bool(np.allclose(claimed, proved, rtol=1e-6, atol=1e-9))
+
+
+def write(path: Path, proof: Proof) -> None:
+    """Writes the file of a certificate, whole or not at all."""
+    network = _proved.as_json(proof.network)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": network,
+        "sha256": _proved.digest(network),
+        **{name: json.loads(dfa.to_json()) for name, dfa in (("dfa", proof.dfa), ("path", proof.path))},
+        "centroids": list(proof.centroids),
+        "temperature": proof.temperature,
+        "epsilon": proof.epsilon,
+        "margins": [[_proved.rounded_down(float(x)) for x in row] for row in proof.margins],
+        "decision_margins": [_proved.rounded_down(float(x)) for x in proof.decision_margins],
+        "assumptions": list(ASSUMPTIONS),
+    }
+    _files.write_json(path, content)
+
+
+def read(path: Path) -> Proof:
+    """What `write` wrote, proved again with the weights of the file; no bound is believed.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is damaged, of another version, or was changed; if its proof fails.
+    """
+    kinds = {"format": str, "version": int, **PARTS}
+    content = _files.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, REMEDY)
+    try:
+        return _from_json(content)
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        line = " ".join(str(error).split())
+        raise ValueError(f"{path} is no certificate that holds: {line[:300]}. {REMEDY}") from None
+
+
+def described(proof: Proof, name: str) -> str:
+    """What a proof is about and how sure it is, in five lines."""
+    network = proof.network
+    k, units = network.centroids.shape
+    cell = type(network.equations).__name__
+    symbols = ", ".join(map(repr, proof.dfa.alphabet[:8])) + (", ..." if len(proof.dfa.alphabet) > 8 else "")
+    return "\n".join(
+        (
+            f"{name}: the network classifies every word as the automaton does",
+            f"  automaton  {len(proof.dfa)} states over {symbols}",
+            f"  network    {cell} of {units} units, {k} centroids, {network.dtype}, temperature "
+            f"{proof.temperature:.6g}",
+            f"  margins    {proof.margins.min():.4g} nats of a transition, {proof.decision_margins.min():.4g} of a "
+            f"decision; epsilon {proof.epsilon:.3g}",
+            f"  weights    sha256 {_proved.digest(_proved.as_json(network))}",
+        )
+    )
+
+
+def _from_json(content: Mapping[str, Any]) -> Proof:
+    """Raises ValueError, TypeError, KeyError or OverflowError for anything else."""
+    if content["format"] != FORMAT or content["version"] != VERSION or isinstance(content["version"], bool):
+        raise ValueError(
+            f"it is of the format {content['format']!r}, version {content['version']!r}; read is {VERSION}"
+        )
+    if set(content) != {"format", "version", *PARTS}:
+        raise ValueError(f"other parts: {sorted(set(content) ^ {'format', 'version', *PARTS})}")
+    if _proved.digest(content["network"]) != content["sha256"]:
+        raise ValueError("the weights are not those of the sha256")
+    if content["assumptions"] != list(ASSUMPTIONS):
+        raise ValueError("it states other assumptions than those of the proof")
+    network = _proved.from_json(content["network"])
+    dfa, path = (DFA.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
+    centroids, tau, epsilon = tuple(content["centroids"]), content["temperature"], content["epsilon"]
+    if path.alphabet != network.encoding.alphabet or not path.is_complete:
+        raise ValueError("the path is not over the network's alphabet, or misses transitions")
+    if set(path.alphabet) != set(dfa.alphabet) or path.counterexample(dfa) is not None:
+        raise ValueError("the path is not of the automaton's language")
+    if not all(type(i) is int and 0 <= i < len(network.centroids) for i in centroids):
+        raise ValueError("a centroid that the network does not have")
+    if len(set(centroids)) != len(centroids) or len(centroids) != len(path):
+        raise ValueError("every state of the path needs a centroid of its own")
+    if not np.finfo(network.dtype).tiny <= tau < np.inf:
+        raise ValueError(f"the temperature {tau}")
+    if not (epsilon == 0 if network.hard else 0 < epsilon < 1):
+        raise ValueError(f"epsilon {epsilon}")
+    [again] = attempts(network, path, centroids, tau, [epsilon])
+    if again.least <= 0:
+        raise ValueError(f"the proof fails: {failure(again, path, centroids)}")
+    if not alike(content["margins"], again.margins) or not alike(content["decision_margins"], again.decisions):
+        raise ValueError("the bounds are not those of the weights")
+    return Proof(network, dfa, path, centroids, tau, epsilon, again.margins, again.decisions)

@@ -1,0 +1,71 @@
+"""tanh, sigmoid and exp as the backend computes them, against what a certificate assumes."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata, layers
+from keras_interp_rnn.automata import _bounds, _kernels, tomita
+from tests.automata.networks import network_of
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_errors_are_those_of_a_loop_in_another_arithmetic(dtype):
+    """At 300 arguments, by `math`: no error there is larger than the largest that was measured."""
+    errors = dict(_kernels.measured(dtype))
+    assert list(errors) == ["tanh", "sigmoid", "exp"]
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.uniform(-30, 30, 100), rng.uniform(-1, 1, 200)]).astype(dtype)
+    found = {name: keras.ops.convert_to_numpy(getattr(keras.ops, name)(x)) for name in ("tanh", "sigmoid")}
+    unit = float(np.finfo(dtype).eps)
+    for name, exact in (("tanh", math.tanh), ("sigmoid", lambda v: 1 / (1 + math.exp(-v)))):
+        off = max(abs(float(y) - exact(float(v))) for v, y in zip(x, found[name], strict=True))
+        assert off <= errors[name] + unit
+        assert 0 < errors[name] < 8 * unit
+    below = -np.abs(x)
+    exponentials = keras.ops.convert_to_numpy(keras.ops.exp(below))
+    off = max(abs(float(y) / math.exp(float(v)) - 1) for v, y in zip(below, exponentials, strict=True))
+    assert off <= errors["exp"] + unit
+    assert 0 < errors["exp"] < 16 * unit
+
+
+def test_a_certificate_says_what_was_measured():
+    certificate = automata.certify(network_of(tomita(2)), tomita(2))
+    assert certificate.function_errors == dict(_kernels.measured("float32"))
+    assert max(certificate.function_errors.values()) < _bounds.FUNCTION_ERROR
+    assert "tanh, sigmoid, exp within 2^-2" in str(certificate)
+    assert "assumed 2^-20" in str(certificate)
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "exp", "softmax"])
+@pytest.mark.parametrize("off", [1e-5, np.nan])
+def test_a_function_that_is_further_off_is_refused(monkeypatch, name, off):
+    """A backend with a worse kernel, at a few of its arguments alone."""
+    true = getattr(keras.ops, name)
+
+    def worse(x, **options):
+        y = true(x, **options)
+        some = keras.ops.abs(x - 0.5) < 0.1 if name in ("tanh", "sigmoid") else keras.ops.abs(x + 0.5) < 0.1
+        return keras.ops.where(some, y * (1 + off), y)
+
+    monkeypatch.setattr(keras.ops, name, worse)
+    _kernels._measured.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=r"assumes that tanh and sigmoid .* Received: (tanh|sigmoid|exp) of"):
+            automata.certify(network_of(tomita(1)), tomita(1))
+    finally:
+        _kernels._measured.cache_clear()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX alone computes float64 in float32 unless told")
+def test_float64_that_jax_computes_in_float32_is_refused():
+    import jax
+
+    word = keras.layers.Embedding(4, 3, mask_zero=True, dtype="float64")
+    parts = [word, layers.SRGRU(4, 3, dtype="float64"), keras.layers.Dense(1, dtype="float64")]
+    with jax.experimental.disable_x64():
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+        with pytest.raises(ValueError, match="layers in float64, for which jax takes float32"):
+            automata.certify(model, tomita(1), alphabet={"0": 2, "1": 3}, start=1)
