@@ -87,6 +87,7 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_backend", "_cells", "analysis", "automata", "equations", "layers")),
     },
     "automata/_bounds.py": {f"{OURS}.equations"},
+    "automata/_state_splitting.py": {"scipy", f"{OURS}.automata._state_merging"},
     "automata/_kernels.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "automata._bounds"))},
     "automata/proof.py": {f"{OURS}._files", f"{OURS}.automata"},
     "automata/_proved.py": {f"{OURS}.automata.words", f"{OURS}.equations"},

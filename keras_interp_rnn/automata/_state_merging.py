@@ -317,7 +317,7 @@ def _refined(tree: PrefixTree, table: Ints, until: float) -> Machine:
 
     The label of each state is the one that most of its words have.
     """
-    best = _trimmed(tree, table)
+    best = trimmed(tree, table)
     shortest = _bits(tree, best)
     improved = True
     while improved and time.monotonic() < until:
@@ -325,7 +325,7 @@ def _refined(tree: PrefixTree, table: Ints, until: float) -> Machine:
         for other in _neighbours(best):
             bits = _bits(tree, other)
             if bits < shortest - 1e-9:
-                best, shortest, improved = _trimmed(tree, other), bits, True
+                best, shortest, improved = trimmed(tree, other), bits, True
                 break
     return Machine(best, tree.counts_of(tree.states(best), len(best)).argmax(axis=1))
 
@@ -360,7 +360,7 @@ def _bits(tree: PrefixTree, table: Ints) -> float:
     return description_length(used, float(counts.sum() - counts.max(axis=1).sum()), tree)
 
 
-def _trimmed(tree: PrefixTree, table: Ints) -> Ints:
+def trimmed(tree: PrefixTree, table: Ints) -> Ints:
     """The table without the states that no prefix of a word reaches."""
     reached, first = np.unique(tree.states(table), return_index=True)
     order = reached[np.argsort(first)]

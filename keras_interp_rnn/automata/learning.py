@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
-from keras_interp_rnn.automata import _state_merging
+from keras_interp_rnn.automata import _state_merging, _state_splitting
 from keras_interp_rnn.automata._state_merging import Machine, PrefixTree
 from keras_interp_rnn.automata.certificate import certify
 from keras_interp_rnn.automata.compilation import compile
@@ -42,6 +42,9 @@ ADVICE = (
     "exact one if the words are complete enough; automata.DFA.from_aalpy reads it."
 )
 """Printed after an unsuccessful training."""
+
+SPLITTING_SECONDS = 30.0
+"""After which a search by splitting states ends, if no `time_budget` ends it before."""
 
 CONVINCING_ERRORS = 0.05
 """Fraction of the words held out, beyond wrong labels, that a merged automaton may misclassify."""
@@ -75,9 +78,11 @@ def train_recognizer(
 ) -> Recognizer:
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
-    States of the words' prefixes are merged first. If that finds an automaton of a shorter description than the labels
-    have, and it predicts words that were held out, the network is compiled from the automaton of all words (`compile`)
-    and certified (`certify`). Else a network is trained.
+    States of the words' prefixes are merged first, which needs words that share endings, as short ones do. Else states
+    are split, as long as that shortens the description of the automaton and the labels; this finds small automata from
+    long words too. If either finds an automaton of a shorter description than the labels have, and it predicts words
+    that were held out, the network is compiled from the automaton of all words (`compile`) and certified (`certify`).
+    Else a network is trained.
 
     In training, the plain cell learns first, from short words to long ones (strength 0). Then `strength` is raised to
     1, by steps that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make
@@ -99,14 +104,15 @@ def train_recognizer(
             nothing.
         label_noise: fraction of the labels that may be wrong, below 1/2. Above 0 the automaton may contradict words,
             which `report.contradicted` lists. A trained network makes no use of it.
-        max_states: of the merged automaton.
-        time_budget: seconds after which merging ends and no further attempt begins.
-        method: "auto" merges first and trains where that finds nothing; "training" always trains.
+        max_states: of an automaton that is merged or split.
+        time_budget: seconds after which merging and splitting end and no further attempt begins.
+        method: "auto" merges first, splits where that finds nothing, and trains where neither does; "training" always
+            trains.
 
     Returns:
-        The merged network, or that of the best attempt, also on Ctrl-C; with its alphabet and start token. A model is
-        returned even if training failed: check `report.learned`. More units, centroids, attempts or short words may
-        help then.
+        The network that was compiled, or that of the best attempt, also on Ctrl-C; with its alphabet and start token.
+        A model is returned even if training failed: check `report.learned`. More units, centroids, attempts or short
+        words may help then.
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
@@ -119,9 +125,10 @@ def train_recognizer(
         print(model.report)
 
     Cost: merging of all words up to some length, a few thousand, takes about a second; with wrong labels some seconds.
+        Splitting takes up to half a minute, twice if words are held out.
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
         AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
-        their score and a search for the shortest description.
+        their score and a search for the shortest description. Splitting by description length is this package's.
     """
     if num_attempts < 1:
         raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
@@ -140,8 +147,10 @@ def train_recognizer(
     if not label_noise:
         _check_consistent(data)
     best = None
-    if method == "auto":
-        best = _merged(data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose)
+    for by in ("merging", "splitting") if method == "auto" else ():
+        best = best or _found(
+            by, data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose
+        )
     if best is not None:
         assert best.report is not None
         best.report = replace(best.report, seconds=time.monotonic() - started)
@@ -195,7 +204,8 @@ class _Data(NamedTuple):
     labels: NDArray[np.bool_]
 
 
-def _merged(
+def _found(
+    by: str,
     data: _Data,
     alphabet: tuple[Hashable, ...],
     noise: float,
@@ -206,22 +216,35 @@ def _merged(
     until: float,
     verbose: int,
 ) -> Recognizer | None:
-    """The network of the automaton that merging finds; None if that is not convincing."""
+    """The network of the automaton that is found by merging or splitting; None if that is not convincing."""
     held_out = _held_out(data, hold_out, np.random.default_rng(seed))
     column = {symbol: i for i, symbol in enumerate(alphabet)}
     words = [tuple(column[symbol] for symbol in word) for word in data.words]
     labels = data.labels.astype(np.int64)
     if verbose:
-        say(f"merging the states of {len(words):,} words")
+        say(f"{by} the states of {len(words):,} words")
 
-    def automaton(rows: NDArray[np.intp]) -> Machine | None:
-        tree = PrefixTree([words[row] for row in rows], labels[rows], len(alphabet), 2)
+    def automaton(rows: NDArray[np.intp], start: Machine | None = None) -> Machine | None:
+        some = [words[row] for row in rows]
+        tree = PrefixTree(some, labels[rows], len(alphabet), 2)
         most = _state_merging.most_states(tree)
-        found = _state_merging.smallest_automaton(
-            tree, noise, most if max_states is None else min(most, max_states), until=until, seed=seed
-        )
+        most = most if max_states is None else min(most, max_states)
+        if by == "merging":
+            found = _state_merging.smallest_automaton(tree, noise, most, until=until, seed=seed)
+        else:
+            found = _state_splitting.shortest_description(
+                *(some, labels[rows], len(alphabet), 2),
+                exact=not noise,
+                max_states=most,
+                until=min(until, time.monotonic() + SPLITTING_SECONDS),
+                seed=seed,
+                start=start,
+            )
+            if not noise and len(_state_splitting.contradicted(tree, found.table, labels[rows])):
+                return None
         return found if found is None or _state_merging.is_shorter(tree, found) else None
 
+    first = None
     if held_out.any():
         first = automaton(np.flatnonzero(~held_out))
         if first is None:
@@ -231,7 +254,7 @@ def _merged(
         right = said == data.labels[held_out]
         if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
             return None
-    machine = automaton(np.arange(len(words)))
+    machine = automaton(np.arange(len(words)), first)
     if machine is None:
         return None
     dfa = _dfa(machine, alphabet).minimize()
@@ -253,7 +276,7 @@ def _merged(
         network_accuracy=_balanced_accuracy(by_automaton, data.labels),
         automaton_accuracy=_balanced_accuracy(by_automaton, data.labels),
         held_out_accuracy=_balanced_accuracy(said, data.labels[held_out]) if held_out.any() else math.nan,
-        method="merging",
+        method=by,
         certified=certified,
         held_out_interval=interval(int(right.sum()), len(right)) if held_out.any() else (0.0, 1.0),
         contradicted=tuple(data.words[row] for row in np.flatnonzero(contradicted)),

@@ -90,14 +90,14 @@ class TrainingReport(Sentence):
         learned: whether network and automaton classify every word as labelled, apart from those of `contradicted`, and
             every transition of the network has the required probability.
         network_accuracy, automaton_accuracy: balanced accuracy over all words, including those held out.
-        held_out_accuracy: over the words held out, that of the automaton; of one that was merged without them, before
-            it was merged of all words. NaN without any.
+        held_out_accuracy: over the words held out, that of the automaton; of one that was merged or split, that of the
+            automaton found without these words. NaN without any.
         confidence: the lowest probability alpha of a transition.
         num_states: of the minimal automaton.
         num_attempts, seconds: of the whole training; the other fields are of its best attempt.
         reason: why the best attempt did not learn; "" if it has.
-        method: "merging", if states of the words' prefixes were merged and the network was compiled from the automaton;
-            "training", if the network was trained.
+        method: "merging" or "splitting", if the automaton was found by merging the states of the words' prefixes or by
+            splitting states, and the network was compiled from it; "training", if the network was trained.
         certified: whether `certify` proved the network equal to the automaton, which is tried if it has learned.
         held_out_interval: the exact 95 % interval (Clopper and Pearson) of the fraction of the words held out that the
             automaton classifies as labelled; (0, 1) without any.

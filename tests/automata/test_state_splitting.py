@@ -1,0 +1,141 @@
+"""Automata found by splitting states, from words too long to share an ending."""
+
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata
+from keras_interp_rnn.automata import DFA, _state_merging, tomita
+from keras_interp_rnn.automata._state_merging import PrefixTree
+from keras_interp_rnn.automata._state_splitting import _merges, bits, contradicted, shortest_description
+from tests.automata.networks import drawn
+
+
+def long_words(rng, truth, number, shortest=20, longest=29):
+    """Half of them in the language; and the same as symbols' places."""
+    words = []
+    for label in (True, False):
+        side = truth if label else truth.complement()
+        lengths = [length for length in range(shortest, longest + 1) if side.count(length)]
+        for length in rng.choice(lengths, number // 2):
+            words.append((side.sample(int(length), int(rng.integers(2**31))), label))
+    rng.shuffle(words)
+    return [word for word, _ in words], np.array([label for _, label in words])
+
+
+def places(words, alphabet):
+    return [tuple(alphabet.index(symbol) for symbol in word) for word in words]
+
+
+def dfa_of(machine, alphabet):
+    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+
+
+def sequential_bits(counts, num_labels):
+    """Bits of labels one after the other, each predicted from those before with half a count added: a second form."""
+    likely, seen = Fraction(1), [0] * num_labels
+    for label, count in enumerate(counts):
+        for _ in range(count):
+            likely *= Fraction(2 * seen[label] + 1, 2 * sum(seen) + num_labels)
+            seen[label] += 1
+    return -math.log2(likely)
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bits_are_those_of_labels_predicted_one_by_one(seed, num_labels):
+    rng = np.random.default_rng(seed)
+    words = [tuple(rng.integers(3, size=rng.integers(0, 9))) for _ in range(60)]
+    labels = rng.integers(num_labels, size=60)
+    tables = rng.integers(4, size=(5, 4, 3))
+    found = bits(PrefixTree(words, labels, 3, num_labels), tables)
+    for table, length in zip(tables, found, strict=True):
+        counts = np.zeros((4, num_labels), int)
+        for word, label in zip(words, labels, strict=True):
+            state = 0
+            for symbol in word:
+                state = table[state, symbol]
+            counts[state, label] += 1
+        expected = 4 * 3 * 2 + sum(sequential_bits(row, num_labels) for row in counts.tolist())
+        np.testing.assert_allclose(length, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_merged_states_do_what_the_one_that_stays_does(seed):
+    """Against a walk by names: whoever goes to the state that is gone goes to the other."""
+    rng = np.random.default_rng(seed)
+    table = rng.integers(4, size=(4, 2))
+    pairs = [(gone, stays) for gone in range(4) for stays in range(4) if gone != stays]
+    for (gone, stays), merged in zip(pairs, _merges(table), strict=True):
+        assert merged.shape == (3, 2)
+        name, state = (stays if gone == 0 else 0), 0
+        names = {state: name}
+        for symbol in rng.integers(2, size=200):
+            name = int(table[name, symbol])
+            name, state = (stays if name == gone else name), int(merged[state, symbol])
+            assert names.setdefault(state, name) == name
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 7])
+def test_tomitas_languages_from_long_words_alone(number):
+    rng = np.random.default_rng(number)
+    words, labels = long_words(rng, tomita(number), 600, 12, 20)
+    machine = shortest_description(
+        places(words, ("0", "1")), labels.astype(np.int64), 2, 2, until=time.monotonic() + 60
+    )
+    found = dfa_of(machine, ("0", "1"))
+    assert [found.accepts(word) for word in words] == labels.tolist()
+    assert len(found.minimize()) <= len(tomita(number).minimize())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_factor_that_is_forbidden(seed):
+    """The word abcb, say, nowhere in the word: merging finds nothing small, as no two words share an ending."""
+    rng = np.random.default_rng(seed)
+    factor = "".join(rng.choice(list("abcd"), 3))
+    truth = DFA.from_regex(f"(a|b|c|d)*{'('}{factor}{')'}(a|b|c|d)*", "abcd").complement().minimize()
+    words, labels = long_words(rng, truth, 800)
+    ids = places(words, "abcd")
+    tree = PrefixTree(ids, labels.astype(np.int64), 4, 2)
+    machine = shortest_description(ids, labels.astype(np.int64), 4, 2, until=time.monotonic() + 60, seed=seed)
+    assert not len(contradicted(tree, machine.table, labels.astype(np.int64)))
+    assert dfa_of(machine, "abcd").equivalent(truth)
+    assert _state_merging.is_shorter(tree, machine)
+
+
+def test_some_labels_may_be_wrong():
+    rng = np.random.default_rng(3)
+    truth = drawn(rng, 4, ("a", "b"))
+    words, labels = long_words(rng, truth, 1500, 8, 16)
+    wrong = rng.random(len(labels)) < 0.03
+    ids = places(words, "ab")
+    given = (labels ^ wrong).astype(np.int64)
+    machine = shortest_description(ids, given, 2, 2, exact=False, until=time.monotonic() + 60)
+    assert dfa_of(machine, "ab").equivalent(truth)
+    found = contradicted(PrefixTree(ids, given, 2, 2), machine.table, given)
+    np.testing.assert_array_equal(found, np.flatnonzero(wrong))
+
+
+def test_it_ends_in_time_and_keeps_to_the_number_of_states():
+    rng = np.random.default_rng(0)
+    words = [tuple(rng.integers(2, size=15)) for _ in range(300)]
+    labels = rng.integers(2, size=300)  # without a rule
+    before = time.monotonic()
+    machine = shortest_description(words, labels, 2, 2, max_states=3, until=before + 1)
+    assert time.monotonic() - before < 20  # one batch beyond its time, on any machine
+    assert 1 <= len(machine) <= 3
+
+
+def test_train_recognizer_splits_where_merging_finds_nothing():
+    rng = np.random.default_rng(1)
+    truth = DFA.from_regex("(a|b|c|d)*(a(b|d)a)(a|b|c|d)*", "abcd").complement().minimize()
+    words, labels = long_words(rng, truth, 1000)
+    model = automata.train_recognizer(words, labels, alphabet="abcd", verbose=0)
+    report = model.report
+    assert (report.method, report.learned, report.certified) == ("splitting", True, True)
+    assert automata.extract(model).dfa.equivalent(truth)
+    longer, expected = long_words(rng, truth, 200, 31, 50)
+    np.testing.assert_array_equal(model.classify(longer), expected)
