@@ -48,6 +48,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "my_text.txt": b"All, and one. " * 20,
         "interactions.txt": b"ann tea\nann bread\nbob tea\nbob milk\n",
         "aclImdb/train/neg/0_2.txt": b"A dull film.",
+        "mlregtest/02.02.SL.2.1.0.att": b"0\t1\ta\ta\n0\t0\tb\tb\n1\t0\tb\tb\n0\n1\n",
         "pautomac/1.pautomac.train": b"3 3\n2 0 2\n0\n1 1\n",
         "pautomac/1.pautomac_solution.txt": b"2\n0.75\n0.25\n",
         "pautomac/1.pautomac_model.txt": (

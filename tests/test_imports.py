@@ -111,6 +111,8 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_display", "_files", "callbacks", "analysis", "automata")),
     },
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},
+    "datasets/mlregtest.py": {f"{OURS}.datasets", f"{OURS}.automata"},
+    "datasets/_drawn_words.py": {f"{OURS}.automata"},
     "datasets/tomita": {"tensorflow_datasets", f"{OURS}.datasets", f"{OURS}.automata"},
     # SciPy inside the function that counts word vectors.
     "datasets/words.py": {"scipy", f"{OURS}._repr", f"{OURS}.datasets"},

@@ -116,6 +116,7 @@ PUBLIC = {
         "imdb",
         "interactions",
         "lm1b",
+        "mlregtest",
         "mnist",
         "newsgroups20",
         "palindromes",

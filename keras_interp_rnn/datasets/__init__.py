@@ -14,7 +14,8 @@
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
 | `counting` | brackets of several types and how deep each is nested; also as an endless stream |
 | `pautomac` | words drawn from probabilistic automata, and these: the competition of 2012 |
-| `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
+| `mlregtest` | words labelled by regular languages of known classes: a benchmark |
+| `LabelledWords` | what `tomita`, `balanced_parentheses`, `palindromes` and `mlregtest` load: words, labels, and ids |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
 | `DataError` | raised if data cannot be used |
 
@@ -25,7 +26,7 @@ Every data set is loaded by one form:
 - `source` is your own copy of the data, a file or folder. Without it the data are downloaded through TensorFlow
   Datasets. Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have no source.
 - `data_dir` is the folder in which TensorFlow Datasets keeps what it has prepared.
-- Further options are given by name: `config`, `seed`, `headers`.
+- Further options are given by name: `config`, `seed`, `headers`, `language`.
 
 `interactions.load(source)` is the one exception: it reads your file, which has no splits.
 
@@ -38,6 +39,7 @@ from keras_interp_rnn.datasets import (
     imdb,
     interactions,
     lm1b,
+    mlregtest,
     mnist,
     newsgroups20,
     palindromes,
@@ -60,6 +62,7 @@ __all__ = [
     "imdb",
     "interactions",
     "lm1b",
+    "mlregtest",
     "mnist",
     "newsgroups20",
     "palindromes",

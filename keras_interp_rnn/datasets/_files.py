@@ -4,6 +4,7 @@ import gzip
 import io
 import lzma
 import os
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked", "within"]
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "member", "members", "unpacked", "within"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -60,6 +61,61 @@ def decoded(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"A file must be in UTF-8. Received: {path}, which is not ({error}). Convert it.") from None
+
+
+def member(source: str | os.PathLike[str], name: str, what: str, check: str, encoding: str = "utf-8") -> str:
+    """The text of a file in a folder, or in a .tar, .tar.gz or .tar.xz archive of it.
+
+    Args:
+        source: the folder or archive, as the user gave it. name: of the file, in whatever folder of an archive.
+        what: the folder holds, and check: what else the user may have to check, for the error.
+
+    Raises:
+        DataError: if there is no such file, or it cannot be read.
+    """
+    path = Path(source).expanduser()
+    try:
+        if path.is_dir():
+            return (path / name).read_text(encoding=encoding)
+        with tarfile.open(path) as archive:
+            found = next((one for one in archive if one.isfile() and Path(one.name).name == name), None)
+            stream = None if found is None else archive.extractfile(found)
+            if stream is not None:
+                return stream.read().decode(encoding)
+    except FileNotFoundError:
+        pass
+    except (OSError, EOFError, UnicodeDecodeError, tarfile.TarError) as error:
+        raise DataError(f"{name} cannot be read from {path}: {error}. Give the folder with {what}.") from None
+    raise DataError(
+        f"`source` is the folder with {what}, or an archive of it. Received: {path}, which has no {name}. Check the "
+        f"path and the {check}."
+    )
+
+
+def members(source: str | os.PathLike[str], suffix: str, what: str) -> list[str]:
+    """The names of the files of a suffix in a folder or archive, as `member` takes them, in order.
+
+    Raises:
+        DataError: if there is none, or the archive cannot be read.
+    """
+    path = Path(source).expanduser()
+    try:
+        if path.is_dir():
+            names = [one.name for one in path.iterdir()]
+        else:
+            with tarfile.open(path) as archive:
+                names = [Path(one.name).name for one in archive if one.isfile()]
+    except FileNotFoundError:
+        names = []
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise DataError(f"{path} cannot be read: {error}. Give the folder with {what}.") from None
+    found = sorted(name for name in names if name.endswith(suffix))
+    if not found:
+        raise DataError(
+            f"`source` is the folder with {what}, or an archive of it. Received: {path}, which has no file *{suffix}. "
+            "Check the path."
+        )
+    return found
 
 
 @contextmanager

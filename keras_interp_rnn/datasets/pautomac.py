@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import os
 import re
-import tarfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._arguments import one_of
-from keras_interp_rnn.datasets._files import DataError
+from keras_interp_rnn.datasets._files import DataError, member
 
 __all__ = ["Machine", "Words", "load", "machine", "perplexity", "solution"]
 
@@ -214,23 +212,7 @@ def perplexity(estimates: ArrayLike, targets: ArrayLike) -> float:
 
 def _lines(source: PathLike, name: str) -> list[str]:
     """The lines of a file in a folder, or in an archive."""
-    path = Path(source).expanduser()
-    try:
-        if path.is_dir():
-            return (path / name).read_text(encoding="ascii").splitlines()
-        with tarfile.open(path) as archive:
-            member = next((one for one in archive if one.isfile() and Path(one.name).name == name), None)
-            stream = None if member is None else archive.extractfile(member)
-            if stream is not None:
-                return stream.read().decode("ascii").splitlines()
-    except FileNotFoundError:
-        pass
-    except (OSError, EOFError, UnicodeDecodeError, tarfile.TarError) as error:
-        raise DataError(f"{name} cannot be read from {path}: {error}. Give the competition's folder.") from None
-    raise DataError(
-        f"`source` is the folder with the competition's files, or an archive of it. Received: {path}, which has no "
-        f"{name}. Check the path and the number of the problem."
-    )
+    return member(source, name, "the competition's files", "number of the problem", "ascii").splitlines()
 
 
 def _integers(line: str, name: str) -> list[int]:
