@@ -79,8 +79,8 @@ def train_recognizer(
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
     States of the words' prefixes are merged first, which needs words that share endings, as short ones do. Else states
-    are split, as long as that shortens the description of the automaton and the labels; this finds some small automata
-    from long words too. If either finds an automaton of a shorter description than the labels have, and it predicts words
+    are split, as long as that shortens the description of the automaton and the labels; this finds some small
+    automata from long words too. If either finds an automaton of a shorter description than the labels have, and it predicts words
     that were held out, the network is compiled from the automaton of all words (`compile`) and certified (`certify`).
     Else a network is trained.
 
