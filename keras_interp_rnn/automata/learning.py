@@ -79,10 +79,10 @@ def train_recognizer(
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
     States of the words' prefixes are merged first, which needs words that share endings, as short ones do. Else states
-    are split, as long as that shortens the description of the automaton and the labels; this finds some small
-    automata from long words too. If either finds an automaton of a shorter description than the labels have, and it predicts words
-    that were held out, the network is compiled from the automaton of all words (`compile`) and certified (`certify`).
-    Else a network is trained.
+    are split, as long as that shortens the description of the automaton and the labels; this finds some small automata
+    from long words too. If either finds an automaton of a shorter description than the labels have, and it predicts
+    words that were held out, the network is compiled from the automaton of all words (`compile`) and certified
+    (`certify`). Else a network is trained.
 
     In training, the plain cell learns first, from short words to long ones (strength 0). Then `strength` is raised to
     1, by steps that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make
