@@ -52,8 +52,8 @@ def reduced_products() -> tuple[str, str] | None:
     return current().reduced_products()
 
 
-def ways_to_run(function: Callable[..., Any]) -> list[Callable[..., tuple[np.ndarray, ...]]]:
-    """A function of tensors as the layers of a model may be run, plainly and compiled: arrays to arrays."""
+def ways_to_run(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """A function of tensors as the layers of a model may be run: plainly, and compiled."""
     return current().ways_to_run(function)
 
 

@@ -22,8 +22,8 @@ class Backend(abc.ABC):
         """What multiplies float32 numbers in a lower precision, and the call that ends it; None if nothing does."""
 
     @abc.abstractmethod
-    def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., tuple[np.ndarray, ...]]]:
-        """A function of tensors as the layers of a model may be run, plainly and compiled: arrays to arrays."""
+    def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
+        """A function of tensors as the layers of a model may be run: plainly, and compiled."""
 
     @abc.abstractmethod
     def static_values(self, x: Any) -> np.ndarray | None:

@@ -55,8 +55,9 @@ def _measured(dtype: str) -> Errors:
     with np.errstate(under="ignore"):
         values = np.tanh(exact[0]), 1 / (1 + np.exp(-exact[0])), np.exp(exact[1])
     largest = dict.fromkeys(FUNCTIONS, 0.0)
-    for compiled in _backend.ways_to_run(run):
-        tanh, sigmoid, exp, odds = (np.longdouble(y) for y in compiled(x, below, np.stack([below, zeros], axis=-1)))
+    given = [ops.convert_to_tensor(each) for each in (x, below, np.stack([below, zeros], axis=-1))]
+    for function in _backend.ways_to_run(run):
+        tanh, sigmoid, exp, odds = (np.longdouble(ops.convert_to_numpy(y)) for y in function(*given))
         differences = (
             *(("tanh", tanh - values[0]), ("sigmoid", sigmoid - values[1])),
             # Two exponentials and two divisions: a softmax is as good as its exponential.
