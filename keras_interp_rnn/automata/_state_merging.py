@@ -36,6 +36,9 @@ Floats = NDArray[np.float64]
 DEVIATIONS = (3.0, 2.0, 4.0, 6.0)
 """Standard deviations by which the disagreements of a merge may exceed what the noise explains: each is tried."""
 
+MOST_MOVED = 3
+"""Transitions that a kick moves at most."""
+
 NUM_KICKS = 24
 """Times that the search with noise goes on from a changed automaton."""
 
@@ -126,15 +129,21 @@ def smallest_automaton(
     for _ in range(NUM_KICKS):
         if time.monotonic() > until:
             break
-        other = _refined(tree, _kicked(best.table, rng), until)
+        other = _refined(tree, kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED), until)
         best = min(best, other, key=lambda machine: _bits(tree, machine.table))
     return best
 
 
-def _kicked(table: Ints, rng: np.random.Generator) -> Ints:
-    """The table with a new state or without, and three transitions moved."""
-    new = np.concatenate([table, table[rng.integers(len(table), size=1)]]) if rng.random() < 0.5 else table.copy()
-    for _ in range(3):
+def kicked(table: Ints, rng: np.random.Generator, *, growing: float, fewest: int) -> Ints:
+    """The table with some transitions moved at random, perhaps with a copy of a state.
+
+    Args:
+        growing: probability of a new state. fewest: of the transitions that are moved; the most are `MOST_MOVED`.
+    """
+    new = table.copy()
+    if growing and rng.random() < growing:
+        new = np.concatenate([new, new[rng.integers(len(new), size=1)]])
+    for _ in range(rng.integers(fewest, MOST_MOVED + 1)):
         new[rng.integers(len(new)), rng.integers(new.shape[1])] = rng.integers(len(new))
     return new
 
@@ -330,15 +339,19 @@ def _refined(tree: PrefixTree, table: Ints, until: float) -> Machine:
     return Machine(best, tree.counts_of(tree.states(best), len(best)).argmax(axis=1))
 
 
+def moves(table: Ints) -> Iterator[Ints]:
+    """A transition leads to another state."""
+    for state, symbol in np.ndindex(*table.shape):
+        for target in range(len(table)):
+            if target != table[state, symbol]:
+                moved = table.copy()
+                moved[state, symbol] = target
+                yield moved
+
+
 def _neighbours(table: Ints) -> Iterator[Ints]:
     size, symbols = table.shape
-    for state in range(size):
-        for symbol in range(symbols):
-            for target in range(size):
-                if target != table[state, symbol]:
-                    moved = table.copy()
-                    moved[state, symbol] = target
-                    yield moved
+    yield from moves(table)
     # A copy of a state for one of the transitions into it, with one transition of its own.
     for state in range(size):
         for symbol in range(symbols):

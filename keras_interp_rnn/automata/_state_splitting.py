@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from keras_interp_rnn.automata._state_merging import Machine, PrefixTree, trimmed
+from keras_interp_rnn.automata._state_merging import Machine, PrefixTree, kicked, moves, trimmed
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,10 +52,9 @@ PATIENCE_IF_EXACT = 10
 
 
 def shortest_description(
+    tree: PrefixTree,
     words: Sequence[Sequence[int]],
     labels: Ints,
-    num_symbols: int,
-    num_labels: int,
     *,
     exact: bool = True,
     max_states: int | None = None,
@@ -66,31 +65,31 @@ def shortest_description(
     """The automaton of the shortest description that is found.
 
     Args:
-        words: of symbols 0, ..., num_symbols - 1. labels: of the words, below num_labels.
+        tree: of these words and labels. words: of its symbols. labels: of the words.
         exact: whether no label is wrong: the search then goes on until no word is contradicted.
         max_states: of the automaton. until: `time.monotonic` at which the search ends. seed: of the search.
         start: an automaton to begin with; by default that of one state.
     """
     rng = np.random.default_rng(seed)
     limit = MAX_STATES if max_states is None else min(max_states, MAX_STATES)
-    everything = PrefixTree(words, labels, num_symbols, num_labels)
-    table = np.zeros((1, num_symbols), np.int64) if start is None else trimmed(everything, start.table)
-    shortest, stale = bits(everything, table[None])[0], 0
+    table = np.zeros((1, tree.num_symbols), np.int64) if start is None else trimmed(tree, start.table)
+    shortest, stale = bits(tree, table[None])[0], 0
     while time.monotonic() < until:
-        wrong = contradicted(everything, table, labels)
+        wrong = contradicted(tree, table, labels)
         if stale > (PATIENCE if not exact else PATIENCE_IF_EXACT if not len(wrong) else math.inf):
             break
         rows = rng.choice(len(words), min(NUM_WORDS, len(words)), replace=False)
         if exact:
             rows = np.union1d(rows, rng.permutation(wrong)[:NUM_WORDS])
-        some = PrefixTree([words[row] for row in rows], labels[rows], num_symbols, num_labels)
-        other = _climbed(some, _changed(table, limit, rng) if stale else table, limit, until)
-        other = trimmed(everything, other)
-        length = bits(everything, other[None])[0]
+        some = PrefixTree([words[row] for row in rows], labels[rows], tree.num_symbols, tree.num_labels)
+        begin = kicked(table, rng, growing=0.3 if len(table) < limit else 0.0, fewest=1) if stale else table
+        other = _climbed(some, begin, limit, until)
+        other = trimmed(tree, other)
+        length = bits(tree, other[None])[0]
         stale = 0 if length < shortest - 1e-6 else stale + 1
         if not stale:
             table, shortest = other, length
-    counts = everything.counts_of(everything.states(table), len(table))
+    counts = tree.counts_of(tree.states(table), len(table))
     return Machine(table, counts.argmax(axis=1))
 
 
@@ -127,7 +126,7 @@ def _climbed(tree: PrefixTree, table: Ints, limit: int, until: float) -> Ints:
     best = trimmed(tree, table)
     shortest = bits(tree, best[None])[0]
     while time.monotonic() < until:
-        for changes in (_moves(best), _splits(best), _merges(best)):
+        for changes in (moves(best), _splits(best), _merges(best)):
             found = _best(tree, [each for each in changes if len(each) <= limit])
             if found is not None and found[1] < shortest - 1e-6:
                 best = trimmed(tree, found[0])
@@ -150,16 +149,6 @@ def _best(tree: PrefixTree, tables: list[Ints]) -> tuple[Ints, float] | None:
             if found is None or lengths[place] < found[1]:
                 found = batch[place], float(lengths[place])
     return found
-
-
-def _moves(table: Ints) -> Iterator[Ints]:
-    """A transition leads to another state."""
-    for state, symbol in np.ndindex(*table.shape):
-        for target in range(len(table)):
-            if target != table[state, symbol]:
-                moved = table.copy()
-                moved[state, symbol] = target
-                yield moved
 
 
 def _merges(table: Ints) -> Iterator[Ints]:
@@ -196,13 +185,3 @@ def _splits(table: Ints) -> Iterator[Ints]:
             before = np.concatenate([copy, np.full((1, symbols), size + 1)])
             before[size, own] = size + 1
             yield before
-
-
-def _changed(table: Ints, limit: int, rng: np.random.Generator) -> Ints:
-    """The table with one to three transitions moved at random, sometimes with a new state."""
-    new = table.copy()
-    if len(table) < limit and rng.random() < 0.3:
-        new = np.concatenate([new, new[rng.integers(len(new), size=1)]])
-    for _ in range(rng.integers(1, 4)):
-        new[rng.integers(len(new)), rng.integers(new.shape[1])] = rng.integers(len(new))
-    return new

@@ -372,7 +372,7 @@ class DFA(Conversions):
         >>> [DFA.from_regex("(0|1)*1").count(length) for length in range(4)]
         [0, 1, 2, 4]
         """
-        return _count_completions(self, length)[0][self.start]
+        return count_completions(self, length)[0][self.start]
 
     @former_arguments(rng="seed")
     def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
@@ -394,7 +394,7 @@ class DFA(Conversions):
         ('0', '1', '0', '1')
         """
         rng = seed if isinstance(seed, random.Random) else random.Random(seed)
-        completions = _count_completions(self, length)
+        completions = count_completions(self, length)
         if not completions[0][self.start]:
             raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")
         word, state = [], self.start
@@ -423,7 +423,7 @@ class DFA(Conversions):
         >>> list(DFA.from_regex("(0|1)1").words(2))
         [('0', '1'), ('1', '1')]
         """
-        completions = _count_completions(self, length)
+        completions = count_completions(self, length)
         # A stack, not recursion: a word may be longer than Python recurses.
         open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
         while open_:
@@ -549,7 +549,7 @@ def _hopcroft(dfa: DFA) -> list[int]:
     return block
 
 
-def _count_completions(dfa: DFA, length: int) -> list[list[int]]:
+def count_completions(dfa: DFA, length: int) -> list[list[int]]:
     """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
     if not _is_int(length) or length < 0:
         raise ValueError(f"A length is an int of at least 0. Received: length={length!r}.")

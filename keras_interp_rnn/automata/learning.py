@@ -233,7 +233,7 @@ def _found(
             found = _state_merging.smallest_automaton(tree, noise, most, until=until, seed=seed)
         else:
             found = _state_splitting.shortest_description(
-                *(some, labels[rows], len(alphabet), 2),
+                *(tree, some, labels[rows]),
                 exact=not noise,
                 max_states=most,
                 until=min(until, time.monotonic() + SPLITTING_SECONDS),

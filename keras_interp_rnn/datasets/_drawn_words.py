@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata.dfa import count_completions
 
 Ints = NDArray[np.int64]
 
@@ -24,29 +27,19 @@ class Sampler:
 
     def __init__(self, dfa: DFA) -> None:
         complete = dfa.complete()
+        self.sides = {True: complete, False: complete.complement()}  # of the same table
         self.table = np.array(complete.transitions, np.int64)
         self.start = complete.start
         self.accepting = np.isin(np.arange(len(complete)), list(complete.accepting))
-        self._completions = {True: [self._ones(True)], False: [self._ones(False)]}
-
-    def _ones(self, label: bool) -> list[int]:
-        return [int(accepts == label) for accepts in self.accepting.tolist()]
-
-    def completions(self, label: bool, length: int) -> list[int]:
-        """For each state the number of words of a length that lead to a state of a label; exact."""
-        found = self._completions[label]
-        while len(found) <= length:
-            found.append([sum(found[-1][target] for target in row) for row in self.table.tolist()])
-        return found[length]
 
     def words(self, label: bool, length: int, number: int, rng: np.random.Generator) -> Ints:
         """(number, length) symbols of words of a label; (0, length) if there is none."""
-        if not self.completions(label, length)[self.start]:
+        completions = count_completions(self.sides[label], length)
+        if not completions[0][self.start]:
             return np.empty((0, length), np.int64)
         states = np.full(number, self.start)
         words = np.empty((number, length), np.int64)
-        for t in range(length):
-            here, after = self.completions(label, length - t), self.completions(label, length - t - 1)
+        for t, (here, after) in enumerate(itertools.pairwise(completions)):
             # Ratios of exact counts, rounded once.
             chances = [
                 [after[q] / n if n else 0.0 for q in row] for n, row in zip(here, self.table.tolist(), strict=True)

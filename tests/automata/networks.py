@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import keras
@@ -63,3 +63,8 @@ def drawn(rng: np.random.Generator, states: int, alphabet: tuple[Hashable, ...])
         ).minimize()
         if len(dfa) >= max(2, states - 2):
             return dfa
+
+
+def dfa_of(machine: Any, alphabet: Iterable[Hashable] = "01") -> DFA:
+    """The automaton that a search has found, over these symbols."""
+    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)

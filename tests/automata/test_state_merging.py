@@ -17,7 +17,7 @@ from keras_interp_rnn.automata._state_merging import (
     most_states,
     smallest_automaton,
 )
-from tests.automata.networks import drawn
+from tests.automata.networks import dfa_of, drawn
 
 
 def words(longest: int, alphabet: str = "01") -> list[tuple]:
@@ -27,10 +27,6 @@ def words(longest: int, alphabet: str = "01") -> list[tuple]:
 def tree_of(given: list[tuple], labels: np.ndarray, alphabet: str = "01") -> PrefixTree:
     ids = [tuple(alphabet.index(symbol) for symbol in word) for word in given]
     return PrefixTree(ids, np.asarray(labels, np.int64), len(alphabet), 2)
-
-
-def dfa_of(machine, alphabet: str = "01") -> DFA:
-    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
 
 
 def labels_of(truth: DFA, given: list[tuple]) -> np.ndarray:

@@ -11,11 +11,11 @@ from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, _state_merging, tomita
 from keras_interp_rnn.automata._state_merging import PrefixTree
 from keras_interp_rnn.automata._state_splitting import _merges, bits, contradicted, shortest_description
-from tests.automata.networks import drawn
+from tests.automata.networks import dfa_of, drawn
 
 
 def long_words(rng, truth, number, shortest=20, longest=29):
-    """Half of them in the language; and the same as symbols' places."""
+    """Half of them in the language, and which."""
     words = []
     for label in (True, False):
         side = truth if label else truth.complement()
@@ -30,8 +30,8 @@ def places(words, alphabet):
     return [tuple(alphabet.index(symbol) for symbol in word) for word in words]
 
 
-def dfa_of(machine, alphabet):
-    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+def search(words, labels, num_symbols, **options):
+    return shortest_description(PrefixTree(words, labels, num_symbols, 2), words, labels, **options)
 
 
 def sequential_bits(counts, num_labels):
@@ -83,9 +83,7 @@ def test_merged_states_do_what_the_one_that_stays_does(seed):
 def test_tomitas_languages_from_long_words_alone(number):
     rng = np.random.default_rng(number)
     words, labels = long_words(rng, tomita(number), 600, 12, 20)
-    machine = shortest_description(
-        places(words, ("0", "1")), labels.astype(np.int64), 2, 2, until=time.monotonic() + 60
-    )
+    machine = search(places(words, ("0", "1")), labels.astype(np.int64), 2, until=time.monotonic() + 60)
     found = dfa_of(machine, ("0", "1"))
     assert [found.accepts(word) for word in words] == labels.tolist()
     assert len(found.minimize()) <= len(tomita(number).minimize())
@@ -93,14 +91,14 @@ def test_tomitas_languages_from_long_words_alone(number):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_factor_that_is_forbidden(seed):
-    """The word abcb, say, nowhere in the word: merging finds nothing small, as no two words share an ending."""
+    """Three symbols, nowhere in the word: merging finds nothing small, as no two words share an ending."""
     rng = np.random.default_rng(seed)
     factor = "".join(rng.choice(list("abcd"), 3))
-    truth = DFA.from_regex(f"(a|b|c|d)*{'('}{factor}{')'}(a|b|c|d)*", "abcd").complement().minimize()
+    truth = DFA.from_regex(f"(a|b|c|d)*({factor})(a|b|c|d)*", "abcd").complement().minimize()
     words, labels = long_words(rng, truth, 800)
     ids = places(words, "abcd")
     tree = PrefixTree(ids, labels.astype(np.int64), 4, 2)
-    machine = shortest_description(ids, labels.astype(np.int64), 4, 2, until=time.monotonic() + 60, seed=seed)
+    machine = search(ids, labels.astype(np.int64), 4, until=time.monotonic() + 60, seed=seed)
     assert not len(contradicted(tree, machine.table, labels.astype(np.int64)))
     assert dfa_of(machine, "abcd").equivalent(truth)
     assert _state_merging.is_shorter(tree, machine)
@@ -113,7 +111,7 @@ def test_some_labels_may_be_wrong():
     wrong = rng.random(len(labels)) < 0.03
     ids = places(words, "ab")
     given = (labels ^ wrong).astype(np.int64)
-    machine = shortest_description(ids, given, 2, 2, exact=False, until=time.monotonic() + 60)
+    machine = search(ids, given, 2, exact=False, until=time.monotonic() + 60)
     assert dfa_of(machine, "ab").equivalent(truth)
     found = contradicted(PrefixTree(ids, given, 2, 2), machine.table, given)
     np.testing.assert_array_equal(found, np.flatnonzero(wrong))
@@ -124,7 +122,7 @@ def test_it_ends_in_time_and_keeps_to_the_number_of_states():
     words = [tuple(rng.integers(2, size=15)) for _ in range(300)]
     labels = rng.integers(2, size=300)  # without a rule
     before = time.monotonic()
-    machine = shortest_description(words, labels, 2, 2, max_states=3, until=before + 1)
+    machine = search(words, labels, 2, max_states=3, until=before + 1)
     assert time.monotonic() - before < 20  # one batch beyond its time, on any machine
     assert 1 <= len(machine) <= 3
 
