@@ -22,6 +22,13 @@ class AffineMap(NamedTuple):
     Args:
         matrix: $A$, shape (..., n, m).
         offset: $b$, shape (..., m).
+
+    Example:
+
+    >>> from keras_interp_rnn import analysis
+    >>> double, shift = analysis.AffineMap(2 * np.eye(2), np.zeros(2)), analysis.AffineMap(np.eye(2), np.ones(2))
+    >>> double.then(shift).apply(np.array([1.0, 3.0]))
+    array([3., 7.])
     """
 
     matrix: Any

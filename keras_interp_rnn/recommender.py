@@ -46,6 +46,13 @@ class Catalogue(keras.layers.Layer):
     Returns: embeddings (batch, time, size), with a mask that leaves out padding.
     Weights: embeddings (items + 1, size); bias (items + 1,).
     Raises: ValueError, if a size is not a positive integer.
+
+    Example:
+
+    >>> from keras_interp_rnn import recommender
+    >>> catalogue = recommender.Catalogue(items=100, size=8, negatives=16)
+    >>> tuple(catalogue(np.array([[3, 1, 0]])).shape)
+    (1, 3, 8)
     """
 
     def __init__(self, items: int, size: int, negatives: int = 512, seed: int = 0, **kwargs: Any) -> None:

@@ -1,9 +1,10 @@
 """The examples in docstrings do what they say."""
 
 import doctest
-import importlib
+import importlib.util
 import inspect
 import pkgutil
+import re
 import struct
 from pathlib import Path
 
@@ -124,3 +125,26 @@ def test_arguments_behind_the_second_are_given_by_name(module):
     for name, function in public_functions(module).items():
         by_position = [p for p in inspect.signature(function).parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
         assert len(by_position) <= 2, f"{name}{inspect.signature(function)}"
+
+
+SEE = re.compile(r"^ *Example: see `(\w+)`\.$", re.M)
+EXAMPLE = re.compile(r"^ *Example:.*\n\n *\S", re.M)
+
+
+def public_things():
+    for module, names in PUBLIC.items():
+        if module == DRAWS and importlib.util.find_spec("matplotlib") is None:
+            continue
+        for name in names:
+            thing = getattr(importlib.import_module(module), name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                yield pytest.param(module, name, id=f"{module}.{name}")
+
+
+@pytest.mark.parametrize(("module", "name"), list(public_things()))
+def test_a_public_name_has_an_example_or_names_the_one_that_shows_it(module, name):
+    imported = importlib.import_module(module)
+    seen = SEE.search(getattr(imported, name).__doc__)
+    shown = seen[1] if seen else name
+    assert shown in imported.__all__, f"{module}.{name} refers to {shown}, which is not a public name beside it"
+    assert EXAMPLE.search(getattr(imported, shown).__doc__), f"{module}.{shown} has no example"

@@ -46,6 +46,8 @@ class Attribution(Result):
             the error of the quadrature for "path_integral", the gap for "occlusion".
         difference: largest difference between `output` and what the network computes in its own dtype.
         method: the method that was used.
+
+    Example: see `attribution`.
     """
 
     shares: Array

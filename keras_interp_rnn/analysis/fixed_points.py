@@ -37,6 +37,8 @@ class CellFixedPoints(Result):
         eigenvalues: complex (points, s), of the Jacobian there, by falling modulus.
         num_converged: number of starts that led to one of them.
         residual: largest |F(s*) - s*|.
+
+    Example: see `fixed_points`.
     """
 
     states: Array

@@ -27,6 +27,8 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
 
     Attributes:
         quantities: {name: array (batch, time, entries)}, in reading order.
+
+    Example: see `trace`.
     """
 
     quantities: Mapping[str, NDArray[Any]]

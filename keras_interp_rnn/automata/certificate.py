@@ -64,6 +64,8 @@ class Certificate(Sentence):
         proved: the weights that the proof is about, for `save`; None if the certificate was not made by `certify`.
         function_errors: by name the largest error of tanh and sigmoid, and the largest relative one of exp, that were
             measured on the machine of the proof, which assumes 2^-20; empty if the certificate was read from a file.
+
+    Example: see `certify`.
     """
 
     holds: bool

@@ -40,6 +40,8 @@ class Agreement(Sentence):
             words up to a length, both are the fraction itself.
         disagreement: the shortest word on which they differ, or None.
         up_to: the length up to which all words were compared; None if words were drawn or passed.
+
+    Example: see `extract`.
     """
 
     words: int
@@ -63,6 +65,8 @@ class Fidelity(Sentence):
         short: all words up to a length.
         long: random words.
         searched: words that take the network along transitions that were not seen before.
+
+    Example: see `extract`.
     """
 
     short: Agreement
@@ -93,6 +97,8 @@ class Extraction(Sentence):
             `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended.
         method: the method of `extract`.
         network: the model, as an acceptor of words.
+
+    Example: see `extract`.
     """
 
     dfa: DFA

@@ -25,6 +25,13 @@ class Recognizer(keras.Sequential):
 
     Attributes:
         report: outcome of `train_recognizer`, saved with the model. Training by `fit` does not change it.
+
+    Example:
+
+    >>> from keras_interp_rnn import presets
+    >>> recognizer = presets.load("tomita-1").model  # the words of ones alone
+    >>> recognizer.classify(["", "111", "101"])
+    array([ True,  True, False])
     """
 
     report: TrainingReport | None = None
@@ -102,6 +109,8 @@ class TrainingReport(Sentence):
         held_out_interval: the exact 95 % interval (Clopper and Pearson) of the fraction of the words held out that the
             automaton classifies as labelled; (0, 1) without any.
         contradicted: the words whose labels the automaton contradicts, if some of them may be wrong.
+
+    Example: see `train_recognizer`.
     """
 
     learned: bool

@@ -24,7 +24,17 @@ LARGEST = 2 << 30
 
 
 class DataError(ValueError):
-    """Data, or the file or folder that should hold them, cannot be used; the message says why and what to do."""
+    """Data, or the file or folder that should hold them, cannot be used; the message says why and what to do.
+
+    Example:
+
+    >>> from keras_interp_rnn import datasets
+    >>> try:
+    ...     datasets.text.load("not_there.txt")
+    ... except datasets.DataError as error:
+    ...     print(str(error).partition(", which")[0])
+    `path` must be a file. Received: not_there.txt
+    """
 
 
 def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:

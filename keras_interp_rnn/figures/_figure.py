@@ -14,6 +14,12 @@ class Figure(MatplotlibFigure):
     """A `matplotlib.figure.Figure` that a notebook shows.
 
     Made without pyplot, so no window opens, nothing has to be closed, and `%matplotlib inline` is not needed.
+
+    Example:
+
+    >>> from keras_interp_rnn import figures
+    >>> figure = figures.metric_progress({"CFN": figures.Progress([0, 1], [0.0, 0.1], [0.0, 0.5])})
+    >>> figure.savefig("progress.png")
     """
 
     def _repr_png_(self) -> bytes:

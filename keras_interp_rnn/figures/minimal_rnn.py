@@ -20,7 +20,10 @@ SMALLEST = 1e-12
 
 
 class Progress(NamedTuple):
-    """A metric through training: three sequences of the same length."""
+    """A metric through training: three sequences of the same length.
+
+    Example: see `metric_progress`.
+    """
 
     steps: Sequence[float]
     hours: Sequence[float]

@@ -34,6 +34,13 @@ class CFNCell(GatedCell):
 
     Weights: kernel $[V_u, V_i, W_x]$ (features, 3 n); recurrent_kernel $[U_u, U_i]$ (n, 2 n); bias (3 n,).
     Reference: Laurent and von Brecht, ICLR 2017, arXiv:1612.06212; Chen, 2017, arXiv:1711.06788, eq. 2.
+
+    Example:
+
+    >>> from keras_interp_rnn import layers
+    >>> layer = keras.layers.StackedRNNCells([layers.CFNCell(16), layers.CFNCell(8)])
+    >>> tuple(keras.layers.RNN(layer)(np.ones((2, 5, 3))).shape)
+    (2, 8)
     """
 
     weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "zeros"}

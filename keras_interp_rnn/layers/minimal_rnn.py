@@ -39,6 +39,13 @@ class MinimalRNNCell(GatedCell):
     Raises:
         ValueError: if the encoder does not output n features a step.
     Reference: Chen, 2017, arXiv:1711.06788, section 2; the step is eq. 3.
+
+    Example:
+
+    >>> from keras_interp_rnn import layers
+    >>> cell = layers.StateRegularizedCell(layers.MinimalRNNCell(8), num_centroids=3)
+    >>> tuple(keras.layers.RNN(cell)(np.ones((2, 5, 3))).shape)
+    (2, 8)
     """
 
     weight_initializers = {"kernel": "glorot_uniform", "recurrent": "orthogonal", "bias": "ones"}

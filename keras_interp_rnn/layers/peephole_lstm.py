@@ -55,6 +55,14 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
     Raises:
         ValueError: if a size is not a positive integer.
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 23 to 25.
+
+    Example:
+
+    >>> from keras_interp_rnn import layers
+    >>> cell = layers.PeepholeLSTMCell(8)
+    >>> output, [state, memory] = cell(keras.ops.ones((2, 3)), cell.get_initial_state(2))
+    >>> tuple(memory.shape)
+    (2, 8)
     """
 
     __signature__ = signature({**parameters(keras.layers.LSTMCell), **PEEPHOLE}, positional=1)

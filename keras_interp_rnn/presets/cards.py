@@ -34,6 +34,13 @@ class Figure:
         name: what it is called.
         value: the number.
         says: its unit, and what it was measured on.
+
+    Example:
+
+    >>> from keras_interp_rnn import presets
+    >>> states = presets.load("tomita-4").card.figures[1]
+    >>> states.value, states.says
+    (4.0, 'states of the smallest automaton')
     """
 
     name: str
@@ -58,6 +65,12 @@ class Card(Result):
         make: the command that trains it anew.
         record: of the training: data with their digest, settings, versions, hardware, date, curve; as in docs/records.
         settings: of the network and of its files, for `load`.
+
+    Example:
+
+    >>> from keras_interp_rnn import presets
+    >>> presets.load("tomita-4").card.make
+    'python -m keras_interp_rnn presets make tomita-4'
     """
 
     name: str

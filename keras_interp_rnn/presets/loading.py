@@ -36,6 +36,8 @@ class Preset(Result):
         automaton: that a recognizer is proved to be; else None.
         basis: coordinates in which the network consists of zeros and ones (`analysis.change_basis`); None for most.
         centroids: names of the centroids of a network that reads words: class and most typical words. Else empty.
+
+    Example: see `load`.
     """
 
     name: str

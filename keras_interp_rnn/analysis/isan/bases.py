@@ -54,6 +54,8 @@ class Basis(Result):
         points: (points, num_binary), every binary vector that occurred.
         residual: largest distance of a binary coordinate from its 0 or 1, over the states given.
         unused: largest absolute value of the other coordinates, over the states given.
+
+    Example: see `readout_basis`.
     """
 
     to: AffineMap
@@ -91,6 +93,8 @@ class BasisBlocks(Unpackable):
         cc: (K, c, c), from the computation to itself.
         b_r: (K, r), biases of the readout.
         b_c: (K, c), biases of the computation.
+
+    Example: see `named_blocks`.
     """
 
     rr: Array
@@ -110,6 +114,8 @@ class TransformedNetwork(Unpackable):
         readout: `AffineMap` from its states to the outputs: `readout.apply(layer(symbols))`.
         residual: largest difference between its outputs after one symbol and those of the original network, both from
             the initial state, in float64.
+
+    Example: see `change_basis`.
     """
 
     layer: Any

@@ -28,6 +28,8 @@ class BiasParts(Unpackable):
     Attributes:
         whole: of the bias. readout: of its part in the readout subspace.
         computational: of its part in the computational subspace.
+
+    Example: see `bias_norms`.
     """
 
     whole: Array

@@ -35,6 +35,8 @@ class RecentContributions(Unpackable):
         values: (sources, outputs), the terms of the last min(t, window) symbols, the earliest first.
         earlier: (outputs,), the sum of all earlier terms, the initial state's included.
         logits: (outputs,), from running the recurrence forward.
+
+    Example: see `recent_contributions`.
     """
 
     step: int
@@ -51,6 +53,8 @@ class WordContributions(Result):
         starts: for each word the position of its first symbol, from 1; the initial state, 0, is the first "word".
         names: the words.
         values: (words, targets, outputs).
+
+    Example: see `contributions`.
     """
 
     starts: NDArray[np.int64]
@@ -77,6 +81,8 @@ class Contributions(Result):
         alphabet: names of the symbols, for views; None for their ids.
 
     Units: nats (logits).
+
+    Example: see `contributions`.
     """
 
     symbols: NDArray[np.int64]

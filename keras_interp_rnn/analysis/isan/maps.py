@@ -93,6 +93,8 @@ class FixedPoints(Result):
         spectral_radius: (K,), largest |eigenvalue| of $W_k$.
         attracts: (K,) bool, whether reading the symbol again and again leads there from every state: radius below 1.
         residual: largest |h* W + b - h*|; rounding.
+
+    Example: see `fixed_points`.
     """
 
     states: NDArray[np.float64]

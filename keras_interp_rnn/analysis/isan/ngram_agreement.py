@@ -32,6 +32,8 @@ class NgramAgreement(Unpackable):
         unigram_correlation: of the first two (figure 8a).
         bigram_correlations: (K,), of each row with its counted one.
         unigram_baseline: (K,), of the counted unigrams with each counted row (figure 8c).
+
+    Example: see `ngram_agreement`.
     """
 
     unigram: Array

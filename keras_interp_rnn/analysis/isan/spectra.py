@@ -30,6 +30,8 @@ class TransitionSpectra(Unpackable):
         written: (K, n), the direction that it is mapped to.
         alignment: (K, outputs), |cosine| between `read` and what each output reads, a column of R.
         radius: (K,), largest |eigenvalue|.
+
+    Example: see `transition_spectra`.
     """
 
     values: Array

@@ -34,6 +34,8 @@ class TwoExponentials(Result):
         amplitudes, scales: of both; scales in symbols.
         error: root mean square of ln(fit / data).
         error_of_one: the same for the best single exponential.
+
+    Example: see `timescales`.
     """
 
     amplitudes: tuple[float, float]
@@ -61,6 +63,8 @@ class Timescales(Result):
         median_all, median_only, median_without: (P,), median cross-entropy in bits at each position, with all
             contributions, with only the last separator's, and with all but that one (figure 4b).
         median_separators: (P,), the same with the contributions of all separators of the text, however old.
+
+    Example: see `timescales`.
     """
 
     ages: NDArray[np.int64]

@@ -30,6 +30,8 @@ class Explanation(Result):
         centroids: those that stand for the predicted class.
         output: (classes,), the model's output.
         prediction: its class.
+
+    Example: see `explain`.
     """
 
     tokens: tuple[str, ...]

@@ -36,6 +36,8 @@ class Phrases(Sentence, Mapping[int, Ranking]):
 
     Attributes:
         by_class: {class: ((phrase, mean probability, occurrences), ...)}, best first.
+
+    Example: see `phrases`.
     """
 
     by_class: Mapping[int, Ranking] = field(default_factory=dict)

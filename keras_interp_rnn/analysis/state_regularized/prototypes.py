@@ -29,6 +29,8 @@ class Prototypes(Result):
         share: (k,), the fraction of steps that arrived at the centroid.
         outputs: (k, classes), the output of the model's head for the centroid itself.
         classes: (k,), the class of that output.
+
+    Example: see `prototypes`.
     """
 
     tokens: tuple[tuple[tuple[str, float, int], ...], ...]

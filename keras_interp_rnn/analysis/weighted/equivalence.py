@@ -55,6 +55,8 @@ class Equivalence(Sentence):
             0 for an exact proof, infinite without one.
 
     Units: nats (logits).
+
+    Example: see `equivalent`.
     """
 
     equal: bool | None

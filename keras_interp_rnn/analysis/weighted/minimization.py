@@ -43,6 +43,8 @@ class Minimization(Unpackable):
         smallest_kept, largest_dropped: the least singular value that counted and the largest one that did not, over
             both steps, relative. Where they are close the number of units is a matter of the tolerance.
         residual: the largest norm of what the projections left out of the weights, relative to the weights.
+
+    Example: see `minimize`.
     """
 
     layer: Any

@@ -52,6 +52,8 @@ class ShapleyValues(Contributions):
         background: that was used.
 
     Units: of the outputs; nats for logits.
+
+    Example: see `shapley_values`.
     """
 
     background: Background | None = None

@@ -48,6 +48,8 @@ class Truncation(Unpackable):
         logit_error: root mean square difference of the logits, less their mean over the outputs, on the sequences.
         residual: largest such difference, in nats.
         bits_before, bits_after: bits per symbol of predicting the sequences; NaN where outputs are not the symbols.
+
+    Example: see `truncate`.
     """
 
     layer: Any

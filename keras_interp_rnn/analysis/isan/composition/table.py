@@ -50,6 +50,8 @@ class StatesAfterWords(Unpackable):
 
     Attributes:
         ends: int (steps,), number of symbols read. states: (steps, n).
+
+    Example: see `CompositionTable`.
     """
 
     ends: NDArray[np.int64]
