@@ -137,6 +137,7 @@ def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
         model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, num_attempts=1)
     remaining = iter(models)
     monkeypatch.setattr(learning, "_train", lambda *_, **settings: next(remaining))
+    monkeypatch.setattr(learning, "SPLITTING_SECONDS", 0.5)
     best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, alphabet="01", num_attempts=3)
     assert best is models[1]
     assert best.report.num_attempts == 3
