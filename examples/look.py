@@ -49,7 +49,7 @@ def main() -> None:
     show("1. An ISAN predicts a letter: what every letter that it has read contributes.", split, "prediction")
 
     recognizer = presets.load(f"tomita-{args.language}")
-    title = f"2. A GRU that is an automaton, for words of any length: {recognizer.card.what}"
+    title = f"2. {recognizer.card.what} The proof, with its margins:"
     show(title, recognizer.certificate, "automaton")
 
     critic = presets.load("reviews-sr-lstm")

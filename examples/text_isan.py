@@ -61,11 +61,14 @@ def main() -> None:
     train, validation, test = (datasets.Windows(part, BATCH, length=LENGTH) for part in parts)
     model = build(args.units, args.epochs * len(train))
     logs = [callbacks.CarriedState(), keras.callbacks.TensorBoard(run / "tensorboard", write_graph=False)]
+    how = {"validation_data": validation, "callbacks": logs, "verbose": command_line.LINES}
     try:
-        model.fit(train, epochs=args.epochs, validation_data=validation, shuffle=False, callbacks=logs)
+        model.fit(train, epochs=args.epochs, shuffle=False, **how)
     except KeyboardInterrupt:
         print("\nStopped. This is the model so far:")
     model.save(run / "model.keras")
+    if args.smoke:
+        print("\nA trial run: a network this small, trained for seconds, has learned next to nothing.")
 
     print("\nBits per character on the test split:")
     for order, name in ((1, "unigram"), (2, "bigram with back-off"), (3, "trigram with back-off")):
