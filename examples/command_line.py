@@ -57,7 +57,7 @@ def trained_isan(args: argparse.Namespace) -> tuple[Any, list[Any]]:
     isan = layers.ISAN(12, size, return_sequences=True, stateful=True)
     model = keras.Sequential([keras.Input((50,), batch_size=64, dtype="int32"), isan, keras.layers.Dense(size)])
     model.compile("adam", losses.BitsPerSymbol())
-    model.fit(datasets.Windows(parts[0], 64, length=50, num_windows=20), shuffle=False, verbose=0)
+    model.fit(datasets.Windows(parts[0], 64, length=50, num_windows=20), shuffle=False, verbose=VERBOSE)
     return model, parts
 
 

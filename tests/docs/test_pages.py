@@ -16,6 +16,7 @@ RUN = [
     "your-own-data.md",
     "your-own-cell.md",
     "deploy.md",
+    "shapley-values.md",
     "tensorboard.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
