@@ -1,6 +1,6 @@
 """Progress in a terminal, where a line is written over the one before it, and elsewhere."""
 
-from keras_interp_rnn._progress import say
+from keras_interp_rnn._progress import Count, say
 
 
 class Output:
@@ -73,3 +73,20 @@ def test_in_a_terminal_what_belongs_in_logs_is_written_over(monkeypatch):
     assert terminal.screen == ["phase 2"]
     say("")
     assert terminal.screen == [""]
+
+
+def test_a_count_says_how_much_time_is_left_once_a_second_has_passed(monkeypatch):
+    terminal, clock = Output(terminal=True), [10.0]
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr("keras_interp_rnn._progress.monotonic", lambda: clock[0])
+    count = Count("words", 4000)
+    for now, done, shown in (
+        (10.0, 0, "words 0 of 4,000"),
+        (10.9, 100, "words 100 of 4,000"),
+        (12.0, 0, "words 0 of 4,000"),
+        (15.0, 1000, "words 1,000 of 4,000, about 15 s left"),
+        (40.0, 4000, "words 4,000 of 4,000, about 0 s left"),
+    ):
+        clock[0] = now
+        count.say(done)
+        assert terminal.screen == [shown]

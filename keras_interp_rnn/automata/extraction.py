@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._progress import say
+from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, MISSING, breadth_first, coaccessible
@@ -193,9 +193,10 @@ class Extraction(Sentence):
     def _agreement(self, words: Sequence[Word], progress: str = "") -> Agreement:
         """As `agreement`, with progress if the words are named."""
         differing: list[Word] = []
+        count = Count(f"fidelity: {progress},", len(words))
         for first, last in _slices([len(word) for word in words]):
             if progress:
-                say(f"fidelity: {progress}, {first:,} of {len(words):,}")
+                count.say(first)
             batch = words[first:last]
             by_automaton = np.array([self.dfa.accepts(word) for word in batch])
             same = self.network.accepts(batch) == by_automaton
@@ -232,8 +233,9 @@ class Extraction(Sentence):
         corpus: list[Word] = [(), *((symbol,) for symbol in alphabet)]
         known: set[Any] = set()
         tried: list[Word] = []
+        count = Count("fidelity: searching words,", num_words)
         while len(tried) < num_words:
-            say(f"fidelity: searching words, {len(tried):,} of {num_words:,}")
+            count.say(len(tried))
             batch = min(256, num_words - len(tried))
             words = [_mutate(rng.choice(corpus), alphabet, rng)[:max_length] for _ in range(batch)]
             tried += words

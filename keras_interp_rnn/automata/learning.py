@@ -409,7 +409,7 @@ class _Training:
             labels = self.labels[rows].astype("float32")
             loss = self.model.fit(self.ids[rows], labels, 64, shuffle=False, verbose=0).history["loss"][-1]
             if self.verbose:
-                say(f"{name}, round {round_ + 1}: loss {loss:.4f}")
+                say(f"{name}, round {round_ + 1} of {max_rounds} at most: loss {loss:.4f}")
             if not math.isfinite(loss) or loss < PHASE_DONE_LOSS:
                 break
         if self.verbose:

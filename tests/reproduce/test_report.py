@@ -82,6 +82,14 @@ def test_figures_in_the_readme_are_those_of_the_section_they_lead_to():
     assert checked >= 9
 
 
+def test_the_readme_counts_the_networks_that_are_proved():
+    results = [each["result"] for each in report.read(RECORDS) if each["experiment"] == "tomita"]
+    assert all(result["certified"] and result["exact"] for result in results)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert len(results) == 7 * 5
+    assert "five networks were trained on each, and all 35 are proved right" in readme
+
+
 @pytest.mark.parametrize("experiment", reproduce.EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_an_experiment_with_records_has_a_template_with_all_its_fields(experiment):
     of_this = [each for each in report.read(RECORDS) if each["experiment"] in (experiment.name, experiment.former_name)]

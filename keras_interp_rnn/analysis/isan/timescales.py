@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._progress import say
+from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import open_isan
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
@@ -208,8 +208,9 @@ def timescales(
     of_separator = np.zeros_like(logits)
     decay, recent = [], np.tile(head.offset, (len(read) - max_age, 1))
     history = [np.mean(cross_entropy_bits(recent, wanted[max_age:]))]
+    progress = Count("timescales: age", max_age)
     for age, terms in contributions_by_age(network, read, max_age=max_age, readout=readout, origin=origin):
-        say(f"timescales: age {age} of {max_age}")
+        progress.say(age)
         decay.append(np.linalg.norm(terms, axis=1).mean())
         recent += terms[max_age - age :]
         history.append(np.mean(cross_entropy_bits(recent, wanted[max_age:])))
