@@ -16,7 +16,8 @@ export KERAS_BACKEND ?= tensorflow
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# setuptools warns about every editable installation; errors are shown.
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The extras behind each target that installs.
 EXTRAS_run  := datasets,figures
