@@ -215,8 +215,9 @@ def certificate(result: Certificate) -> str:
     errors = result.function_errors.values()
     within = f"; tanh, sigmoid, exp within 2^{math.ceil(math.log2(max(errors)))} here, assumed 2^-20" if errors else ""
     return (
-        f"certified for every word at temperature {result.temperature:g}: epsilon {result.epsilon:.2g}, least margin "
-        f"{result.margins.min():.2f} nats, of the decision {result.decision_margins.min():.2g}{within}"
+        f"certified for every word at temperature {result.temperature:g}: smallest margin of a transition "
+        f"{result.margins.min():.2f} nats, of a decision {result.decision_margins.min():.2g}; epsilon "
+        f"{result.epsilon:.2g}{within}"
     )
 
 
