@@ -1,9 +1,9 @@
 # %% [markdown]
 # # How gradients travel
 #
-# An error at step $T$ reaches step $T-k$ through the Jacobian $\partial h_T / \partial x_{T-k}$. Its singular values
-# say what is left of it. They are computed here in closed form: of a trained network, and of a GRU and a MinimalRNN
-# while they learn to remember.
+# An error at step $T$ reaches step $T-k$ through the Jacobian $\partial h_T / \partial x_{T-k}$. The singular values of
+# the Jacobian say how much of the error is left. Here they are computed in closed form, for a trained network, and for
+# a GRU and a MinimalRNN while they learn to remember.
 
 # %% tags=["skip-execution"]
 # %pip install "keras-interp-rnn[figures]"
@@ -35,8 +35,8 @@ for lag, of_lag in zip(lags, values[:, 0], strict=True):
 #
 # ## Before training
 #
-# Four layers with orthogonal weights read noise. Over ten steps those of the gated layers spread less than those of the
-# SimpleRNN, which span ten powers of ten.
+# Four layers with orthogonal weights read noise. Over ten steps, the singular values of the gated layers spread less
+# than those of the SimpleRNN, which span ten powers of ten.
 
 # %%
 keras.utils.set_random_seed(0)
@@ -82,8 +82,8 @@ for name, (accuracy, _) in results.items():
     print(f"{name:10} accuracy after each epoch:", *(f"{value:.2f}" for value in accuracy))
 
 # %% [markdown]
-# The line is the median of the singular values, the bands are percentiles. In both networks those of $k = 19$ have
-# risen by two powers of ten when the task is learned: the error has found its way back.
+# The line is the median of the singular values, and the bands are percentiles. In both networks, the singular values
+# for $k = 19$ have grown by two powers of ten when the task is learned: the error has found its way back.
 
 # %%
 figures.jacobian_percentiles(

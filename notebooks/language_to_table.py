@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A language learned, proved, deployed as a table
 #
-# A network learns a language from labelled words. It is proved to be an automaton on words of every length, and the
-# automaton takes its place as a table.
+# A network learns a language from labelled words. A proof shows that it follows an automaton on words of every length,
+# and the automaton, as a table, takes the place of the network.
 
 # %% tags=["skip-execution"]
 # %pip install "keras-interp-rnn[figures]"
@@ -68,8 +68,8 @@ print("agree:", list(model.classify(long)) == rule, "- accepted:", sum(rule))
 # %% [markdown]
 # ## A table instead of the network
 #
-# On every word the automaton decides as the network does, so it may take its place. It is a table and a loop, in Python
-# or in C.
+# On every word the automaton gives the same verdict as the network, so it can take its place. It is a table and a loop,
+# in Python or in C.
 
 # %%
 print(learned.to_python())

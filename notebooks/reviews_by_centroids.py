@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Reviews explained by centroids
 #
-# An LSTM judges film reviews while its state moves among ten learned centroids. The centroids stand for words, and the
-# words that moved the state explain the verdict.
+# An LSTM judges film reviews while its state moves among ten learned centroids. Each centroid stands for certain words,
+# and the words that moved the state explain the verdict.
 
 # %% tags=["skip-execution"]
 # %pip install "keras-interp-rnn[figures]"
@@ -36,8 +36,8 @@ for review, row in zip(reviews, ids, strict=True):
 # %% [markdown]
 # ## What the centroids stand for
 #
-# Each centroid votes: its product with the head's weights is what the logit would be if the state stayed there. Beside
-# the vote, the words that led to it most typically in the training data.
+# Each centroid votes: its product with the head's weights is what the logit would be if the state stayed there. Listed
+# beside the vote are the words of the training data that most typically led to the centroid.
 
 # %%
 weights, _ = critic.model.get_layer("head").get_weights()

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A text read by an ISAN
 #
-# An input-switched affine network reads English letter by letter. Every prediction it makes is a sum, and this notebook
-# reads the sum.
+# An input-switched affine network reads English letter by letter. Each of its predictions is a sum, and this notebook
+# looks at the terms.
 
 # %% tags=["skip-execution"]
 # %pip install "keras-interp-rnn[figures]"
@@ -29,7 +29,7 @@ print(
 # %% [markdown]
 # ## A prediction, taken apart
 #
-# Each letter added something to each logit, and what it added was carried on by the letters after it. So the logit is
+# Each letter added something to each logit, and the letters after it carried that along. So the logit is
 # the sum of one contribution for each letter, one for the bias and one for the initial state.
 
 # %%

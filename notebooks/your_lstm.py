@@ -71,9 +71,9 @@ plt.show()
 # %% [markdown]
 # ## What did each symbol do to the verdict?
 #
-# `attribution` splits the output among the steps. "telescoping" fills in the steps one after the other, and gives each
-# what the output moved by then. The shares sum to the output less that of the empty text; `residual` is the error of
-# the sum.
+# `attribution` splits the output among the steps. "telescoping" fills in one step after another; the share of a step is
+# the change of the output when it is filled in. The shares sum to the output minus that for the empty text, and
+# `residual` is the error of the sum.
 
 # %%
 split = analysis.attribution(model, steps, target=0, method="telescoping")
