@@ -30,7 +30,7 @@ with command_line.quiet():
     from keras_interp_rnn import analysis, callbacks, datasets, layers, losses
 
 ALPHABET = datasets.text.Alphabet(datasets.text.ALPHABET)
-BATCH, LENGTH = 64, 50
+BATCH, LENGTH, LINES = 64, 50, command_line.LINES
 
 
 def build(units: int, steps: int) -> keras.Model:
@@ -61,16 +61,13 @@ def main() -> None:
     train, validation, test = (datasets.Windows(part, BATCH, length=LENGTH) for part in parts)
     model = build(args.units, args.epochs * len(train))
     logs = [callbacks.CarriedState(), keras.callbacks.TensorBoard(run / "tensorboard", write_graph=False)]
-    how = {"validation_data": validation, "callbacks": logs, "verbose": command_line.LINES}
     try:
-        model.fit(train, epochs=args.epochs, shuffle=False, **how)
+        model.fit(train, epochs=args.epochs, validation_data=validation, shuffle=False, callbacks=logs, verbose=LINES)
     except KeyboardInterrupt:
         print("\nStopped. This is the model so far:")
     model.save(run / "model.keras")
-    if args.smoke:
-        print("\nA trial run: a network this small, trained for seconds, has learned next to nothing.")
 
-    print("\nBits per character on the test split:")
+    print(f"\nBits per character on the test split{' (a trial run learns next to nothing)' * args.smoke}:")
     for order, name in ((1, "unigram"), (2, "bigram with back-off"), (3, "trigram with back-off")):
         counted = analysis.BackoffModel(parts[0], order, vocabulary_size=len(ALPHABET))
         print(f"  {name:<22} {counted.bits(parts[2]):.3f}")
