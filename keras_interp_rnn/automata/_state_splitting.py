@@ -116,9 +116,14 @@ def bits(tree: PrefixTree, tables: Ints) -> Floats:
         ],
         axis=-1,
     ).reshape(number, n, -1)
+    return n * symbols * math.log2(n) + label_bits(counts).sum(axis=-1)
+
+
+def label_bits(counts: Floats) -> Floats:
+    """Bits of labels whose numbers are the last axis (..., C), by the Krichevsky-Trofimov estimate."""
     half = counts.shape[-1] / 2
     likely = gammaln(half) - 2 * half * gammaln(0.5) + gammaln(counts + 0.5).sum(-1) - gammaln(counts.sum(-1) + half)
-    return n * symbols * math.log2(n) - likely.sum(axis=-1) / math.log(2)
+    return np.asarray(-likely / math.log(2))
 
 
 def _climbed(tree: PrefixTree, table: Ints, limit: int, until: float) -> Ints:

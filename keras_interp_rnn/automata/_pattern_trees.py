@@ -1,0 +1,588 @@
+r"""A small automaton from labelled words, by a decision tree over patterns: factors, subsequences, tiers, counts.
+
+The labels are described by a tree whose nodes ask whether a word has a pattern (`_patterns`) and whose leaves have
+labels. A tree with the patterns P, D nodes and the labels n_l in its leaves has
+
+    bits = bits(family) + sum_P bits(P) + 3 D - sum_l log2 KT(n_l) + 30 e,
+
+where KT is the Krichevsky-Trofimov estimate (`_state_splitting`) and the last term, for e contradicted words, stands if
+no label is wrong. All patterns of a tree are of one family: of one kind, and on one tier, as are those of the classes
+of languages that the families stand for.
+
+In each family the search grows a tree from each of several patterns that tell most of the labels, always by the pattern
+that shortens the description most; a beam finds it, which changes patterns one symbol at a time. Patterns of the whole
+tree are then changed, and nodes removed, as long as that shortens the description; then the best tree is changed at
+random and goes the same way. All this reads a sample of the words, to which the contradicted ones are added.
+
+The product of the automata of the patterns, with the label that the tree gives, is the automaton that is returned.
+
+References: Quinlan and Rivest, "Inferring decision trees using the minimum description length principle", Information
+and Computation, 1989. The search is this package's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
+from keras_interp_rnn.automata._state_merging import Machine
+from keras_interp_rnn.automata._state_splitting import label_bits
+
+Floats = NDArray[np.float64]
+
+SAMPLE, SCREENED = 1000, 500
+"""Words of each label that a search reads at first, and that tell which families are searched."""
+
+MARGIN = 50.0
+"""Bits above the best description at which a family is not searched if its first tree is as long as that."""
+
+ADDED = 200
+"""Contradicted words that are added at a time."""
+
+BEAM, ROUNDS = 10, 8
+"""Patterns that are changed at a time, and how often, in the search for the best one."""
+
+ROOTS = 6
+"""Patterns of which each begins a tree."""
+
+ALIKE = 0.97
+"""Fraction of words on which one of two patterns says the same; only the first begins a tree."""
+
+NODES = 6
+"""That are added to a tree at a time."""
+
+KICKS = 12
+"""Changed trees in a row that lead to no shorter description, after which the search of a family ends."""
+
+NODE_BITS = 3.0
+CONTRADICTED_BITS = 30.0
+
+POOL = 20_000
+"""Patterns whose answers are kept."""
+
+MAX_PRODUCT = 50_000
+"""States of the automaton before it is minimized."""
+
+NUM_TIERS = 3
+"""Tiers that are searched, besides the whole alphabet."""
+
+CLIMBED = 24
+"""Factors for which tiers are searched."""
+
+
+class Node(NamedTuple):
+    """A question about a word, and what follows."""
+
+    pattern: Pattern
+    yes: Node | int
+    no: Node | int
+
+
+Tree = Node | int
+
+
+def machine_of_rules(
+    words: Sequence[Sequence[int]],
+    labels: Ints,
+    num_symbols: int,
+    num_labels: int,
+    *,
+    exact: bool = True,
+    until: float = math.inf,
+    seed: int = 0,
+) -> Machine | None:
+    """The automaton of the tree of the shortest description that is found.
+
+    Args:
+        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. until: `time.monotonic` at
+            which the search ends. seed: of the search.
+
+    Returns:
+        The automaton, not minimized; None if nothing is found, or it would be too large.
+    """
+    rng = np.random.default_rng(seed)
+    whole = tuple(range(num_symbols))
+
+    def search(family: Family, sample: int) -> _Search:
+        return _Search(family, words, labels, num_labels, exact, rng, until, sample)
+
+    tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED), until)
+    families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
+    families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
+    screened = {family: search(family, SCREENED).screened() for family in families}
+    shortest, tried = math.inf, []
+    for family in sorted(families, key=screened.__getitem__):
+        if screened[family] > shortest + MARGIN or time.monotonic() > until:
+            break
+        task = search(family, SAMPLE)
+        task.grow_roots()
+        tried.append(task)
+        shortest = min(shortest, task.shortest)
+    for task in sorted(tried, key=lambda task: task.shortest):
+        if task.shortest < shortest + MARGIN:
+            task.improve()
+            shortest = min(shortest, task.shortest)
+    best = min(tried, key=lambda task: task.shortest, default=None)
+    while best is not None and len(best.family.tier) < num_symbols and time.monotonic() < until:
+        better = best.on_better_tier(lambda family: search(family, SAMPLE))
+        if better is None:
+            break
+        better.improve()
+        best = better
+    return None if best is None else _product(best.family, best.tree)
+
+
+def _tiers(search: _Search, until: float) -> list[tuple[int, ...]]:
+    """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
+
+    The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
+    the whole alphabet and from the factor's own symbols.
+    """
+    num_symbols = search.family.num_symbols
+    whole = range(num_symbols)
+    labels, total = search.one_hot.astype(np.float32), search.one_hot.sum(axis=0)
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+
+    def learn(pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        made = []
+        for factor, tier in new:
+            place = {symbol: i for i, symbol in enumerate(tier)}
+            family = Family("factor", tier, num_symbols)
+            made.append(family.on_all_symbols(Pattern((tuple(place[symbol] for symbol in factor),))))
+        if new:
+            there = (read(made, search.some).astype(np.float32) @ labels).astype(np.float64)
+            saved = label_bits(total) - label_bits(there) - label_bits(total - there)
+            known.update(zip(new, saved.tolist(), strict=True))
+
+    factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
+    learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
+    for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
+        while time.monotonic() < until:
+            factor, tier = pair
+            others = [(factor, tuple(sorted({*tier} ^ {symbol}))) for symbol in whole if symbol not in factor]
+            learn(others)
+            best = max(others, key=known.__getitem__, default=pair)
+            if known[best] <= known[pair]:
+                break
+            pair = best
+    ranked = sorted(known, key=known.__getitem__, reverse=True)
+    return [tier for tier in dict.fromkeys(tier for _, tier in ranked) if 1 < len(tier) < num_symbols][:NUM_TIERS]
+
+
+class _Search:
+    """The search in one family: the sample, and the answers to patterns on it."""
+
+    def __init__(
+        self,
+        family: Family,
+        words: Sequence[Sequence[int]],
+        labels: Ints,
+        num_labels: int,
+        exact: bool,
+        rng: np.random.Generator,
+        until: float,
+        sample: int,
+    ) -> None:
+        self.family, self.rng, self.until, self.exact = family, rng, until, exact
+        self.letters, self.labels, self.num_labels = family.letters(words), labels, num_labels
+        drawn = [rng.permutation(np.flatnonzero(labels == label))[:sample] for label in range(num_labels)]
+        self.sample = np.concatenate(drawn)
+        self.near: dict[Pattern, list[Pattern]] = {}
+        self._read()
+
+    def _read(self) -> None:
+        """Forgets all answers but those to the simplest patterns: the sample has changed, or there are too many."""
+        self.all = np.arange(len(self.sample))
+        self.some = self.letters[:, self.sample]
+        self.one_hot = np.eye(self.num_labels)[self.labels[self.sample]]
+        self.place: dict[Pattern, int] = {}
+        self.answers = np.empty((0, len(self.sample)), bool)
+        self.ask(self.family.simplest())
+
+    def neighbours(self, pattern: Pattern) -> list[Pattern]:
+        """As of the family, which are asked for again and again."""
+        if pattern not in self.near:
+            self.near[pattern] = self.family.neighbours(pattern)
+        return self.near[pattern]
+
+    def ask(self, patterns: Sequence[Pattern]) -> Ints:
+        """The rows of `answers` of some patterns."""
+        new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in self.place]
+        if new:
+            self.place.update(zip(new, range(len(self.answers), len(self.answers) + len(new)), strict=True))
+            self.answers = np.concatenate([self.answers, self.family.holds(new, self.some)])
+        return np.array([self.place[pattern] for pattern in patterns], np.int64)
+
+    # Trees
+
+    def leaves(self, tree: Tree, rows: Ints) -> Iterator[tuple[int, Ints]]:
+        """The labels of a tree's leaves, with the words of the sample that come there."""
+        if isinstance(tree, int):
+            yield tree, rows
+        else:
+            holds = self.answers[self.place[tree.pattern], rows]
+            yield from self.leaves(tree.yes, rows[holds])
+            yield from self.leaves(tree.no, rows[~holds])
+
+    def bits(self, tree: Tree) -> float:
+        """The description length of a tree and the labels of the sample."""
+        asked = _patterns(tree)
+        counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
+        wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
+        return (
+            self.family.bits
+            + sum(self.family.bits_of(pattern) for pattern in set(asked))
+            + NODE_BITS * len(asked)
+            + float(label_bits(counts).sum())
+            + CONTRADICTED_BITS * wrong
+        )
+
+    def labelled(self, tree: Tree, rows: Ints) -> Tree:
+        """The tree with the label in each leaf that most of its words have, without questions that do not matter."""
+        if isinstance(tree, int):
+            return int(self.one_hot[rows].sum(axis=0).argmax()) if len(rows) else tree
+        holds = self.answers[self.place[tree.pattern], rows]
+        yes, no = self.labelled(tree.yes, rows[holds]), self.labelled(tree.no, rows[~holds])
+        return yes if isinstance(yes, int) and yes == no else Node(tree.pattern, yes, no)
+
+    def said(self, tree: Tree) -> Ints:
+        """The label that a tree gives to each word, not only of the sample."""
+        asked = list(dict.fromkeys(_patterns(tree)))
+        answers = dict(zip(asked, self.family.holds(asked, self.letters), strict=True))
+        said = np.empty(len(self.labels), np.int64)
+
+        def walk(tree: Tree, rows: Ints) -> None:
+            if isinstance(tree, int):
+                said[rows] = tree
+            else:
+                holds = answers[tree.pattern][rows]
+                walk(tree.yes, rows[holds])
+                walk(tree.no, rows[~holds])
+
+        walk(tree, np.arange(len(said)))
+        return said
+
+    # The search
+
+    def screened(self) -> float:
+        """The description length of the tree that grows at once."""
+        tree: Tree = int(self.one_hot.sum(axis=0).argmax())
+        return self.bits(self.grown(tree))
+
+    def grow_roots(self) -> None:
+        """The best tree of those that begin with one of the best patterns."""
+        self.tree: Tree = int(self.one_hot.sum(axis=0).argmax())
+        self.shortest = math.inf
+        for pattern in self._apart(self.best_patterns(self.all)):
+            if time.monotonic() > self.until:
+                break
+            self.ask([pattern])
+            self._keep_better(self.labelled(Node(pattern, 0, 1), self.all))
+
+    def improve(self) -> None:
+        """The best tree of those that random changes of the best one lead to."""
+        stale = 0
+        while time.monotonic() < self.until and not isinstance(self.tree, int):
+            if stale > KICKS * (3 if self.exact and len(self.contradicted(self.tree)) else 1):
+                break
+            tree, last = self.kicked(self.tree)
+            tree, _ = self.refitted(tree, last)
+            stale = 0 if self._keep_better(tree) else stale + 1
+
+    def on_better_tier(self, search: Callable[[Family], _Search]) -> _Search | None:
+        """A search with the same tree, on a tier of a symbol more or less on which it contradicts fewer words."""
+        tier, fewest, found = self.family.tier, len(self.contradicted(self.tree)), None
+        used = {tier[symbol] for pattern in _patterns(self.tree) for piece in pattern.pieces for symbol in piece
+                if symbol < len(tier)}  # fmt: skip
+        for symbol in range(self.family.num_symbols) if fewest else ():
+            other = tuple(sorted({*tier} ^ {symbol}))
+            if used <= {*other} and 1 < len(other) < self.family.num_symbols:
+                task = search(Family(self.family.kind, other, self.family.num_symbols))
+                place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
+                         self.family.start: task.family.start, self.family.end: task.family.end}  # fmt: skip
+                task.tree = _renamed(self.tree, place)
+                wrong = len(task.contradicted(task.tree))
+                if wrong < fewest:
+                    fewest, found = wrong, task
+        if found is not None:
+            found.ask(_patterns(found.tree))
+            found.shortest = found.bits(found.tree)
+            found._keep_better(found.tree)
+        return found
+
+    def _keep_better(self, tree: Tree) -> bool:
+        """Takes the tree that a tree leads to in place of the best one, if it is better."""
+        tree, bits = self.finished(tree)
+        self.ask(_patterns(self.tree))
+        before = self.bits(self.tree)
+        better = bits < before - 1e-6
+        if better:
+            self.tree, before = tree, bits
+        self.shortest = before
+        return better
+
+    def finished(self, tree: Tree) -> tuple[Tree, float]:
+        """The tree that a tree leads to, by growing and refitting, until the sample has no news."""
+        bits = math.inf
+        for _ in range(4):
+            tree, bits = self.refitted(self.grown(tree))
+            if bits > self.shortest + MARGIN or not self.exact:
+                break
+            wrong = np.setdiff1d(self.contradicted(tree), self.sample)
+            if not len(wrong):
+                break
+            self.sample = np.concatenate([self.sample, self.rng.permutation(wrong)[:ADDED]])
+            self._read()
+            self.ask(_patterns(tree))
+        return tree, bits
+
+    def contradicted(self, tree: Tree) -> Ints:
+        return np.flatnonzero(self.said(tree) != self.labels)
+
+    def grown(self, tree: Tree) -> Tree:
+        """The tree with questions in place of leaves that have several labels, if that shortens the description."""
+        nodes = 0
+
+        def grow(tree: Tree, rows: Ints) -> Tree:
+            nonlocal nodes
+            if not isinstance(tree, int):
+                holds = self.answers[self.place[tree.pattern], rows]
+                return Node(tree.pattern, grow(tree.yes, rows[holds]), grow(tree.no, rows[~holds]))
+            counts = self.one_hot[rows].sum(axis=0)
+            if np.count_nonzero(counts) < 2 or nodes >= NODES or time.monotonic() > self.until:
+                return tree
+            values = self.best_patterns(rows)
+            if not values:
+                return tree
+            pattern = max(values, key=values.__getitem__)
+            saved = CONTRADICTED_BITS * (counts.sum() - counts.max()) if self.exact else 0.0
+            if values[pattern] + saved <= NODE_BITS:
+                return tree
+            nodes += 1
+            return grow(self.labelled(Node(pattern, 0, 1), rows), rows)
+
+        return grow(tree, self.all)
+
+    def best_patterns(self, rows: Ints, rounds: int = ROUNDS) -> dict[Pattern, float]:
+        """Patterns with the bits that asking them saves on some words of the sample: all that a beam passed."""
+        if len(self.place) > POOL:
+            self._read()
+        labels = self.one_hot[rows].astype(np.float32)
+        total = labels.sum(axis=0)
+        values: dict[Pattern, float] = {}
+
+        def score(patterns: list[Pattern]) -> None:
+            asked = self.ask(patterns)
+            holds = self.answers[np.ix_(asked, rows)].astype(np.float32)
+            there = (holds @ labels).astype(np.float64)
+            rest = total - there
+            saved = label_bits(total) - label_bits(there) - label_bits(rest)
+            apart = (there.sum(axis=1) > 0.5) & (rest.sum(axis=1) > 0.5)
+            for pattern, value, splits in zip(patterns, saved, apart, strict=True):
+                values[pattern] = value - self.family.bits_of(pattern) if splits else -math.inf
+
+        score(list(self.place))
+        changed: set[Pattern] = set()
+        best, stale = -math.inf, 0
+        for _ in range(rounds):
+            ranked = sorted(values, key=values.__getitem__, reverse=True)[: 3 * BEAM]
+            beam = [pattern for pattern in ranked if pattern not in changed][:BEAM]
+            if not beam or time.monotonic() > self.until:
+                break
+            changed |= {*beam}
+            new = dict.fromkeys(other for pattern in beam for other in self.neighbours(pattern))
+            score([pattern for pattern in new if pattern not in values] or beam)
+            now = max(values.values())
+            stale = 0 if now > best + 1e-6 else stale + 1
+            best = max(best, now)
+            if stale == 2:
+                break
+        return {pattern: value for pattern, value in values.items() if value > -math.inf}
+
+    def _apart(self, values: dict[Pattern, float]) -> list[Pattern]:
+        """The best patterns of which no two say the same on nearly all words."""
+        ranked = sorted(values, key=values.__getitem__, reverse=True)[:400]
+        kept: list[Pattern] = []
+        for pattern in ranked:
+            answers = self.answers[self.place[pattern]]
+            same = [(answers == self.answers[self.place[other]]).mean() for other in kept]
+            if all(1 - ALIKE < each < ALIKE for each in same):
+                kept.append(pattern)
+            if len(kept) == ROOTS:
+                break
+        return kept
+
+    def refitted(self, tree: Tree, last: Pattern | None = None) -> tuple[Tree, float]:
+        """The tree to which changes of patterns lead, the one of `last` at the end, and removals of questions."""
+        self.ask(_patterns(tree))
+        best = self.bits(tree)
+        improved = True
+        while improved and time.monotonic() < self.until:
+            improved = False
+            for pattern in sorted(dict.fromkeys(_patterns(tree)), key=lambda each: each == last):
+                others = self.others(tree, pattern)
+                candidates = [*_pruned(tree), *(_swapped(tree, pattern, other) for other in others)]
+                # A word without a piece has it 0 times modulo anything.
+                candidates += [
+                    _swapped(tree, pattern, other, exchanged=True)
+                    for other in others
+                    if bool(other.modulus) != bool(pattern.modulus)
+                ]
+                lengths = [self.bits(candidate) for candidate in candidates]
+                place = int(np.argmin(lengths))
+                if lengths[place] < best - 1e-6:
+                    tree, best, improved = candidates[place], lengths[place], True
+                    break
+            else:
+                candidates = list(self.two_changed(tree))
+                lengths = [self.bits(candidate) for candidate in candidates]
+                if lengths and min(lengths) < best - 1e-6:
+                    best, improved = min(lengths), True
+                    tree = candidates[lengths.index(best)]
+        return self.labelled(tree, self.all), best
+
+    def two_changed(self, tree: Tree) -> Iterator[Tree]:
+        """The trees with two patterns longer or shorter by a symbol at an end, and those that ask "or" for "and"."""
+        asked = list(dict.fromkeys(_patterns(tree)))[:NODES]
+        used = {symbol for pattern in asked for piece in pattern.pieces for symbol in piece}
+        resized = {pattern: self.family.resized(pattern, used) for pattern in asked}
+        self.ask([other for others in resized.values() for other in others])
+        for first, second in itertools.combinations(asked, 2):
+            for one, two in itertools.product(resized[first], resized[second]):
+                if one != second:
+                    yield _swapped(_swapped(tree, first, one), second, two)
+        yield from _rotated(
+            tree,
+            lambda first, second: itertools.product(
+                [first, *resized.get(first, ())], [second, *resized.get(second, ())]
+            ),
+        )
+
+    def others(self, tree: Tree, pattern: Pattern) -> list[Pattern]:
+        """What may take the place of a pattern of a tree."""
+        others = [*self.neighbours(pattern), *(other for other in set(_patterns(tree)) if other != pattern)]
+        self.ask(others)
+        return others
+
+    def kicked(self, tree: Tree) -> tuple[Tree, Pattern | None]:
+        """The tree without a part, or with another pattern, and that."""
+        asked = list(dict.fromkeys(_patterns(tree)))
+        if not asked:
+            return tree, None
+        if self.rng.random() < 0.3:
+            pruned = list(_pruned(tree))
+            return pruned[self.rng.integers(len(pruned))], None
+        pattern = asked[self.rng.integers(len(asked))]
+        others = self.others(tree, pattern)
+        choice = self.rng.random()
+        if choice < 0.8:  # one of those that do least harm, or that are right where the tree is wrong
+            wrong = np.concatenate(
+                [rows[self.one_hot[rows, label] == 0] for label, rows in self.leaves(tree, self.all)]
+            )
+            if len(wrong) and choice < 0.5:
+                word = self.rng.choice(wrong, 1)
+                label = int(self.one_hot[word[0]].argmax())
+                mend = [other for other in others if next(self._leaf(_swapped(tree, pattern, other), word)) == label]
+                others = mend or others
+            harm = [self.bits(_swapped(tree, pattern, other)) for other in others]
+            others = [others[place] for place in np.argsort(harm)[: BEAM // 2]]
+        other = others[self.rng.integers(len(others))]
+        return _swapped(tree, pattern, other), other
+
+    def _leaf(self, tree: Tree, word: Ints) -> Iterator[int]:
+        return (label for label, rows in self.leaves(tree, word) if len(rows))
+
+
+def _patterns(tree: Tree) -> list[Pattern]:
+    """The patterns of all nodes, the root first."""
+    return [] if isinstance(tree, int) else [tree.pattern, *_patterns(tree.yes), *_patterns(tree.no)]
+
+
+def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
+    """The tree with other numbers for the symbols."""
+    if isinstance(tree, int):
+        return tree
+    pieces = tuple(tuple(place[symbol] for symbol in piece) for piece in tree.pattern.pieces)
+    return Node(tree.pattern._replace(pieces=pieces), _renamed(tree.yes, place), _renamed(tree.no, place))
+
+
+def _swapped(tree: Tree, pattern: Pattern, other: Pattern, *, exchanged: bool = False) -> Tree:
+    """The tree with another pattern in place of one, perhaps with what follows exchanged."""
+    if isinstance(tree, int):
+        return tree
+    yes, no = (_swapped(branch, pattern, other, exchanged=exchanged) for branch in (tree.yes, tree.no))
+    if tree.pattern != pattern:
+        return Node(tree.pattern, yes, no)
+    return Node(other, no, yes) if exchanged else Node(other, yes, no)
+
+
+def _rotated(tree: Tree, change: Callable[[Pattern, Pattern], Iterable[tuple[Pattern, Pattern]]]) -> Iterator[Tree]:
+    """The trees in which two questions, one after the other, are joined by "or" in place of "and", or by "and"."""
+    if isinstance(tree, int):
+        return
+    pattern, yes, no = tree
+    if isinstance(yes, Node):
+        for one, two in change(pattern, yes.pattern):
+            yield Node(one, yes.yes, Node(two, yes.yes, no))
+    if isinstance(no, Node):
+        for one, two in change(pattern, no.pattern):
+            yield Node(one, Node(two, no.yes, no.no), no.no)
+    for other in _rotated(yes, change):
+        yield Node(pattern, other, no)
+    for other in _rotated(no, change):
+        yield Node(pattern, yes, other)
+
+
+def _pruned(tree: Tree) -> Iterator[Tree]:
+    """The trees in which one of two branches takes the place of their node."""
+    if isinstance(tree, int):
+        return
+    yield tree.yes
+    yield tree.no
+    for yes in _pruned(tree.yes):
+        yield tree._replace(yes=yes)
+    for no in _pruned(tree.no):
+        yield tree._replace(no=no)
+
+
+def _product(family: Family, tree: Tree) -> Machine | None:
+    """The automaton that follows all patterns of a tree at once; None if it has more than `MAX_PRODUCT` states."""
+    asked = list(dict.fromkeys(_patterns(tree)))
+    made = [family.automaton(pattern) for pattern in asked]
+    tables = [table.tolist() for table, _ in made]
+    ends = [holds[table[:, family.end]].tolist() for table, holds in made]
+    place_of = {pattern: i for i, pattern in enumerate(asked)}
+    column = {symbol: i for i, symbol in enumerate(family.tier)}
+
+    def label(states: tuple[int, ...]) -> int:
+        at = tree
+        while not isinstance(at, int):
+            i = place_of[at.pattern]
+            at = at.yes if ends[i][states[i]] else at.no
+        return at
+
+    start = tuple(table[0][family.start] for table in tables)
+    numbers, todo, rows = {start: 0}, [start], []
+    for states in todo:
+        row = []
+        for symbol in range(family.num_symbols):
+            if symbol in column:
+                after = tuple(table[state][column[symbol]] for table, state in zip(tables, states, strict=True))
+            else:
+                after = states
+            if after not in numbers:
+                if len(numbers) == MAX_PRODUCT:
+                    return None
+                numbers[after] = len(numbers)
+                todo.append(after)
+            row.append(numbers[after])
+        rows.append(row)
+    return Machine(np.array(rows), np.array([label(states) for states in todo]))
