@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
+from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, runs, table
 
 if TYPE_CHECKING:
     import keras
@@ -63,6 +64,71 @@ class Start(Experiment):
             "table": table(["inputs' standard deviation", "network", *lags], rows),
             "runs": runs(records, lambda record: f"scale {record['protocol']['scale']:g}{_gate_bias(record)}"),
         }
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        usual = [
+            record
+            for record in records
+            if record["protocol"]["scale"] == 1 and {10, 25} <= set(record["protocol"]["lags"])
+        ]
+        own = [record for record in usual if "gate_bias" not in record["protocol"]]
+        equal = [record for record in usual if record["protocol"].get("gate_bias") == 1]
+        vanishes: list[Finding] = []
+        spreads: list[Finding] = []
+        stays: list[Finding] = []
+
+        def at(record: Record, lag: int) -> dict[str, Sequence[float]]:
+            """Percentiles of each network at a lag."""
+            i = record["protocol"]["lags"].index(lag)
+            return {kind: rows["p10_p50_p90"][i] for kind, rows in record["result"].items()}
+
+        for record in own:
+            medians = {kind: percentiles[1] for kind, percentiles in at(record, 25).items()}
+            least = min(value for kind, value in medians.items() if kind != "vanilla")
+            vanishes.append(Finding(f"{medians['vanilla']:.0e} against {least:.0e}", medians["vanilla"] < least))
+            start, end = (at(record, lag)["MinimalRNN"][1] for lag in (0, 25))
+            stays.append(Finding(f"default bias: {start:.2g} to {end:.1g}", end >= 0.1 * start))
+        for record in equal:
+            spread = {kind: _decades(percentiles) for kind, percentiles in at(record, 10).items()}
+            others = max(spread["CFN"], spread["MinimalRNN"])
+            spreads.append(Finding(f"{spread['GRU']:.1f} decades against {others:.1f}", spread["GRU"] > others))
+        # A step's Jacobian is D_u + D_(h - z) u (1 - u) U_h; with h = -1, z = 1 and U_h = -1 it is u + 2 u (1 - u).
+        gates = [i / 1000 for i in range(1001)]
+        greatest = max(u + 2 * u * (1 - u) for u in gates)
+        nothing = (Finding("", None),)
+        return [
+            Claim(
+                "section 2, equation 4",
+                "With unitary U_h no singular value of a step's Jacobian exceeds 1.",
+                "none of any state, input and gate does ([it reaches 9/8](notes/gated-recurrences.md))",
+                (Finding(f"{greatest:.3f}", greatest <= 1),),
+            ),
+            Claim(
+                "figure 4",
+                "At the initial point the singular values of a vanilla RNN vanish quickly.",
+                "at k = 25 the median is smaller than those of the others",
+                tuple(vanishes) or nothing,
+            ),
+            Claim(
+                "figure 4",
+                "Those of a GRU stretch in some directions and shrink in others from k = 10 on.",
+                "at k = 10 and with equal gate biases of 1, the decades from 10 % to 90 % of them are more than with a "
+                "CFN or a MinimalRNN",
+                tuple(spreads) or nothing,
+            ),
+            Claim(
+                "figure 4",
+                "Those of a MinimalRNN neither stretch nor shrink up to k = 25.",
+                "the median at k = 25 is at least a tenth of that at k = 0",
+                tuple(stays) or nothing,
+            ),
+        ]
+
+
+def _decades(percentiles: Sequence[float]) -> float:
+    """From the 10 % to the 90 % percentile."""
+    low, _, high = percentiles
+    return math.log10(high / low)
 
 
 def _gate_bias(record: Record) -> str:
