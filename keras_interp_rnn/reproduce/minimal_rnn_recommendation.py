@@ -29,6 +29,9 @@ NETWORKS = ("vanilla", "GRU", "CFN", "MinimalRNN")
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
 
+STEPS = 100
+"""For which critical gates are made, four times the longest lag."""
+
 LAGS = (0, 10, 25)
 """Of the singular values in records that do not name theirs."""
 
@@ -43,7 +46,13 @@ class Recommendation(Experiment):
     data = "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`"
     options = frozenset({"data"})
     former_name = "recommend"
-    rows = {network: {"network": network} for network in NETWORKS}
+    rows = {network: {"network": network} for network in NETWORKS} | {
+        "GRU, gate bias 1": {"network": "GRU", "gate_bias": 1.0},
+        **{
+            f"{network}, gates for {STEPS} steps": {"network": network, "gate_steps": STEPS}
+            for network in ("GRU", "MinimalRNN")
+        },
+    }
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> tuple[str, Interactions]:
         """The name of the data, and the data."""
@@ -68,9 +77,10 @@ class Recommendation(Experiment):
         from keras_interp_rnn import figures
         from keras_interp_rnn.reproduce import _recommendation
 
-        protocol = _recommendation.Protocol()
+        own = {name: value for name, value in run.settings.items() if name.startswith("gate_")}
         if run.smoke:
-            protocol = _recommendation.Protocol(units=8, batch=32, epochs=2, negatives=16, probe=4, lags=(0, 5))
+            own |= {"units": 8, "batch": 32, "epochs": 2, "negatives": 16, "probe": 4, "lags": (0, 5)}
+        protocol = _recommendation.Protocol(**own)
         network, (name, data) = run.settings["network"], self.load(run)
         record, model = _recommendation.train(network, name, data, protocol, run)
         if network == "MinimalRNN":

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, runs, table
 
 if TYPE_CHECKING:
-    import keras
     from numpy.typing import NDArray
 
 DRAWN = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10, 25]}
@@ -151,7 +150,7 @@ def singular_values(protocol: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     import numpy as np
 
     from keras_interp_rnn import analysis
-    from keras_interp_rnn.reproduce._recommendation import ARCHITECTURES, recurrent_layer
+    from keras_interp_rnn.reproduce._recommendation import ARCHITECTURES, recurrent_layer, set_gate_bias
 
     units, lags, gate_bias = protocol["units"], protocol["lags"], protocol.get("gate_bias")
     kinds = [kind for kind in ARCHITECTURES if gate_bias is None or kind != "vanilla"]
@@ -165,20 +164,3 @@ def singular_values(protocol: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
                 set_gate_bias(layer, gate_bias, units)
             of_kind.append(analysis.jacobian_singular_values(layer, inputs, lags=lags).reshape(len(lags), -1))
     return {kind: np.concatenate(of_kind, axis=1) for kind, of_kind in values.items()}
-
-
-def set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
-    """Sets the bias of the gate that keeps the state; in a CFN minus it for the gate that admits the input."""
-    import numpy as np
-
-    from keras_interp_rnn import layers
-
-    if not layer.built:
-        layer.build((None, None, features))
-    bias, n = np.zeros(layer.cell.bias.shape), layer.units
-    bias[..., :n] = value  # u comes first in all three
-    if isinstance(layer, layers.CFN):
-        bias[n : 2 * n] = -value
-    if bias.ndim == 2:  # a GRU has one for the input and one for the state, which are added
-        bias[1] = 0
-    layer.cell.bias.assign(bias)

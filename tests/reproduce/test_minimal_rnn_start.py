@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
+from keras_interp_rnn.reproduce import _recommendation, minimal_rnn_start
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
-from keras_interp_rnn.reproduce import minimal_rnn_start
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
@@ -52,6 +52,6 @@ def test_every_draw_adds_its_values_and_a_network_without_gates_has_no_gate_bias
     ids=["MinimalRNN", "CFN", "GRU"],
 )
 def test_the_gate_that_keeps_the_state_has_the_bias(layer, expected):
-    minimal_rnn_start.set_gate_bias(layer, 2.0, features=5)
+    _recommendation.set_gate_bias(layer, 2.0, features=5)
     bias = keras.ops.convert_to_numpy(layer.cell.bias)
     np.testing.assert_array_equal(bias[..., : np.shape(expected)[-1]], expected)
