@@ -15,7 +15,7 @@ DRAWN = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10,
 
 
 class Start(Experiment):
-    """Untrained networks; a row is a standard deviation of the inputs, or a bias of the gates."""
+    """Untrained networks; a row is a standard deviation of the inputs, or the gates' biases."""
 
     name = "minimal-rnn-start"
     title = "Jacobians at the initial point"
@@ -25,6 +25,7 @@ class Start(Experiment):
     rows = {
         **{f"inputs of standard deviation {scale:g}": {"scale": scale} for scale in (1.0, 0.3)},
         **{f"gate bias {bias:g}": {"scale": 1.0, "gate_bias": bias} for bias in (0.0, 1.0)},
+        "gates for 100 steps": {"scale": 1.0, "gate_steps": 100.0},
     }
 
     def is_deterministic(self, row: str) -> bool:
@@ -70,7 +71,8 @@ class Start(Experiment):
             for record in records
             if record["protocol"]["scale"] == 1 and {10, 25} <= set(record["protocol"]["lags"])
         ]
-        own = [record for record in usual if "gate_bias" not in record["protocol"]]
+        own = [record for record in usual if not {"gate_bias", "gate_steps"} & set(record["protocol"])]
+        critical = [record for record in usual if "gate_steps" in record["protocol"]]
         equal = [record for record in usual if record["protocol"].get("gate_bias") == 1]
         vanishes: list[Finding] = []
         spreads: list[Finding] = []
@@ -86,7 +88,10 @@ class Start(Experiment):
             least = min(value for kind, value in medians.items() if kind != "vanilla")
             vanishes.append(Finding(f"{medians['vanilla']:.0e} against {least:.0e}", medians["vanilla"] < least))
             start, end = (at(record, lag)["MinimalRNN"][1] for lag in (0, 25))
-            stays.append(Finding(f"default bias: {start:.2g} to {end:.1g}", end >= 0.1 * start))
+            stays.append(Finding(f"bias of 1: {start:.2g} to {end:.1g}", end >= 0.1 * start))
+        for record in critical:
+            start, end = (at(record, lag)["MinimalRNN"][1] for lag in (0, 25))
+            stays.append(Finding(f"critical gates: {start:.2g} to {end:.1g}", end >= 0.1 * start))
         for record in equal:
             spread = {kind: _decades(percentiles) for kind, percentiles in at(record, 10).items()}
             others = max(spread["CFN"], spread["MinimalRNN"])
@@ -118,7 +123,7 @@ class Start(Experiment):
             Claim(
                 "figure 4",
                 "Those of a MinimalRNN neither stretch nor shrink up to k = 25.",
-                "the median at k = 25 is at least a tenth of that at k = 0",
+                "the median at k = 25 is at least a tenth of that at k = 0, with the bias of the layer and with critical gates",
                 tuple(stays) or nothing,
             ),
         ]
@@ -131,8 +136,10 @@ def _decades(percentiles: Sequence[float]) -> float:
 
 
 def _gate_bias(record: Record) -> str:
-    """Of networks that share one; "" where each has its own."""
-    bias = record["protocol"].get("gate_bias")
+    """Of networks that share one, or the steps that it is made for; "" where each has its own."""
+    bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
+    if steps is not None:
+        return f", gates for {steps:g} steps"
     return "" if bias is None else f", gate bias {bias:g}"
 
 
@@ -142,24 +149,32 @@ def singular_values(protocol: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     Args:
         protocol: units, length, batch, draws, lags, scale: `draws` of all weights and of `batch` sequences of `length`
             steps whose entries have the standard deviation `scale`. gate_bias, if it is there: one bias for the gate
-            that keeps the state, in every architecture that has one; otherwise each layer's own default.
+            that keeps the state, in every architecture that has one; gate_steps: in place of it,
+            `initializers.CriticalBias` for so many steps, in MinimalRNN and GRU; otherwise each layer's own default.
 
     Returns:
         {architecture: (lags, values)}.
     """
     import numpy as np
 
-    from keras_interp_rnn import analysis
+    from keras_interp_rnn import analysis, initializers
     from keras_interp_rnn.reproduce._recommendation import ARCHITECTURES, recurrent_layer, set_gate_bias
 
-    units, lags, gate_bias = protocol["units"], protocol["lags"], protocol.get("gate_bias")
+    units, lags = protocol["units"], protocol["lags"]
+    gate_bias, gate_steps = protocol.get("gate_bias"), protocol.get("gate_steps")
     kinds = [kind for kind in ARCHITECTURES if gate_bias is None or kind != "vanilla"]
+    if gate_steps is not None:
+        kinds = ["GRU", "MinimalRNN"]
     values: dict[str, list[NDArray[Any]]] = {kind: [] for kind in kinds}
     for draw in range(protocol["draws"]):
         shape = (protocol["batch"], protocol["length"], units)
         inputs = np.random.default_rng(draw).normal(scale=protocol["scale"], size=shape).astype("float32")
         for kind, of_kind in values.items():
-            layer = recurrent_layer(kind, units, units, seed=draw)
+            flags = {}
+            if gate_steps is not None:
+                variance = protocol["scale"] ** 2
+                flags["bias_initializer"] = initializers.CriticalBias(kind, gate_steps, input_variance=variance)
+            layer = recurrent_layer(kind, units, units, seed=draw, **flags)
             if gate_bias is not None:
                 set_gate_bias(layer, gate_bias, units)
             of_kind.append(analysis.jacobian_singular_values(layer, inputs, lags=lags).reshape(len(lags), -1))
