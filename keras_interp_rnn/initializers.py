@@ -163,7 +163,7 @@ class CriticalBias(keras.initializers.Initializer):
     def _solved(self) -> float:
         """The bias, by bisection: the growth increases with it, except where large matrices make it exceed 1."""
         wanted = math.exp(-2 / self.steps)
-        settings = {
+        settings: dict[str, Any] = {
             "recurrent_scale": self.recurrent_scale,
             "input_variance": self.input_variance,
             "reset_after": self.reset_after,

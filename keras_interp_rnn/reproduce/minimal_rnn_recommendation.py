@@ -92,7 +92,7 @@ class Recommendation(Experiment):
         return f"MAP@20 {record['result']['map_20']:.4f}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        by_network = grouped(records, lambda record: (record["data"]["name"], record["model"]["layer"]))
+        by_network = grouped(records, lambda record: (record["data"]["name"], _kind(record)))
         rows: list[Sequence[object]] = []
         for data, of_data in grouped(records, lambda record: record["data"]["name"]).items():
             known = [record["result"]["popularity"] for record in of_data if "popularity" in record["result"]]
@@ -108,7 +108,7 @@ class Recommendation(Experiment):
             "drawn": _drawn(records),
             **_gates(records),
             "table": table(header, rows),
-            "runs": runs(first, lambda record: f"{record['data']['name']}, {record['model']['layer']}"),
+            "runs": runs(first, lambda record: f"{record['data']['name']}, {_kind(record)}"),
         }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
@@ -119,7 +119,7 @@ class Recommendation(Experiment):
         order: list[Finding] = []
         faster: list[Finding] = []
         for data, of_data in by_data.items():
-            of = grouped(of_data, lambda record: record["model"]["layer"])
+            of = grouped(of_data, _kind)
             if set(of) < set(NETWORKS):
                 continue
             score = {kind: statistics.mean(record["result"]["map_20"] for record in of[kind]) for kind in NETWORKS}
@@ -193,12 +193,12 @@ class Recommendation(Experiment):
         from keras_interp_rnn import figures
 
         of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
-        by_network = grouped(of_data, lambda record: record["model"]["layer"])
         first = {
-            kind: min(by_network[kind], key=lambda record: record["model"]["seed"])
-            for kind in NETWORKS
-            if kind in by_network
+            kind: min(of_kind, key=lambda record: record["model"]["seed"])
+            for kind, of_kind in grouped(of_data, _kind).items()
         }
+        gates = {kind: record for kind, record in first.items() if kind.startswith(("GRU", "MinimalRNN"))}
+        first = {kind: first[kind] for kind in NETWORKS if kind in first}
         curves = {kind: record["curve"] for kind, record in first.items()}
         progress = {
             kind: figures.Progress(
@@ -208,20 +208,18 @@ class Recommendation(Experiment):
             )
             for kind, curve in curves.items()
         }
-        steps = {kind: curve.steps for kind, curve in progress.items()}
-        singular = {kind: [point["singular_values"] for point in curve] for kind, curve in curves.items()}
-        lags = next(iter(first.values()))["protocol"].get("lags", LAGS)
-        return {
+        drawn = {
             "recommendation_progress.png": figures.metric_progress(progress),
-            "jacobians_in_training.png": figures.jacobian_percentiles(steps, singular, lags=lags),
+            "jacobians_in_training.png": _percentiles(first),
         }
+        return drawn | ({"jacobians_in_training_by_gates.png": _percentiles(gates)} if len(gates) > 2 else {})
 
 
 def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
     """What the paper says of singular values through training, at the lag of ten steps."""
     of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
     found = {}
-    for kind, of_kind in grouped(of_data, lambda record: record["model"]["layer"]).items():
+    for kind, of_kind in grouped(of_data, _kind).items():
         first = min(of_kind, key=lambda record: record["model"]["seed"])
         lags = list(first["protocol"].get("lags", LAGS))
         if 10 in lags:
@@ -271,6 +269,25 @@ def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
             ),
         ),
     ]
+
+
+def _kind(record: Record) -> str:
+    """The network, and how its gates start if not by the layer's default."""
+    bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
+    kind = str(record["model"]["layer"])
+    if steps is not None:
+        return f"{kind}, gates for {steps:g} steps"
+    return kind if bias is None else f"{kind}, gate bias {bias:g}"
+
+
+def _percentiles(records: Mapping[str, Record]) -> Figure:
+    """Figure 5, of these networks."""
+    from keras_interp_rnn import figures
+
+    steps = {kind: [point["step"] for point in record["curve"]] for kind, record in records.items()}
+    singular = {kind: [point["singular_values"] for point in record["curve"]] for kind, record in records.items()}
+    lags = next(iter(records.values()))["protocol"].get("lags", LAGS)
+    return figures.jacobian_percentiles(steps, singular, lags=lags)
 
 
 def _drawn(records: Sequence[Record]) -> str:
