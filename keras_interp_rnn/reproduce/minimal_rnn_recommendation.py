@@ -120,7 +120,7 @@ class Recommendation(Experiment):
         faster: list[Finding] = []
         for data, of_data in by_data.items():
             of = grouped(of_data, _kind)
-            if set(of) < set(NETWORKS):
+            if not set(NETWORKS) <= set(of):
                 continue
             score = {kind: statistics.mean(record["result"]["map_20"] for record in of[kind]) for kind in NETWORKS}
             seconds = {kind: min(record["result"]["seconds"] for record in of[kind]) for kind in NETWORKS}
@@ -137,7 +137,7 @@ class Recommendation(Experiment):
         if not alike:
             return []
         gates = _gates(records)
-        measured = [record["result"]["gate"] for record in records if "gate" in record["result"]]
+        measured = [record["result"]["gate"] for record in _measured(records)]
         diagonal, columns = (
             tuple(Finding(f"{gates[name]} times", gate[name] >= 2) for gate in measured) or UNTRIED
             for name in ("diagonal", "moving")
@@ -295,9 +295,14 @@ def _drawn(records: Sequence[Record]) -> str:
     return str(max(record["data"]["name"] for record in records))
 
 
+def _measured(records: Sequence[Record]) -> list[Record]:
+    """Of networks with their default gates whose U_h was measured."""
+    return [record for record in records if "gate" in record["result"] and _kind(record) == "MinimalRNN"]
+
+
 def _gates(records: Sequence[Record]) -> dict[str, str]:
     """Sizes of entries of U_h, figure 3, of the runs whose records have them."""
-    measured = [record for record in records if "gate" in record["result"]]
+    measured = _measured(records)
     if not measured:
         return dict.fromkeys(("diagonal", "moving", "moved"), "not measured") | {"gates": "no record"}
     data = _drawn(measured)

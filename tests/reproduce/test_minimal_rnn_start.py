@@ -42,6 +42,15 @@ def test_every_draw_adds_its_values_and_a_network_without_gates_has_no_gate_bias
     np.testing.assert_array_equal(biased["MinimalRNN"], values["MinimalRNN"])  # 1 is its own
 
 
+def test_critical_gates_are_those_of_networks_that_have_a_mean_field():
+    protocol = {"units": 16, "length": 30, "batch": 2, "draws": 1, "lags": [0, 20], "scale": 1.0}
+    values = minimal_rnn_start.singular_values({**protocol, "gate_steps": 100.0})
+    assert list(values) == ["GRU", "MinimalRNN"]
+    for of_kind in values.values():
+        first, last = np.median(of_kind, axis=1)
+        assert last > 0.5 * first
+
+
 @pytest.mark.parametrize(
     ("layer", "expected"),
     [
