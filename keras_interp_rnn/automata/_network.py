@@ -172,6 +172,10 @@ class Stack(Acceptor):
     def layers(self) -> tuple[Any, ...]:
         return tuple(regularized_stack(self.model))
 
+    def tables(self) -> list[NDArray[Any]]:
+        """The centroids (k, n) of each layer."""
+        return [centroids_of(layer) for layer in self.layers]
+
     def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
         """`centroid` (rows, time): a number for each tuple, -1 where nothing is read; `alpha` (rows, time, 1)."""
         ids = self.encode(words)

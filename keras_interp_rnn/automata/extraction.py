@@ -20,7 +20,6 @@ from scipy.special import betaincinv
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
 from keras_interp_rnn._result import Sentence
-from keras_interp_rnn.analysis.network import centroids_of
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, MISSING, breadth_first, coaccessible
 from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
@@ -348,7 +347,7 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
 
 def extract_stack(acceptor: Stack) -> Extraction:
     """The automaton of a stack, whose states are tuples of centroids, from those that words reach."""
-    tables = [centroids_of(layer) for layer in acceptor.layers]
+    tables = acceptor.tables()
     features = acceptor.features()
     alphas = acceptor.initial_transition()
     start_confidence = float(np.prod([alpha.max() for alpha in alphas]))
