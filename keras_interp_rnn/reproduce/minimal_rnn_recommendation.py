@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 NETWORKS = ("vanilla", "GRU", "CFN", "MinimalRNN")
 """In the order of the paper's figures."""
 
+GATED = ("GRU", "MinimalRNN")
+"""Whose gates start in several ways."""
+
 SCORES = ("map_20", "recall_20", "ndcg_20")
 
 STEPS = 100
@@ -107,6 +110,7 @@ class Recommendation(Experiment):
         return {
             "drawn": _drawn(records),
             **_gates(records),
+            "by_gates": _by_gates(records),
             "table": table(header, rows),
             "runs": runs(first, lambda record: f"{record['data']['name']}, {_kind(record)}"),
         }
@@ -192,13 +196,8 @@ class Recommendation(Experiment):
         """Validation MAP@20 and singular values through training, of the first seed of every network."""
         from keras_interp_rnn import figures
 
-        of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
-        first = {
-            kind: min(of_kind, key=lambda record: record["model"]["seed"])
-            for kind, of_kind in grouped(of_data, _kind).items()
-        }
-        gates = {kind: record for kind, record in first.items() if kind.startswith(("GRU", "MinimalRNN"))}
-        first = {kind: first[kind] for kind in NETWORKS if kind in first}
+        gates = _first(records, GATED)
+        first = {kind: record for kind, record in _first(records).items() if kind in NETWORKS}
         curves = {kind: record["curve"] for kind, record in first.items()}
         progress = {
             kind: figures.Progress(
@@ -212,7 +211,9 @@ class Recommendation(Experiment):
             "recommendation_progress.png": figures.metric_progress(progress),
             "jacobians_in_training.png": _percentiles(first),
         }
-        return drawn | ({"jacobians_in_training_by_gates.png": _percentiles(gates)} if len(gates) > 2 else {})
+        if len(gates) > len(GATED):
+            drawn["jacobians_in_training_by_gates.png"] = _percentiles(gates)
+        return drawn
 
 
 def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
@@ -278,6 +279,31 @@ def _kind(record: Record) -> str:
     if steps is not None:
         return f"{kind}, gates for {steps:g} steps"
     return kind if bias is None else f"{kind}, gate bias {bias:g}"
+
+
+def _by_gates(records: Sequence[Record]) -> str:
+    """Singular values at the end of training by how the gates start; "" without networks that differ in it."""
+    rows = []
+    for kind, record in _first(records, GATED).items():
+        lags = list(record["protocol"].get("lags", LAGS))
+        last = record["curve"][-1]["singular_values"]
+        of_lags = [f"{last[lags.index(k)][i]:.1e}" for k in lags if k for i in (len(last[0]) // 2, -1)]
+        rows.append([kind, f"{record['result']['map_20']:.4f}", *of_lags])
+        shown = [f"{name}, k = {k}" for k in lags if k for name in ("median", "largest")]
+    if len(rows) < len(GATED) + 1:
+        return ""
+    return table(["network", "MAP@20", *shown], rows)
+
+
+def _first(records: Sequence[Record], networks: Sequence[str] = NETWORKS) -> dict[str, Record]:
+    """The first seed of every network of these kinds on the data that are drawn, its variants too, in their order."""
+    of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
+    return {
+        kind: min(of_kind, key=lambda record: record["model"]["seed"])
+        for network in networks
+        for kind, of_kind in grouped(of_data, _kind).items()
+        if kind.split(",")[0] == network
+    }
 
 
 def _percentiles(records: Mapping[str, Record]) -> Figure:
