@@ -283,15 +283,16 @@ def _kind(record: Record) -> str:
 
 def _by_gates(records: Sequence[Record]) -> str:
     """Singular values at the end of training by how the gates start; "" without networks that differ in it."""
+    first = _first(records, GATED)
+    if len(first) <= len(GATED):
+        return ""
     rows = []
-    for kind, record in _first(records, GATED).items():
+    for kind, record in first.items():
         lags = list(record["protocol"].get("lags", LAGS))
         last = record["curve"][-1]["singular_values"]
         of_lags = [f"{last[lags.index(k)][i]:.1e}" for k in lags if k for i in (len(last[0]) // 2, -1)]
         rows.append([kind, f"{record['result']['map_20']:.4f}", *of_lags])
         shown = [f"{name}, k = {k}" for k in lags if k for name in ("median", "largest")]
-    if len(rows) < len(GATED) + 1:
-        return ""
     return table(["network", "MAP@20", *shown], rows)
 
 
