@@ -81,9 +81,10 @@ class Predictions(_isan_text.IsanText):
         decided = min(len(result["decided"]) for result in results)
         turned = []
         for result in results:
-            says = {row["word"].strip("_ "): row["says"] for row in result["without"]}
-            letters = f"`{result['winner']}`, without `{says['annual']}`"
-            turned.append(Finding(letters, (result["winner"], says["annual"]) == ("n", "r")))
+            [without] = [row["says"] for row in result["without"] if "annual" in row["word"]]
+            turned.append(
+                Finding(f"`{result['winner']}`, without `{without}`", (result["winner"], without) == ("n", "r"))
+            )
         return [
             Claim(
                 "section 3.3, figure 2",
