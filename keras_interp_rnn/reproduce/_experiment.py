@@ -101,6 +101,7 @@ class Experiment(abc.ABC):
         minutes: default budget of training; None trains for the row's own number of epochs.
         of_data: names of those settings of a row on which its data depend.
         former_name: its name in older records.
+        resets_before: whether the reset gates of its GRUs multiply before the product, as in the papers.
     """
 
     name: ClassVar[str]
@@ -114,6 +115,7 @@ class Experiment(abc.ABC):
     minutes: ClassVar[float | None] = None
     of_data: ClassVar[tuple[str, ...]] = ()
     former_name: ClassVar[str] = ""
+    resets_before: ClassVar[bool] = False
 
     @abc.abstractmethod
     def run(self, run: Run) -> Record:

@@ -147,7 +147,7 @@ def section(experiment: Experiment, records: Sequence[Record], templates: Path |
 
     lines = ("\n" + re.sub(r"\{(\w+)\}", filled, template)).split("\n")
     of_gru = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]
-    if of_gru:
+    if of_gru and not experiment.resets_before:
         end = next((i for i in range(of_gru[0], len(lines)) if not lines[i].startswith("|")), len(lines))
         lines[end:end] = WHICH_GRU.rstrip("\n").split("\n")
     return "\n".join(lines)

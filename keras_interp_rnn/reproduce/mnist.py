@@ -56,7 +56,7 @@ class Pixels(_classification.ClassTable):
         def error(row: str) -> float | None:
             return mean_of_row(records, row, "test_error")
 
-        pixels = f"{min(record['data']['pixels'] for record in records)} pixels"
+        pixels = f"{self.rows['LSTM']['side'] ** 2} pixels"
         own, gumbel, argmax = (f"SR-LSTM-P (k = 100, eq. {n})" for n in (20, 19, 17))
         without_cell = [error(f"{kind} (k = 100)") for kind in ("SR-RNN", "SR-GRU")]
         return [

@@ -53,6 +53,7 @@ class TomitaPaper(Experiment):
     measure = "automata that are right"
     options = frozenset({"budget"})
     minutes = 60
+    resets_before = True
     rows = {
         f"{language}-{network}": {"language": language, "network": network}
         for language in LEARNED
@@ -129,18 +130,22 @@ class TomitaPaper(Experiment):
         for record in regularized:
             result, name = record["result"], record["data"]["name"]
             few = f"{name}: {result['centroids']} for {result['states']} states"
-            minimal.append(Finding(few, result["exact"] and result["centroids"] == result["states"]))
+            right = result["exact"] and result["centroids"] == result["states"]
+            late = f"{name}: not converged in {result['seconds'] / 60:.0f} minutes"
+            minimal.append(Finding(few, right) if result["converged"] else Finding(late, None))
         for name, of_it in grouped(records, lambda record: record["data"]["name"]).items():
             seconds = {record["model"]["layer"]: record["result"]["seconds"] for record in of_it}
             if len(seconds) == len(NETWORKS) and all(record["result"]["converged"] for record in of_it):
                 plain, own = (seconds[network] for network in NETWORKS)
                 times.append(Finding(f"{name}: {own:.0f} s against {plain:.0f}", own <= 2 * plain))
+        recorded = {record["data"]["name"] for record in regularized}
+        missing = [Finding(name, None) for name in (f"Tomita {n}" for n in LEARNED) if name not in recorded]
         return [
             Claim(
                 "section 5.1",
                 "Of fifty centroids a network uses as many as the minimal automaton has states.",
-                "the automaton is the right one, and has this number of centroids",
-                tuple(minimal) or UNTRIED,
+                "the automaton is the right one, and has this number of centroids, for languages 1 to 4 and 7",
+                (*minimal, *missing),
             ),
             Claim(
                 "section 5.1",
