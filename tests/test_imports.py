@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "_cells.py": {"keras", f"{OURS}.equations"},
     "losses.py": {"keras"},
     "constraints.py": {"keras"},
+    "initializers.py": {"keras"},
     "optimizers.py": {"keras", f"{OURS}._backend"},
     # TensorFlow inside the methods that train and rank.
     "recommender.py": {"keras", "tensorflow"},
@@ -129,7 +130,17 @@ MAY_IMPORT = {
         *(
             f"{OURS}.{n}"
             for n in (
-                *("analysis", "automata", "callbacks", "constraints", "datasets", "figures", "layers", "losses"),
+                *(
+                    "analysis",
+                    "automata",
+                    "callbacks",
+                    "constraints",
+                    "datasets",
+                    "figures",
+                    "initializers",
+                    "layers",
+                    "losses",
+                ),
                 *("optimizers", "presets", "recommender", "reproduce", "_files"),
             )
         ),

@@ -15,6 +15,7 @@ PUBLIC = {
         "callbacks",
         "constraints",
         "datasets",
+        "initializers",
         "layers",
         "losses",
         "optimizers",
@@ -151,6 +152,7 @@ PUBLIC = {
         "transition_map",
         "word_contributions",
     ],
+    "keras_interp_rnn.initializers": ["CriticalBias", "MeanField", "mean_field"],
     "keras_interp_rnn.layers": [
         *(
             "CFN",

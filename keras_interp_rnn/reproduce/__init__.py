@@ -41,6 +41,7 @@ from keras_interp_rnn.reproduce import (
     temperature,
     text8,
     tomita,
+    tomita_paper,
     tuning,
 )
 from keras_interp_rnn.reproduce._experiment import Experiment
@@ -68,6 +69,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     minimal_rnn_start.Start(),
     minimal_rnn_recommendation.Recommendation(),
     tomita.Tomita(),
+    tomita_paper.TomitaPaper(),
     temperature.Temperature(),
     compare_extraction.CompareExtraction(),
     mlregtest.RegularLanguages(),
