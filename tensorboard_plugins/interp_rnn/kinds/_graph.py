@@ -33,6 +33,9 @@ class GraphKind(Kind):
         points = {state["id"]: overview["positions"][str(state["id"])] for state in graph["states"]}
         return {**graph, **_drawn(graph, points, overview["box"])}
 
+    def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
+        return {"graph": self.graph(description, value, overview)}
+
 
 def placed(edges: set[layout.Edge], graphs: Iterable[Mapping[str, Any]], starts: Sequence[int]) -> dict[str, Any]:
     """Where the states of graphs stand that are to be drawn alike: positions, and the box that holds their edges.
