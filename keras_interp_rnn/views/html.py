@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
-from keras_interp_rnn._result import Result, as_html, as_text
+from keras_interp_rnn._result import Result, Sentence, as_html, as_text
 from keras_interp_rnn.analysis import (
     Attribution,
     CellFixedPoints,
@@ -92,7 +92,14 @@ def interactive_page(result: Any, title: str, body: str) -> str:
         view = view_of(result)
     except TooLarge as error:
         return page(title, f"{body}<p>The interactive view is left out. {html.escape(str(error))}</p>")
-    return page(title, body) if view is None else page(title, body, view=view.name, data=view.data)
+    return page(title, body) if view is None else page(title, body, view=view.name, data=view.data, lead=lead_of(result))
+
+
+def lead_of(result: Any) -> str:
+    """What stands above the plugin's view of a result: what it says, if it is a sentence."""
+    if isinstance(result, Explanation):
+        return f"Class {result.prediction}; {_caption(result)}."
+    return as_text(result) if isinstance(result, Sentence) else ""
 
 
 def in_notebook(result: Any) -> str:
@@ -211,9 +218,12 @@ def explanation(explained: Explanation) -> str:
         f"{html.escape(visible(token))}</span>"
         for token, weight in zip(explained.tokens, explained.weights.tolist(), strict=True)
     )
-    places = ", ".join(map(str, explained.centroids))
-    caption = f"class {explained.prediction}; shade: probability of moving to centroid {places}"
+    caption = f"class {explained.prediction}; {_caption(explained)}"
     return f'<div style="line-height:1.7">{spans}<br><small>{caption}</small></div>'
+
+
+def _caption(explained: Explanation) -> str:
+    return f"shade: probability of moving to centroid {', '.join(map(str, explained.centroids))}"
 
 
 @as_html.register

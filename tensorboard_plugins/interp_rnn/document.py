@@ -35,13 +35,16 @@ summary { cursor: pointer; } svg { max-width: 100%; height: auto; }
 """
 
 
-def page(title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None) -> str:
+def page(
+    title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None, lead: str = ""
+) -> str:
     """A whole document around a piece of HTML; it refers to nothing outside itself.
 
     Args:
         title: text.
         body: HTML.
         view: the module static/VIEW.js that draws over the body; None for a page without scripts.
+        lead: text that stands above the view; the body says it too.
         data: the answers that it reads, without NaN; `recorded` makes them.
     """
     plain, rules = _without_style_attributes(body)
@@ -53,11 +56,13 @@ def page(title: str, body: str, *, view: str | None = None, data: Mapping[str, A
         scripts = f'<script type="application/json" id="data">{block(data or {})}</script>\n<script>{code}</script>\n'
     policy = f"default-src 'none'; style-src '{digest(style)}'; {sources}base-uri 'none'; form-action 'none'"
     named = html.escape(title)
+    above = f'<p class="lead">{html.escape(lead)}</p>\n' if view is not None and lead else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{named}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{named}</h1>\n"
+        f"{above}"
         f'<div class="scroll" role="region" aria-label="{named}" tabindex="0">{plain}</div>\n'
         f"</main>\n{scripts}</body>\n</html>\n"
     )

@@ -125,7 +125,8 @@ function mixed(from, to, part) {
   return `rgb(${from.map((start, i) => Math.round(start + clipped * (to[i] - start))).join(',')})`;
 }
 
-export const LINES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
+/** Colours of lines, which the style sheet names: colour-blind people can distinguish them, on light and on dark. */
+export const LINES = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
 /** Lines over steps.
  * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, whole (integers

@@ -140,7 +140,7 @@ export async function draw(body, page) {
     ...[page.slider(show)].filter(Boolean), html('label', {class: 'slider'}, 'Prediction', targets, chosen),
     html('p', {class: 'note'}, 'Click a symbol to leave its contribution out. The sum is exact, so the prediction below is the network’s without it.'),
     html('div', {class: 'row'}, byWord, all),
-    text, legend, prediction, html('div', {class: 'side'}, overview, column),
+    text, legend, prediction, html('div', {class: page.width() >= 900 ? 'two' : 'side'}, overview, column),
     page.downloads(() => overview.querySelector('svg'), () => rows(slice, sources, outputs, state), 'contributions'),
   );
   await show();
@@ -157,7 +157,7 @@ function stack(whole, limit, sources, symbols, target, dark, onpick, detail, ava
   const shades = Float32Array.from(whole.values.subarray(0, (steps + 1) * steps), (value) => Math.sqrt(value / limit));
   const image = rasterImage({x: left, y: top, width: steps * cell, height: (steps + 1) * cell});
   image.setAttribute('href', raster(shades, steps + 1, steps, (value) => share(value, dark)));
-  root.append(image);
+  root.append(image, svg('rect', {x: left, y: top, width: steps * cell, height: (steps + 1) * cell, class: 'frame'}));
   const every = Math.max(1, Math.ceil(14 / cell));
   sources.forEach((name, s) => s % every === 0 && root.append(svg('text', {x: left - 6, y: top + s * cell + cell / 2 + 4, 'text-anchor': 'end'}, name)));
   symbols.forEach((name, t) => t % every === 0 && root.append(svg('text', {x: left + t * cell + cell / 2, y: height - foot + 16, 'text-anchor': 'middle'}, name)));

@@ -14,8 +14,9 @@ export async function open(view) {
     const mine = ++turn;
     document.documentElement.classList.toggle('dark', preferred.matches);
     const bodies = panes.map(() => html('div', {class: 'view'}));
+    const folded = html('details', {}, html('summary', {}, 'Without interaction'), ...without);
     place.replaceChildren(html('div', {class: several ? 'panes' : ''}, ...panes.map(({run, tags}, i) => html('section', {},
-      several ? html('h2', {}, `${run || '.'} ${Object.keys(tags)[0]}`) : null, bodies[i]))));
+      several ? html('h2', {}, `${run || '.'} ${Object.keys(tags)[0]}`) : null, bodies[i]))), folded);
     try {
       await Promise.all(panes.map((pane, i) => view.draw(bodies[i], context(pane, overlays, bodies[i], () => mine === turn, draw))));
     } catch (error) {

@@ -61,14 +61,14 @@ export async function draw(body, page) {
   }
 
   body.replaceChildren(
-    ...[page.slider(show)].filter(Boolean), text, legend, prediction, html('div', {class: 'side'}, column, map),
+    ...[page.slider(show)].filter(Boolean), text, legend, prediction, html('div', {class: page.width() >= 900 ? 'two' : 'side'}, column, map),
     page.downloads(() => column.querySelector('svg'), () => table(symbols, outputs, values, state), 'shapley-values'),
   );
   await show();
 }
 
 function grid(symbols, outputs, value, limit, dark, available) {
-  const cell = Math.max(12, Math.min(22, Math.floor((available - 60) / symbols.length)));
+  const cell = Math.max(13, Math.min(22, Math.floor((available - 60) / symbols.length)));
   const left = 52, foot = 22;
   const width = left + symbols.length * cell + 4, height = outputs.length * cell + foot;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none',

@@ -1,6 +1,6 @@
 // Shares of symbols in outputs: the shaded text, bars of two outputs, words, the probabilities of logits.
 
-import {html, shown, signed, svg} from './charts.js';
+import {html, LINES, shown, signed, svg} from './charts.js';
 
 const BARS = 50;
 const NAMES = {'␣': 'space', '⏎': 'newline', '⇥': 'tab'};
@@ -47,7 +47,7 @@ export function bars(rows, {width = 440, unit = ' nats', onpick = null}) {
     const thick = (height - 4) / row.values.length;
     row.values.forEach((value, j) => group.append(svg('rect', {
       x: value < 0 ? middle + (value / limit) * reach : middle, y: y + 2 + j * thick,
-      width: (Math.abs(value) / limit) * reach, height: thick, fill: j ? '#e69f00' : '#0072b2',
+      width: (Math.abs(value) / limit) * reach, height: thick, fill: LINES[j ? 4 : 0],
     })));
     root.append(group);
   });

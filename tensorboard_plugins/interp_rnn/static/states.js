@@ -33,6 +33,7 @@ export async function draw(body, page) {
   });
   threshold.value = String(state.threshold);
   const minimum = html('output', {}, threshold.value);
+  const bar = html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum);
   const numbers = html('dl', {class: 'tiles'});
   const place = html('figure');
   const reference = html('figure');
@@ -53,6 +54,7 @@ export async function draw(body, page) {
     const answer = await graphs(step);
     if (!page.current() || step !== state.step) return;
     graph = answer;
+    bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null));
     paint();
     page.remember();
     const at = page.steps.indexOf(step);
@@ -94,10 +96,9 @@ export async function draw(body, page) {
     reference.append(html('figcaption', {}, 'Reference'),
       html('div', {class: 'scroll'}, fitting(picture(expected, expected.positions, 0, null, () => {}), page.width() / 2)));
   }
-  const known = counted || series.confidence !== false;
   body.replaceChildren(
     ...[page.slider(show)].filter(Boolean),
-    known ? html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum) : '',
+    bar,
     numbers, details,
     html('div', {class: 'pair'}, place, reference), through,
     page.downloads(() => place.querySelector('svg'), () => rows(graph, state.step), 'automaton'),

@@ -53,7 +53,7 @@ export async function draw(body, page) {
     const change = (i, other) => measure(of(i, other)) - usual;
     const strongest = (i) => alternatives.map((_, other) => change(i, other)).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0);
     const what = K === 1 ? 'the output' : `the probability of ${outputs[winner]}`;
-    const shownChange = (value) => (K === 1 ? number(value) : `${number(100 * value)} points`);
+    const shownChange = (value) => (K === 1 ? number(value) : `${value < 0 ? '−' : '+'}${Math.abs(100 * value).toFixed(1)} points`);
     shadedText(text, symbols, (i) => ({
       value: strongest(i), at: i === position, says: `another symbol here changes ${what} by up to ${shownChange(strongest(i))}`,
     }), {dark: page.dark(), ontoggle: (i) => { state.index = i; paint(); page.remember(); }});
@@ -87,7 +87,7 @@ export async function draw(body, page) {
     ...[page.slider(show)].filter(Boolean),
     html('p', {class: 'note'}, 'Click a symbol of the text, and choose what is read instead. The network has read every one of these texts.'),
     text, legend, html('div', {class: 'controls'}, html('label', {}, 'Instead of the chosen symbol ', select)), prediction,
-    html('div', {class: 'side uneven'}, map, list),
+    html('div', {class: page.width() >= 900 ? 'two uneven' : 'side'}, map, list),
     page.downloads(() => map.querySelector('svg'), () => table(symbols, alternatives, outputs, of, state), 'substitutions'),
   );
   await show();

@@ -59,10 +59,10 @@ export async function draw(body, page) {
       return {value: Number.isNaN(number) ? null : number, says: `${quantities[shading][0]} of unit ${unit}: ${shown(number)}`};
     }, {dark: page.dark()});
     legend.textContent = `The text is shaded by ${quantities[shading][0]} of unit ${unit}: blue above 0, red below. Click a row of a map for another unit.`;
-    const drawn = quantities.map(([name, count], q) => ({name, count, q})).filter(({count, name}) => unit < count && !name.endsWith('centroid'));
+    const drawn = quantities.map(([name, count], q) => ({name, count, q})).filter(({count}) => unit < count && count === quantities[main][1]);
     const colours = (i) => ({color: LINES[i % LINES.length], dashed: i >= LINES.length});
     chart.replaceChildren(
-      html('figcaption', {}, `Unit ${unit}: `, ...drawn.flatMap(({name}, i) => [html('span', {style: `color:${colours(i).color}`}, colours(i).dashed ? '┄ ' : '■ '), `${name}  `])),
+      html('figcaption', {}, `Unit ${unit}: `, ...drawn.flatMap(({name}, i) => [key(colours(i)), `${name}  `])),
       lines(drawn.map(({name, q}, i) => ({name, ...colours(i), points: read.map((t, place) => [place, value(q, unit, t)])})), {
         x: 'token', y: 'value', names, width: Math.max(280, page.width()), height: 240, label: `gates and states of unit ${unit} over the tokens`,
       }));
@@ -86,7 +86,7 @@ export async function draw(body, page) {
     const gate = low >= 0;
     const colour = gate ? (part) => share(part, page.dark()) : (part) => signed(2 * part - 1, 1, page.dark());
     const image = rasterImage({x: left, y: 0, width: names.length * wide, height: count * high});
-    image.setAttribute('href', raster(cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))), count, names.length, colour));
+    if (!whole) image.setAttribute('href', raster(cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))), count, names.length, colour));
     const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none',
       'aria-label': `${name}: ${count} ${count === 1 ? 'entry' : 'entries'} at ${names.length} tokens, from ${shown(low)} to ${shown(top)}`});
     const every = Math.max(1, Math.ceil(13 / high));
@@ -98,7 +98,8 @@ export async function draw(body, page) {
       const row = Math.floor((((event.clientY - box.top) / box.height) * height) / high);
       return [Math.max(0, Math.min(names.length - 1, column)), Math.max(0, Math.min(count - 1, row))];
     };
-    root.append(image);
+    root.append(image, svg('rect', {x: left, y: 0.5, width: names.length * wide, height: count * high, class: 'frame'}));
+    if (whole) names.forEach((_, column) => root.append(svg('text', {x: left + (column + 0.5) * wide, y: high / 2 + 4, 'text-anchor': 'middle'}, shown(cells[column]))));
     if (state.unit < count) root.append(svg('rect', {x: left - 2, y: state.unit * high, width: names.length * wide + 3, height: high, fill: 'none', class: 'chosen'}));
     let end = -Infinity;
     names.forEach((token, column) => {
@@ -140,6 +141,12 @@ export async function draw(body, page) {
     page.downloads(() => chart.querySelector('svg'), () => rows(slice, series, state, read, first), 'traces'),
   );
   await show();
+}
+
+/** The line of a legend. */
+function key({color, dashed}) {
+  return svg('svg', {width: 24, height: 10, viewBox: '0 0 24 10', 'aria-hidden': 'true'},
+    svg('path', {d: 'M1 5H23', stroke: color, 'stroke-width': 2.5, 'stroke-dasharray': dashed ? '5 3' : null}));
 }
 
 function rows({values, shape: [, entries]}, {quantities, tokens}, state, read, first) {

@@ -119,7 +119,7 @@ function heat(tokens, k, onmark, cell) {
     return [Math.max(0, Math.min(tokens.length - 1, column)), Math.max(0, Math.min(k - 1, row))];
   };
   root.append(
-    ...labels, image, svg('path', {d: grid(left, wide, high, cell), class: 'gap'}),
+    ...labels, image, svg('path', {d: grid(left, wide, high, cell), class: 'gap'}), svg('rect', {x: left, y: 0.5, width: wide, height: high, class: 'frame'}),
     svg('rect', {x: left, y: 0, width: wide, height: high, fill: 'transparent', class: 'pick',
       onclick: (event) => onmark(place(event)[1]),
       onmousemove: (event) => {
