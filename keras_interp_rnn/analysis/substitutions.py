@@ -123,7 +123,7 @@ def substitutions(
         (14, 5, 27)
         >>> position, symbol, change = changed.top(1)[0]
         >>> position, changed.name(symbol), round(change, 2)
-        (13, 'a', -0.47)
+        (10, 'i', -0.42)
     """
     names = alphabet_of(network) if alphabet is None else alphabet
     text = _ids("A text", symbols, names)

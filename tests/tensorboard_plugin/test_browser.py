@@ -226,6 +226,7 @@ def test_contributions(tab):
     assert "%" in tab.text()
     assert not tab.all(".now")
     stack = tab.one("rect.pick")
+    tab.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", stack)
     at = stack.size["width"] // 2 - 2, stack.size["height"] // 2 - 2  # the last source, in the chosen column
     ActionChains(tab.driver).move_to_element_with_offset(stack, *at).perform()
     hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
@@ -275,7 +276,7 @@ def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "contributions")) as opened:
         [button] = [button for button in opened.all("button") if button.text == "By words"]
         button.click()
-        rows = [text.text for text in opened.all("figure:last-of-type svg g text")]
+        rows = [text.text for text in opened.all("figure:last-of-type svg g text:not(.number)")]
         assert rows == ["h₀", "a_b", "␣_a", "bias"]
         assert not opened.troubles()
 
@@ -384,8 +385,8 @@ def test_a_view_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
         tab.driver.get(saved.as_uri())
         tab.until(lambda: len(tab.all("section .view .downloads")) == (2 if two else 1))
         assert tab.all("section .view figure svg")
-        said = tab.one("section .view").text.replace("Save as HTML", "").split()
-        assert said == looked_at.replace("Save as HTML", "").split()
+        said = tab.one("section .view").text
+        assert "".join(said.split()) == "".join(looked_at.replace("Save as HTML", "").split())
         for slider in tab.all("input.steps"):
             drag(tab, slider, 0)
         assert not tab.troubles()
