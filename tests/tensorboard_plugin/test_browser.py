@@ -259,7 +259,7 @@ def test_switching_a_source_off_gives_what_the_backend_says(tab):
     probabilities /= probabilities.sum()
     winner = int(probabilities.argmax())
     name = "␣" if winner == 0 else logs.ALPHABET[winner]
-    assert f"{name} {100 * probabilities[winner]:.1f} %" in tab.one(".now").text
+    assert f"{name} {100 * probabilities[winner]:.1f}%" in tab.one(".now").text
 
 
 def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):

@@ -119,7 +119,7 @@ def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_pat
     driver.switch_to.active_element.send_keys(Keys.SPACE)
     winner = int(probabilities.argmax())
     said = driver.find_element(By.CSS_SELECTOR, ".now").text
-    assert f"{'abc'[winner]} {100 * probabilities[winner]:.1f} %" in said
+    assert f"{'abc'[winner]} {100 * probabilities[winner]:.1f}%" in said
     assert driver.switch_to.active_element.get_attribute("aria-pressed") == "false"
     driver.find_element(By.CSS_SELECTOR, "input[type=range]").send_keys(Keys.ARROW_LEFT)
     assert "after symbol 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
@@ -183,7 +183,7 @@ def test_what_if_a_symbol_were_another_by_keyboard(driver, tmp_path):
     winner = int(probabilities.argmax())
     said = driver.find_element(By.CSS_SELECTOR, ".says").text
     assert "If “b” at position 1 were “c” (acca)" in said
-    assert said.split("): ")[1].startswith(f"{'abc'[winner]} {100 * probabilities[winner]:.1f} %")
+    assert said.split("): ")[1].startswith(f"{'abc'[winner]} {100 * probabilities[winner]:.1f}%")
     assert not driver.get_log("browser")
 
 

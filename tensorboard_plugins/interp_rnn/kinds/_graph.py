@@ -101,7 +101,7 @@ def _drawn(graph: Mapping[str, Any], points: Mapping[int, Any], box: Sequence[fl
 
 def _label(symbols: Sequence[Sequence[Any]]) -> str:
     """The widest label that the page may give an edge: it leaves out the least probable symbols."""
-    names = [name or "100 %" for name, _ in symbols]
+    names = [name or "100%" for name, _ in symbols]
     return max(layout.shortened(names), layout.shortened(names[:4]), key=layout.text_width)
 
 

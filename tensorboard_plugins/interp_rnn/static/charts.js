@@ -155,7 +155,9 @@ export function lines(series, options) {
     );
   }
   for (const tick of options.names ? spaced(options.names, x) : ticks(lowX, highX, false, options.wholeX)) {
-    root.append(svg('text', {x: x(tick), y: height - bottom + 16, 'text-anchor': 'middle'}, options.names ? cut(options.names[tick], 10) : shown(tick)));
+    const label = options.names ? cut(options.names[tick], 10) : shown(tick);
+    const outside = x(tick) + 3.6 * label.length > width;
+    root.append(svg('text', {x: outside ? width : x(tick), y: height - bottom + 16, 'text-anchor': outside ? 'end' : 'middle'}, label));
   }
   root.append(
     svg('text', {x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle'}, options.x),
@@ -174,19 +176,22 @@ export function lines(series, options) {
     root.mark(options.at);
     root.append(cursor);
   }
-  if (options.onpick) {
-    const steps = [...new Set(all.map(([a]) => a))];
-    root.append(
-      svg('rect', {
-        x: left, y: top, width: width - left - right, height: height - top - bottom, fill: 'transparent', class: 'pick',
-        onclick: (event) => {
-          const box = root.getBoundingClientRect();
-          const at = ((event.clientX - box.left) / box.width) * width;
-          options.onpick(steps.reduce((best, step) => (Math.abs(x(step) - at) < Math.abs(x(best) - at) ? step : best)));
-        },
-      }),
-    );
-  }
+  const steps = [...new Set(all.map(([a]) => a))];
+  const nearest = (event) => {
+    const box = root.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * width;
+    return steps.reduce((best, step) => (Math.abs(x(step) - at) < Math.abs(x(best) - at) ? step : best));
+  };
+  const tip = svg('title', {}, '');
+  root.append(svg('rect', {
+    x: left, y: top, width: width - left - right, height: height - top - bottom, fill: 'transparent', class: options.onpick ? 'pick' : null,
+    onclick: options.onpick ? (event) => options.onpick(nearest(event)) : () => {},
+    onmousemove: (event) => {
+      const step = nearest(event);
+      const values = series.map(({name, points}) => [name, points.find(([a]) => a === step)?.[1]]).filter(([, value]) => usable(value ?? null));
+      tip.textContent = `${options.x} ${options.names ? options.names[step] : shown(step)}\n${values.map(([name, value]) => `${name}: ${shown(value)}`).join('\n')}`;
+    },
+  }, tip));
   return root;
 }
 

@@ -63,7 +63,7 @@ export async function draw(body, page) {
   body.replaceChildren(
     html('div', {class: 'controls'}, log, others),
     ...[page.slider(show)].filter(Boolean),
-    html('p', {class: 'note'}, `Percentiles of the singular values: ${page.series.lines.join(', ')} %; the median is thick, minimum and maximum are dashed.${single ? '' : ' Click a step to see its distribution.'}`),
+    html('p', {class: 'note'}, `Percentiles of the singular values: ${page.series.lines.join(', ')}%; the median is thick, minimum and maximum are dashed.${single ? '' : ' Click a step to see its distribution.'}`),
     legend, place, histogram,
     page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
   );
@@ -73,7 +73,7 @@ export async function draw(body, page) {
 /** Of a single step: the percentiles against the lag. */
 function byLag(series, logarithmic, width) {
   return html('figure', {class: 'wide'}, lines(series.lines.map((percent, line) => ({
-    name: `${percent} %`, color: LINES[0], width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
+    name: `${percent}%`, color: LINES[0], width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
     points: series.lags.map((lag, i) => [lag, series.percentiles[0][i][line]]).sort((a, b) => a[0] - b[0]),
   })), {x: 'lag', y: 'singular value', logarithmic, wholeX: true, width, height: 300, label: 'percentiles of the singular values by lag'}));
 }
@@ -82,7 +82,7 @@ function percentiles(series, lag, run, color) {
   const i = series.lags.indexOf(lag);
   if (i < 0) return [];
   return series.lines.map((percent, line) => ({
-    name: `${run}: ${percent} %`, color, width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
+    name: `${run}: ${percent}%`, color, width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
     points: series.steps.map((step, s) => [step, series.percentiles[s][i][line]]),
   }));
 }
@@ -109,7 +109,7 @@ function density(values, lag, logarithmic) {
   const x = scale(0, bins.length, 10, width - 10);
   const y = scale(0, Math.max(...bins), height - bottom, top);
   bins.forEach((mass, j) => root.append(svg('rect', {x: x(j), y: y(mass), width: x(1) - x(0) - 1, height: height - bottom - y(mass), fill: LINES[0]},
-    svg('title', {}, `${shown(mass)} % of the singular values`))));
+    svg('title', {}, `${shown(mass)}% of the singular values`))));
   root.append(svg('text', {x: 10, y: height - 18}, shown(usable[0])),
     svg('text', {x: width - 10, y: height - 18, 'text-anchor': 'end'}, shown(usable[usable.length - 1])),
     svg('text', {x: width / 2, y: height - 4, 'text-anchor': 'middle'}, `singular value, lag ${lag}`));
@@ -117,7 +117,7 @@ function density(values, lag, logarithmic) {
 }
 
 function rows(loaded) {
-  const head = ['run', 'step', 'lag', ...[...loaded.values()][0].lines.map((percent) => `${percent} %`)];
+  const head = ['run', 'step', 'lag', ...[...loaded.values()][0].lines.map((percent) => `${percent}%`)];
   return [head, ...[...loaded].flatMap(([run, series]) => series.steps.flatMap((step, s) =>
     series.lags.map((lag, i) => [run, step, lag, ...series.percentiles[s][i]])))];
 }

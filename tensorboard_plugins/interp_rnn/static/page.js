@@ -164,7 +164,7 @@ function frame(...children) {
   const bar = html('nav', {role: 'tablist', 'aria-label': 'Views'},
     ...Object.entries(VIEWS).map(([name, view]) =>
       html('button', {
-        role: 'tab', type: 'button', class: logged(view).length ? null : 'nothing', title: logged(view).length ? null : 'nothing logged yet', 'aria-selected': String(name === current), 'data-view': name,
+        role: 'tab', type: 'button', class: logged(view).length ? null : 'nothing', title: logged(view).length ? view.about : `${view.about} Nothing is logged yet.`, 'aria-selected': String(name === current), 'data-view': name,
         onclick: () => go({view: name, run: null, tag: null, step: null, index: null, beside: null}),
       }, view.title),
     ),

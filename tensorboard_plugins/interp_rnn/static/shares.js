@@ -105,6 +105,6 @@ export function says(values, outputs) {
   if (outputs.length === 1) return [`${shown(values[0])}`, ''];
   const probabilities = softmax(values);
   const [first, second] = best(probabilities);
-  const part = (o) => `${outputs[o]} ${(100 * probabilities[o]).toFixed(1)} %`;
+  const part = (o) => `${outputs[o]} ${(100 * probabilities[o]).toFixed(1)}%`;
   return [part(first), `, then ${part(second)}`];
 }

@@ -120,7 +120,7 @@ function measured(graph) {
   return tiles;
 }
 
-const percent = (part) => `${(100 * part).toFixed(1)} %`;
+const percent = (part) => `${(100 * part).toFixed(1)}%`;
 
 /** A drawing, up to 1.6 times its size where there is room, and never so small that its text cannot be read. */
 function fitting(drawing, width) {
@@ -184,7 +184,7 @@ function picture(graph, positions, threshold, chosen, onpick) {
     const [cx, cy] = positions[id];
     const r = graph.radii[id];
     const pick = () => onpick({kind: 'state', id});
-    const text = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)} % of the steps`}`;
+    const text = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)}% of the steps`}`;
     root.append(svg('g', {tabindex: 0, role: 'button', 'data-state': id, 'aria-label': text, onclick: pick,
       onkeydown: (event) => event.key === 'Enter' && pick()},
       svg('title', {}, text),
@@ -206,7 +206,7 @@ function named([name, probability]) {
 
 /** At most four names, of at most 16 characters, and how many more; the probability of a symbol without a name. */
 function shortened(symbols) {
-  const names = symbols.map(([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)} %`);
+  const names = symbols.map(([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)}%`);
   return names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} +${names.length - 3}`;
 }
 
@@ -217,7 +217,7 @@ function describeState({id}, graph, texts) {
   const arriving = graph.edges.filter(({to}) => to === id).flatMap(({symbols}) => symbols);
   const best = texts?.prototypes?.[id] ?? distinct(arriving).slice(0, 5);
   const parts = [`State ${id}${state.accepting === null ? '' : state.accepting ? ', accepting' : ', rejecting'}.`];
-  if (state.use !== null) parts.push(`${(100 * state.use).toFixed(1)} % of the steps end here.`);
+  if (state.use !== null) parts.push(`${(100 * state.use).toFixed(1)}% of the steps end here.`);
   parts.push(best.length ? `Prototypes: ${best.map(named).join(', ')}.` : 'No symbol leads here.');
   if (graph.start !== null) {
     const word = shortest(graph).get(id);

@@ -73,8 +73,8 @@ export async function draw(body, page) {
 
   function map(name, count, q, names, value, available) {
     const left = 40;
-    const wide = Math.max(4, Math.min(28, (available - left - 4) / Math.max(1, names.length)));
-    const high = Math.max(4, Math.min(16, 340 / count));
+    const wide = Math.max(4, Math.min(44, (available - left - 4) / Math.max(1, names.length)));
+    const high = Math.max(4, Math.min(22, 340 / count));
     const foot = 16;
     const [width, height] = [left + names.length * wide + 4, count * high + foot];
     const cells = new Float32Array(count * names.length);
