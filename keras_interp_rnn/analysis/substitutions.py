@@ -158,9 +158,7 @@ def _outputs(network: Any, ids: NDArray[np.int32], target: int) -> Array:
             raise ValueError(f"A target is a step of the text of {outputs.shape[1]}. Received: target={target}.")
         outputs = outputs[:, target]
     if outputs.ndim != 2:
-        raise ValueError(
-            f"Outputs are (batch, outputs) or (batch, time, outputs). Received: shape {outputs.shape} of {network.name}."
-        )
+        raise ValueError(f"Outputs are (batch, outputs) or (batch, time, outputs). Received: shape {outputs.shape}.")
     return outputs
 
 
@@ -168,7 +166,7 @@ def _ids(what: str, given: Any, names: Any) -> NDArray[np.int64]:
     ids = as_array(what, encode_text(given, names) if isinstance(given, str) else given)
     if ids.ndim != 1 or not len(ids) or not np.issubdtype(ids.dtype, np.integer):
         raise ValueError(
-            f"{what} must be integers, at least one, in one dimension. Received: {ids.dtype} of shape {ids.shape}. Pass "
-            "the ids that the model reads, or a string and an alphabet."
+            f"{what} must be integers, at least one, in one dimension. Received: {ids.dtype} of shape {ids.shape}. "
+            "Pass the ids that the model reads, or a string and an alphabet."
         )
     return ids.astype(np.int64)

@@ -132,11 +132,15 @@ def token_names(inputs: Any, tokens: Names | None = None, *, backwards: bool = F
     Raises:
         ValueError: if an id has no name.
     """
-    ids = np.asarray(inputs) if not isinstance(inputs, Mapping | list | tuple) or np.ndim(inputs) == 2 else None
-    if ids is None or ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+    try:
+        ids = np.asarray(inputs)
+    except ValueError:  # several inputs of different shapes
         return ()
+    if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+        return ()
+    names = {token: visible(str(token_name(tokens, token))) for token in np.unique(ids).tolist()}
     read = ids[:, ::-1] if backwards else ids
-    return tuple(tuple(visible(str(token_name(tokens, token))) for token in row) for row in read.tolist())
+    return tuple(tuple(names[token] for token in row) for row in read.tolist())
 
 
 def _quantities(network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]) -> dict[str, NDArray[Any]]:

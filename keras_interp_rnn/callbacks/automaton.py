@@ -201,4 +201,3 @@ def _mean(values: NDArray[np.floating[Any]]) -> float | None:
 
 def _names(word: Sequence[Hashable] | None) -> list[str] | None:
     return None if word is None else [str(symbol) for symbol in word]
-

@@ -92,7 +92,9 @@ def interactive_page(result: Any, title: str, body: str) -> str:
         view = view_of(result)
     except TooLarge as error:
         return page(title, f"{body}<p>The interactive view is left out. {html.escape(str(error))}</p>")
-    return page(title, body) if view is None else page(title, body, view=view.name, data=view.data, lead=lead_of(result))
+    return (
+        page(title, body) if view is None else page(title, body, view=view.name, data=view.data, lead=lead_of(result))
+    )
 
 
 def lead_of(result: Any) -> str:
@@ -111,7 +113,7 @@ def in_notebook(result: Any) -> str:
     if "<script>" not in document:
         return as_html(result)
     return (
-        f'<div><iframe srcdoc="{html.escape(document)}" width="100%" height="640" title="{html.escape(title_of(result))}" '
+        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title_of(result))}" width="100%" height="640" '
         f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>{as_html(result)}'
         "</details></div>"
     )
@@ -291,8 +293,8 @@ def jacobians(values: Derivatives) -> str:
     if not values.lags:
         return (
             f"<div><p>The Jacobian of the first of {len(values)} sequences, by {html.escape(values.method)}: a row for "
-            f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. Blue "
-            f"is positive, red negative; full colour is 1, or more where values exceed 1.</p>"
+            f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
+            f"Blue is positive, red negative; full colour is 1, or more where values exceed 1.</p>"
             f"{svg.heat_map(np.asarray(values[0]).T)}</div>"
         )
     rows = ((f"{lag}", *(f"{value:.3g}" for value in quantiles), "") for lag, *quantiles in text.by_lag(values))

@@ -181,9 +181,8 @@ def substitutions(changed: Substitutions, *, width: int = 24) -> str:
     for position, symbol, change in strongest:
         bar = ("#" if change > 0 else "-") * round(width * abs(change) / scale)
         value = f"{change:+.4g}" if single else f"{change:+.1%}"
-        lines.append(
-            f"{position:8}  {changed.name(int(changed.symbols[position])):6}  {changed.name(symbol):7}  {value:>8}  {bar}"
-        )
+        read_there = changed.name(int(changed.symbols[position]))
+        lines.append(f"{position:8}  {read_there:6}  {changed.name(symbol):7}  {value:>8}  {bar}")
     return "\n".join(lines)
 
 

@@ -69,7 +69,6 @@ class Plugin(base_plugin.TBPlugin):
         response.headers["X-Shape"] = ",".join(map(str, values.shape))
         return response
 
-
     @wrappers.Request.application
     def serve_page(self, request: wrappers.Request) -> wrappers.Response:
         """A view as one HTML file that needs no server; arguments view, panes, overlays.

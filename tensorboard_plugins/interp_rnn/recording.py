@@ -1,8 +1,9 @@
 """What a page without a server is given: of each of its panes a tag, with the answers about its steps.
 
-The block of data is {"panes": [pane, ...], "overlays": {run: series}}. A pane is {"run", "state", "tags": {tag: {"kind",
-"series", "steps": {step: answers}}}}; the first tag is the one that is looked at, the others are read beside it. Answers
-are those of `Kind.answers`. What is shown first is recorded first; other steps follow as long as there is room.
+The block of data is {"panes": [pane, ...], "overlays": {run: series}}. A pane is {"run", "state", "tags": {tag:
+{"kind", "series", "steps": {step: answers}}}}; the first tag is the one that is looked at, the others are read beside
+it. Answers are those of `Kind.answers`. The step that is looked at is recorded first; other steps follow as long as
+there is room.
 """
 
 from __future__ import annotations

@@ -74,9 +74,7 @@ def _what_if(folder: Path) -> None:
 
 
 def _traces(folder: Path) -> None:
-    model = keras.Sequential(
-        [keras.layers.Embedding(4, 3, mask_zero=True), keras.layers.GRU(5), keras.layers.Dense(1)]
-    )
+    model = keras.Sequential([keras.layers.Embedding(4, 3, mask_zero=True), keras.layers.GRU(5), keras.layers.Dense(1)])
     model.compile(keras.optimizers.Adam(1e-2), "mse")
     x = np.random.default_rng(0).integers(1, 4, (8, 6))
     x[1, 4:] = 0  # padding

@@ -458,7 +458,16 @@ def test_a_mangled_link_leads_to_the_first_view(tab, kept):
 
 @pytest.mark.parametrize("view", ["transitions", "contributions", "shapley", "substitutions", "traces", "jacobians"])
 def test_a_mangled_link_leads_to_the_view_that_it_names(tab, view):
-    wrong = {"index": "x", "centroid": {}, "off": 5, "words": 1, "over": "x", "logarithmic": [], "beside": [1], "unit": 1e9}
+    wrong = {
+        "index": "x",
+        "centroid": {},
+        "off": 5,
+        "words": 1,
+        "over": "x",
+        "logarithmic": [],
+        "beside": [1],
+        "unit": 1e9,
+    }
     tab.open(view, **wrong)
     assert tab.one("figure svg")
     assert not tab.all("[role=alert]")

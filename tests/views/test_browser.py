@@ -224,7 +224,12 @@ def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
     driver.execute_script("arguments[0].focus()", state)
     driver.switch_to.active_element.send_keys(Keys.ENTER)
     assert "Shortest word: “0 0”." in driver.find_element(By.CSS_SELECTOR, ".view .note").text
-    assert driver.find_element(By.CSS_SELECTOR, ".tiles").text.splitlines() == ["states", "4", "after minimization", "4"]
+    assert driver.find_element(By.CSS_SELECTOR, ".tiles").text.splitlines() == [
+        "states",
+        "4",
+        "after minimization",
+        "4",
+    ]
 
 
 @pytest.mark.parametrize("name", ["contributions", "automaton", "agreement"])

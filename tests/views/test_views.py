@@ -18,8 +18,8 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers, views
 from keras_interp_rnn._result import Result, as_html, as_text
-from keras_interp_rnn.views import svg
 from keras_interp_rnn.views import html as html_views
+from keras_interp_rnn.views import svg
 from tensorboard_plugins.interp_rnn import document, recording
 from tests.automata.networks import network_of
 
