@@ -113,9 +113,9 @@ def in_notebook(result: Any) -> str:
     if "<script>" not in document:
         return as_html(result)
     return (
-        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title_of(result))}" width="100%" height="640" '
-        f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>{as_html(result)}'
-        "</details></div>"
+        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title_of(result))}" width="100%" '
+        f'height="640" sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>'
+        f"{as_html(result)}</details></div>"
     )
 
 
