@@ -65,18 +65,18 @@ class Substitutions(Result):
         chosen = int(usual.argmax()) if output is None else output
         return changed[..., chosen] - usual[chosen]
 
-    def top(self, count: int = 5, *, output: int | None = None) -> list[tuple[int, int, float]]:
+    def top(self, num_substitutions: int = 5, *, output: int | None = None) -> list[tuple[int, int, float]]:
         """The replacements that change an output most.
 
         Args:
-            count: maximum number of replacements.
+            num_substitutions: maximum number of replacements.
             output: as for `changes`.
 
         Returns:
             [(position, symbol read instead, change), ...], the largest change first, of either sign.
         """
         changes = np.where(self.symbols[:, None] == self.alternatives, 0.0, self.changes(output))
-        order = np.argsort(-np.abs(changes), axis=None, kind="stable")[:count]
+        order = np.argsort(-np.abs(changes), axis=None, kind="stable")[:num_substitutions]
         places = np.unravel_index(order, changes.shape)
         return [(int(t), int(self.alternatives[a]), float(changes[t, a])) for t, a in zip(*places, strict=True)]
 
