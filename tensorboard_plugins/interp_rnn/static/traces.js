@@ -87,7 +87,8 @@ export async function draw(body, page) {
     const colour = gate ? (part) => share(part, page.dark()) : (part) => signed(2 * part - 1, 1, page.dark());
     const image = rasterImage({x: left, y: 0, width: names.length * wide, height: count * high});
     if (!whole) image.setAttribute('href', raster(cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))), count, names.length, colour));
-    const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none',
+    const above = 6; // the first label is higher than a low row
+    const root = svg('svg', {viewBox: `0 ${-above} ${width} ${height + above}`, width, height: height + above, role: 'img', style: 'max-width: none',
       'aria-label': `${name}: ${count} ${count === 1 ? 'entry' : 'entries'} at ${names.length} tokens, from ${shown(low)} to ${shown(top)}`});
     const every = Math.max(1, Math.ceil(13 / high));
     for (let i = 0; i < count; i += every) root.append(svg('text', {x: left - 8, y: (i + 0.5) * high + 4, 'text-anchor': 'end'}, String(i)));
@@ -95,7 +96,7 @@ export async function draw(body, page) {
     const place = (event) => {
       const box = root.getBoundingClientRect();
       const column = Math.floor((((event.clientX - box.left) / box.width) * width - left) / wide);
-      const row = Math.floor((((event.clientY - box.top) / box.height) * height) / high);
+      const row = Math.floor((((event.clientY - box.top) / box.height) * (height + above) - above) / high);
       return [Math.max(0, Math.min(names.length - 1, column)), Math.max(0, Math.min(count - 1, row))];
     };
     root.append(image, svg('rect', {x: left, y: 0.5, width: names.length * wide, height: count * high, class: 'frame'}));
