@@ -410,5 +410,6 @@ def test_show_opens_nothing_without_a_terminal_and_a_display(monkeypatch, tmp_pa
 
 def test_without_a_browser_show_says_where_the_page_is(monkeypatch, tmp_path):
     opening(monkeypatch, tmp_path, works=False)
-    with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself"):
+    with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself") as error:
         views.show(RESULTS["agreement"](), browser=True)
+    assert "\n" not in str(error.value)
