@@ -433,7 +433,7 @@ class LanguageTable(LanguageExperiment):
         }
 
     def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Name of a row -> mean errors on the tests, in their order; without those of a shared peephole or of a few tests."""
+        """Name of a row -> mean errors on the tests, without records of a shared peephole or of a few tests."""
         groups = grouped(
             [
                 record
