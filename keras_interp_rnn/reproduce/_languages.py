@@ -433,9 +433,13 @@ class LanguageTable(LanguageExperiment):
         }
 
     def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Name of a row -> mean errors on the tests, in their order; without the networks of a shared peephole."""
+        """Name of a row -> mean errors on the tests, without records of a shared peephole or of a few tests."""
         groups = grouped(
-            [record for record in records if not record["protocol"].get("shared_peephole")],
+            [
+                record
+                for record in records
+                if not record["protocol"].get("shared_peephole") and set(self.tests) <= set(record["result"]["errors"])
+            ],
             lambda record: row_name(
                 record["data"]["config"], record["model"]["layer"], record["protocol"]["centroids"]
             ),
