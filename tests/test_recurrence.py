@@ -1,7 +1,7 @@
 """Whole-sequence trajectories and their adjoints, against two witnesses that share no code with them.
 
 The witnesses are the stepwise recurrence differentiated by the backend, and the oracle's back-propagation by hand. The
-paths: "static" on every backend, "grouped" on TensorFlow.
+paths: "static" on every backend, "grouped" on TensorFlow and torch.
 """
 
 import re
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_interp_rnn import _backend
+from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._sequence import affine, masks, scan, sizes
 from keras_interp_rnn.equations import isan as equations
 from tests import autodiff
@@ -19,10 +19,11 @@ from tests.oracles import isan as oracle
 from tests.samples import MASKS, Sample, sample
 from tests.tolerances import assert_close
 
-TENSORFLOW = keras.backend.backend() == "tensorflow"
-PATHS = ("static", "grouped") if TENSORFLOW else ("static",)
+BACKEND = keras.backend.backend()
+TENSORFLOW = BACKEND == "tensorflow"
+PATHS = ("static",) if BACKEND == "jax" else ("static", "grouped")
 
-# With more than 64 symbols (SLOTS) the grouped path treats the rarer ones apart; the static path works in blocks of
+# With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart; the static path works in blocks of
 # 32 rows (BLOCK). `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
 CASES = {
     "small": {},
@@ -118,6 +119,46 @@ def test_a_mask_of_true_changes_nothing(path: str) -> None:
     assert_close(affine.switched_affine_states(path, *tensors, everything), expected, "float64")
 
 
+@pytest.mark.parametrize("mask", [None, "scattered"])
+@pytest.mark.parametrize("path", PATHS)
+def test_the_gradient_can_be_differentiated(path: str, mask: str | None) -> None:
+    some = sample(mask=mask)
+    symbols, held = ops.convert_to_tensor(some.symbols), None if mask is None else ops.convert_to_tensor(some.mask)
+
+    def whole(kernel, bias, start):
+        return ops.sum(affine.switched_affine_states(path, kernel, bias, start, symbols, held) ** 3)
+
+    def stepped(kernel, bias, start):
+        return ops.sum(stepwise(kernel, bias, start, some.symbols, some.mask) ** 3)
+
+    arrays = (some.kernel, some.bias, some.start)
+    found, expected = (autodiff.gradients_of_gradients(way, arrays) for way in (whole, stepped))
+    for gradient, witness in zip(found, expected, strict=True):
+        assert_close(gradient, witness, "float64")
+
+
+@pytest.mark.parametrize("dropped", [0.0, 0.5])
+@pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "FactoredISAN"])
+def test_the_gradient_of_a_layer_by_its_inputs_can_be_differentiated(kind: str, dropped: float) -> None:
+    rng = np.random.default_rng(0)
+    inputs, start = rng.normal(size=(3, 5, 4)), rng.normal(size=(3, 6))
+    mask = ops.convert_to_tensor(rng.random((3, 5)) >= dropped)
+    sizes = {"factors": 2} if kind == "FactoredISAN" else {}
+    whole, stepped = (
+        getattr(layers, kind)(6, **sizes, fused=fused, return_sequences=True, dtype="float64") for fused in (True, False)
+    )
+    for layer in (whole, stepped):
+        layer.build(inputs.shape)
+        layer.set_weights([np.random.default_rng(1).normal(size=weight.shape) / 2 for weight in layer.weights])
+
+    def of(layer):
+        return lambda x, h: ops.sum(layer(x, initial_state=h, mask=mask) ** 3)
+
+    found, expected = (autodiff.gradients_of_gradients(of(layer), (inputs, start)) for layer in (whole, stepped))
+    for gradient, witness in zip(found, expected, strict=True):
+        assert_close(gradient, witness, "float64", "jax, tanh" if BACKEND == "jax" else None)
+
+
 def test_the_sizes_here_straddle_those_of_the_code() -> None:
     cases = {name: sample(**case) for name, case in CASES.items()}
     assert np.bincount(cases["many rows a symbol"].symbols.ravel()).min() > sizes.BLOCK
@@ -157,28 +198,26 @@ class TestChoiceOfPath:
 
     @pytest.mark.parametrize("fused", ["auto", True])
     @pytest.mark.parametrize(("units", "vocabulary_size", "smallest"), [(7, 27, 8), (7, 64, 8), (95, 65, 96)])
-    def test_few_units_take_the_static_path(
+    def test_few_units_take_the_static_path_but_on_torch(
         self, units: int, vocabulary_size: int, smallest: int, fused: bool | str
     ) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
-        assert path.name == "static"
+        assert path.name == ("grouped" if BACKEND == "torch" else "static")
         if TENSORFLOW:
             because = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
             assert path.reason == because
 
     @pytest.mark.parametrize("fused", ["auto", True])
     @pytest.mark.parametrize(("units", "vocabulary_size"), [(8, 27), (8, 64), (96, 65)])
-    def test_many_units_take_the_grouped_path_on_tensorflow_alone(
+    def test_many_units_take_the_grouped_path_but_on_jax(
         self, units: int, vocabulary_size: int, fused: bool | str
     ) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
-        if TENSORFLOW:
-            assert path == ("grouped", "TensorFlow on CPU")
+        if BACKEND == "jax":
+            assert path == ("static", "JAX compiles for sizes that are known")
         else:
-            backend = keras.backend.backend()
-            assert path == ("static", f"the grouped kernel is TensorFlow's, the backend is {backend}")
+            assert path == ("grouped", f"{_backend.title()} on CPU")
 
-    @pytest.mark.skipif(not TENSORFLOW, reason="an obstacle to the grouped path, which is TensorFlow's")
     def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_backend, "why_no_dynamic_shapes", lambda: "a GPU is visible")
         assert self.choose(units=216) == ("static", "a GPU is visible")

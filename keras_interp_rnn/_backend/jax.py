@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 import jax
+import keras
 import numpy as np
 from jax.experimental.sparse import JAXSparse
 
@@ -16,7 +17,7 @@ from keras_interp_rnn._backend.base import StaticBackend
 class Jax(StaticBackend):
     """Keras on JAX."""
 
-    name = "jax"
+    title = "JAX"
 
     def accelerator(self) -> str:
         device = jax.devices()[0]
@@ -30,6 +31,12 @@ class Jax(StaticBackend):
             f"JAX on {device} with the matmul precision {precision!r}",
             "jax.config.update('jax_default_matmul_precision', 'highest')",
         )
+
+    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+        return keras.ops.custom_gradient(function)
+
+    def why_no_dynamic_shapes(self) -> str:
+        return "JAX compiles for sizes that are known"
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, jax.jit(function)]

@@ -4,13 +4,14 @@ One step is $h_t = h_{t-1} W_{x_t} + b_{x_t}$. The adjoint of an affine recurren
 and run backwards (docs/notes/affine-adjoint.md), so no path stores anything but the states, and the gradient of all
 matrices is a few large products over all steps at once instead of one small one per step. The paths:
 
-- "grouped": `grouped_tensorflow`, sequences that read the same symbol share a product. TensorFlow on CPUs.
+- "grouped": sequences that read the same symbol share a product, `grouped_tensorflow`, `grouped_torch`. On CPUs.
 - "static":  the same mathematics in `keras.ops` with sizes fixed in advance. Every backend, XLA, GPUs.
 - "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -47,12 +48,12 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: 
     obstacle = _backend.why_no_dynamic_shapes()
     if obstacle:
         return Path("static", obstacle)
-    smallest = SMALLEST_GROUPED_UNITS["few" if vocabulary_size <= SLOTS else "many"]
+    smallest = SMALLEST_GROUPED_UNITS[_backend.name()]["few" if vocabulary_size <= SLOTS else "many"]
     if units < smallest:
         return Path(
             "static", f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
         )
-    return Path("grouped", "TensorFlow on CPU")
+    return Path("grouped", f"{_backend.title()} on CPU")
 
 
 def switched_affine_states(
@@ -69,14 +70,12 @@ def switched_affine_states(
     Returns:
         (batch, time, n)
     """
-    if path == "grouped":
-        from keras_interp_rnn._sequence.grouped_tensorflow import trajectory
-    else:
-        trajectory = _static_trajectory
+    grouped = importlib.import_module(f"{__package__}.grouped_{_backend.name()}") if path == "grouped" else None
 
     # One tensor out, ids and mask from outside: what the custom gradients of all three backends accept.
-    @ops.custom_gradient
+    @_backend.custom_gradient
     def run(kernel: Tensor, bias: Tensor, start: Tensor) -> tuple[Tensor, Callable[..., tuple[Tensor, ...]]]:
+        trajectory = grouped.trajectory if grouped and not _backend.differentiates_again() else _static_trajectory
         states, adjoint = trajectory(kernel, bias, start, symbols, mask)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:

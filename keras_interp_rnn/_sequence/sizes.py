@@ -7,5 +7,6 @@ SLOTS = 64
 """Symbols with a product of their own on the grouped path. More of them mean more empty operations, fewer mean more
 copies of matrices."""
 
-SMALLEST_GROUPED_UNITS = {"few": 8, "many": 96}
-"""With fewer units the products are so small that launching one per symbol costs more than copying matrices."""
+SMALLEST_GROUPED_UNITS = {"tensorflow": {"few": 8, "many": 96}, "torch": {"few": 1, "many": 1}}
+"""With fewer units the products are so small that launching one per symbol costs more than copying matrices. Few symbols
+are at most `SLOTS`. On torch, which launches each operation of the static path too, grouping wins at all sizes."""
