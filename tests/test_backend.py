@@ -103,10 +103,9 @@ def test_rows_without_a_gradient_stay():
     np.testing.assert_array_equal(ops.convert_to_numpy(variables[1]), [[10, 10], [5, 5], [10, 10]])
 
 
-def test_jax_and_accelerators_have_an_obstacle_to_dynamic_shapes():
-    found = _backend.why_no_dynamic_shapes()
-    assert (found is None) == (BACKEND != "jax" and not _backend.accelerator())
-    assert BACKEND != "jax" or found.startswith("JAX compiles for sizes that are known")
+def test_batches_are_grouped_on_cpus_alone():
+    found = _backend.why_not_grouped(batch=128, vocabulary_size=27)
+    assert found is None if not _backend.accelerator() else "starve" in found or "stall" in found
 
 
 def test_a_function_with_its_own_gradient_has_that_one():

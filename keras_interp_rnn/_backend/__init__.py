@@ -131,9 +131,16 @@ def title() -> str:
     return current().title
 
 
-def why_no_dynamic_shapes() -> str | None:
-    """Why operations whose sizes depend on the data may not run now; None if they may."""
-    return current().why_no_dynamic_shapes()
+def why_not_grouped(batch: Any, vocabulary_size: int) -> str | None:
+    """Why a batch of sequences should not be sorted by symbol at every step, so that a product serves all that read one.
+
+    Args:
+        batch: their number, where it is known now.
+
+    Returns:
+        None if it may be; where the reason is the size of the layer alone, `choose_path` knows.
+    """
+    return current().why_not_grouped(batch, vocabulary_size)
 
 
 def sum_duplicate_rows(gradient: Any) -> Any:

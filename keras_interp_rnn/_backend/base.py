@@ -63,8 +63,8 @@ class Backend(abc.ABC):
         return False
 
     @abc.abstractmethod
-    def why_no_dynamic_shapes(self) -> str | None:
-        """Why operations whose sizes depend on the data may not run now; None if they may."""
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        """Why a batch of sequences should not be sorted by symbol at every step; None if it may be."""
 
     @abc.abstractmethod
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:

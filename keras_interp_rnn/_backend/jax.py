@@ -35,8 +35,16 @@ class Jax(StaticBackend):
     def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
         return keras.ops.custom_gradient(function)
 
-    def why_no_dynamic_shapes(self) -> str:
-        return "JAX compiles for sizes that are known"
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        if accelerator := self.accelerator():
+            return f"the device is {accelerator}, and conditions at every step would stall it"
+        if jax.device_count() > 1:
+            return f"the batch may be spread over {jax.device_count()} devices, and sorting would collect it"
+        if not isinstance(batch, int):  # a traced one of no known size, in an export
+            return "the number of sequences is not known"
+        if batch < 2 * vocabulary_size:
+            return f"{batch} sequences are fewer than two for each of {vocabulary_size} symbols"
+        return None
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, jax.jit(function)]

@@ -78,6 +78,9 @@ class TensorFlow(Backend):
     def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
         return keras.ops.custom_gradient(function)
 
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        return self.why_no_dynamic_shapes()
+
     def why_no_dynamic_shapes(self) -> str | None:
         """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may.
 

@@ -64,11 +64,11 @@ class Torch(StaticBackend):
     def differentiates_again(self) -> bool:
         return torch.is_grad_enabled()
 
-    def why_no_dynamic_shapes(self) -> str | None:
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
         device = keras.ops.convert_to_tensor(0).device.type
         if device != "cpu":
             return f"the tensors are on {device}, and many small products would starve it"
-        return "the graph is traced, and sizes that depend on the data would stay those of this batch" if _traces() else None
+        return "the graph is traced, and groups would stay as large as in this batch" if _traces() else None
 
     def layout(self, x: Any) -> str:
         return "dense"

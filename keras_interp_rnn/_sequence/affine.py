@@ -4,7 +4,7 @@ One step is $h_t = h_{t-1} W_{x_t} + b_{x_t}$. The adjoint of an affine recurren
 and run backwards (docs/notes/affine-adjoint.md), so no path stores anything but the states, and the gradient of all
 matrices is a few large products over all steps at once instead of one small one per step. The paths:
 
-- "grouped": sequences that read the same symbol share a product, `grouped_tensorflow`, `grouped_torch`. On CPUs.
+- "grouped": sequences that read the same symbol share a product, one file a backend (`grouped_torch`, ...). On CPUs.
 - "static":  the same mathematics in `keras.ops` with sizes fixed in advance. Every backend, XLA, GPUs.
 - "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 """
@@ -25,12 +25,15 @@ from keras_interp_rnn._sequence.sizes import BLOCK, SLOTS, SMALLEST_GROUPED_UNIT
 Tensor = Any
 
 
-def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: bool, unroll: bool) -> Path:
+def choose_path(
+    fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool
+) -> Path:
     """Which path runs.
 
     Args:
         fused: "auto", True or False, as the layer was told.
         units, vocabulary_size: n, K.
+        batch: number of sequences, where it is known.
         reads_ids: False if the input is a distribution over symbols.
         unroll: as in `keras.layers.RNN`.
 
@@ -45,14 +48,14 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: 
     stepwise = whole_or_stepwise(fused, obstacle)
     if stepwise is not None:
         return stepwise
-    obstacle = _backend.why_no_dynamic_shapes()
+    smallest = SMALLEST_GROUPED_UNITS[_backend.name()]["few" if vocabulary_size <= SLOTS else "many"]
+    if smallest is None:
+        obstacle = f"with {vocabulary_size} symbols a pass over all matrices costs more than it saves"
+    elif units < smallest:
+        obstacle = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
+    obstacle = obstacle or _backend.why_not_grouped(batch, vocabulary_size)
     if obstacle:
         return Path("static", obstacle)
-    smallest = SMALLEST_GROUPED_UNITS[_backend.name()]["few" if vocabulary_size <= SLOTS else "many"]
-    if units < smallest:
-        return Path(
-            "static", f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
-        )
     return Path("grouped", f"{_backend.title()} on CPU")
 
 
@@ -90,17 +93,21 @@ def _affine_scan(
     kernel: Tensor, symbols: Tensor, read: Tensor | None, addends: Tensor, start: Tensor, reverse: bool = False
 ) -> tuple[Tensor, Tensor]:
     """h_t = h_{t-1} W_{x_t} + a_t, time-major: symbols (T, B), read (T, B, 1) bool or None, addends (T, B, n)."""
+    units = kernel.shape[1]
+    # Rows of two axes: what torch looks up in three has no counterpart in ONNX (Keras 3.15).
+    rows = ops.reshape(kernel, (-1, units * units))
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
         symbols, addends, *read = now
-        new = ops.matmul(state[:, None, :], ops.take(kernel, symbols, axis=0))[:, 0, :]
+        matrices = ops.reshape(ops.take(rows, symbols, axis=0), (-1, units, units))
+        new = ops.matmul(state[:, None, :], matrices)[:, 0, :]
         if read:
             new = ops.where(read[0], new, state)
         new = new + addends
         return new, (new,)
 
     masks = () if read is None else (read,)
-    state, [states] = scan(step, start, (symbols, addends, *masks), (kernel.shape[1],), reverse)
+    state, [states] = scan(step, start, (symbols, addends, *masks), (units,), reverse)
     return state, states
 
 
@@ -125,7 +132,7 @@ def _static_trajectory(
         gradients = zero_where_masked(gradients, read)
         before = ops.concatenate([start[None], states[:-1]], axis=0)
         units = kernel.shape[1]
-        kernel_gradient, bias_gradient = _grouped_gradients(
+        kernel_gradient, bias_gradient = grouped_gradients(
             ops.reshape(symbols, (-1,)),
             ops.reshape(before, (-1, units)),
             ops.reshape(gradients, (-1, units)),
@@ -136,7 +143,7 @@ def _static_trajectory(
     return ops.transpose(states, (1, 0, 2)), adjoint
 
 
-def _grouped_gradients(
+def grouped_gradients(
     symbols: Tensor, before: Tensor, gradients: Tensor, vocabulary_size: int
 ) -> tuple[Tensor, Tensor]:
     """For every symbol the sum over its rows of before^T gradient, and of gradient. Rows: (R, n).

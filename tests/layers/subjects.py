@@ -234,7 +234,7 @@ def embedding(units: int, symbols: int, **arguments: Any) -> keras.layers.RNN:
 
 
 AFFINE = {"exact": True}
-GROUPED = "static" if BACKEND == "jax" else "grouped"
+GROUPED = "static" if BACKEND == "jax" else "grouped"  # the batches here are too small for JAX
 FEW_UNITS = "grouped" if BACKEND == "torch" else "static"
 ALL = [
     Subject("ISAN", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "ids", path=FEW_UNITS, **AFFINE),
