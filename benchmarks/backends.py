@@ -8,6 +8,7 @@ Keras's models are trained by `train_on_batch` as `compile()` leaves them, torch
 
     python benchmarks/backends.py                                  # all, about twenty minutes on two cores
     python benchmarks/backends.py --backends torch --batch 128
+    python benchmarks/backends.py --one-thread                     # processor seconds, beside other work
     python benchmarks/backends.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
@@ -25,6 +26,12 @@ from typing import Any
 BACKENDS = ("tensorflow", "jax", "torch")
 SYMBOLS, ITEMS = 27, 1000
 PAUSE = 0.3  # seconds in which the threads of the last step stop waiting for work
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
 TABLES = {"text": "LSTM", "sequences": "GRU"}
 """Each with the kind of layer that it is compared with."""
 
@@ -121,23 +128,26 @@ def by_hand(loss: Callable[[], Any], weights: list, clip: float | None = None) -
     return step
 
 
-def work(table: str, batch: int, smoke: bool) -> None:
+def work(table: str, batch: int, smoke: bool, processor: bool) -> None:
     """What a process does: names its models, then runs one step of each that it is told."""
     models = {"text": models_of_text, "sequences": models_of_sequences}[table](batch, **sizes(smoke))
     print("models", *models, sep="\t", flush=True)
+    clock = time.process_time if processor else time.perf_counter
     for line in sys.stdin:
         step = models[line.strip()]
-        start = time.perf_counter()
+        start = clock()
         step()
-        print("seconds", time.perf_counter() - start, sep="\t", flush=True)
+        print("seconds", clock() - start, sep="\t", flush=True)
 
 
 class Process:
     """The models of one backend, in a process of their own."""
 
-    def __init__(self, backend: str, table: str, batch: int, smoke: bool) -> None:
-        command = [sys.executable, __file__, "--worker", table, "--batch", str(batch), *(["--smoke"] if smoke else [])]
+    def __init__(self, backend: str, table: str, batch: int, smoke: bool, one_thread: bool) -> None:
+        flags = [*(["--smoke"] if smoke else []), *(["--one-thread"] if one_thread else [])]
+        command = [sys.executable, __file__, "--worker", table, "--batch", str(batch), *flags]
         environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        environment |= ONE_THREAD if one_thread else {}
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -160,10 +170,17 @@ class Process:
         self.process.communicate()
 
 
-def compare(backends: list[str], table: str, batch: int, rounds: int, smoke: bool) -> None:
-    processes = {backend: Process(backend, table, batch, smoke) for backend in backends}
+def compare(
+    backends: list[str], table: str, batch: int, rounds: int, smoke: bool, one_thread: bool, skip: list[str]
+) -> None:
+    processes = {backend: Process(backend, table, batch, smoke, one_thread) for backend in backends}
     try:
-        models = [(backend, model) for backend, process in processes.items() for model in process.models]
+        models = [
+            (backend, model)
+            for backend, process in processes.items()
+            for model in process.models
+            if not model.startswith(tuple(skip))
+        ]
         times: dict[tuple[str, str], list[float]] = {model: [] for model in models}
         for turn in range(2 + rounds):
             for backend, model in models if turn % 2 else models[::-1]:
@@ -182,7 +199,9 @@ def compare(backends: list[str], table: str, batch: int, rounds: int, smoke: boo
         row = [backend, model, f"{1000 * median:.0f}", f"{batch * length / median:,.0f}"]
         for rival in (f"Keras {TABLES[table]}", f"torch.nn.{TABLES[table]}"):
             theirs = next((s for (b, m), s in times.items() if m.startswith(rival + "(") and b == backend), None)
-            row.append(f"{statistics.median(a / b for a, b in zip(theirs, seconds, strict=True)):.2f}" if theirs else "")
+            row.append(
+                f"{statistics.median(a / b for a, b in zip(theirs, seconds, strict=True)):.2f}" if theirs else ""
+            )
         print(f"| {' | '.join(row)} |", flush=True)
 
 
@@ -192,15 +211,19 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 512])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--one-thread", action="store_true", help="processor seconds: for a machine that is busy")
+    parser.add_argument("--skip", nargs="+", default=[], help="models, by the beginnings of their names")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, seconds")
     parser.add_argument("--worker", choices=list(TABLES), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        work(args.worker, args.batch[0], args.smoke)
+        work(args.worker, args.batch[0], args.smoke, args.one_thread)
         return
     for table in args.tables:
         for batch in [4] if args.smoke else args.batch:
-            compare(args.backends, table, batch, 1 if args.smoke else args.rounds, args.smoke)
+            compare(
+                args.backends, table, batch, 1 if args.smoke else args.rounds, args.smoke, args.one_thread, args.skip
+            )
 
 
 if __name__ == "__main__":

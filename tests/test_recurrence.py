@@ -24,8 +24,9 @@ TENSORFLOW = BACKEND == "tensorflow"
 PATHS = ("static", "grouped")
 LEAST = sizes.SMALLEST_GROUPED_UNITS[BACKEND]["few"]
 
-# With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart; the static path works in blocks of
-# 32 rows (BLOCK), the grouped one of JAX in rounds of 8 blocks (BLOCKS) of 8 rows (ROWS). `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
+# With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart; the static path works in
+# blocks of 32 rows (BLOCK), the grouped one of JAX in rounds of 8 blocks (BLOCKS) of 8 rows (ROWS).
+# `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
 CASES = {
     "small": {},
     "another seed": {"seed": 1},
@@ -148,7 +149,8 @@ def test_the_gradient_of_a_layer_by_its_inputs_can_be_differentiated(kind: str, 
     mask = ops.convert_to_tensor(rng.random((3, 5)) >= dropped)
     sizes = {"factors": 2} if kind == "FactoredISAN" else {}
     whole, stepped = (
-        getattr(layers, kind)(6, **sizes, fused=fused, return_sequences=True, dtype="float64") for fused in (True, False)
+        getattr(layers, kind)(6, **sizes, fused=fused, return_sequences=True, dtype="float64")
+        for fused in (True, False)
     )
     for layer in (whole, stepped):
         layer.build(inputs.shape)
@@ -166,7 +168,7 @@ def test_the_sizes_here_straddle_those_of_the_code() -> None:
     cases = {name: sample(**case) for name, case in CASES.items()}
     assert np.bincount(cases["many rows a symbol"].symbols.ravel()).min() > sizes.BLOCK
     assert cases["exactly one block of rows"].symbols.size == sizes.BLOCK
-    assert sizes.ROWS * (sizes.BLOCKS + 1) < len(cases["blocks of two rounds"].symbols)
+    assert len(cases["blocks of two rounds"].symbols) > sizes.ROWS * (sizes.BLOCKS + 1)
     if TENSORFLOW:
         assert cases["as many symbols as slots"].vocabulary_size == sizes.SLOTS
         assert cases["one symbol more than slots"].vocabulary_size == sizes.SLOTS + 1
@@ -213,9 +215,7 @@ class TestChoiceOfPath:
 
     @pytest.mark.parametrize("fused", ["auto", True])
     @pytest.mark.parametrize(("units", "vocabulary_size"), [(LEAST, 27), (LEAST, 64), (96, 65)])
-    def test_many_units_take_the_grouped_path(
-        self, units: int, vocabulary_size: int, fused: bool | str
-    ) -> None:
+    def test_many_units_take_the_grouped_path(self, units: int, vocabulary_size: int, fused: bool | str) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
         if BACKEND == "jax" and vocabulary_size == 65:
             assert path == ("static", "with 65 symbols a pass over all matrices costs more than it saves")
@@ -225,7 +225,10 @@ class TestChoiceOfPath:
     @pytest.mark.skipif(BACKEND != "jax", reason="elsewhere a group is as large as it happens to be")
     @pytest.mark.parametrize(
         ("batch", "reason"),
-        [(53, "53 sequences are fewer than two for each of 27 symbols"), (None, "the number of sequences is not known")],
+        [
+            (53, "53 sequences are fewer than two for each of 27 symbols"),
+            (None, "the number of sequences is not known"),
+        ],
     )
     def test_jax_groups_batches_of_a_known_size(self, batch: int | None, reason: str) -> None:
         assert self.choose(batch=batch) == ("static", reason)

@@ -132,7 +132,7 @@ def title() -> str:
 
 
 def why_not_grouped(batch: Any, vocabulary_size: int) -> str | None:
-    """Why a batch of sequences should not be sorted by symbol at every step, so that a product serves all that read one.
+    """Why a batch should not be sorted by symbol at every step, for all sequences that read one to share a product.
 
     Args:
         batch: their number, where it is known now.

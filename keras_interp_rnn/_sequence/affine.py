@@ -25,9 +25,7 @@ from keras_interp_rnn._sequence.sizes import BLOCK, SLOTS, SMALLEST_GROUPED_UNIT
 Tensor = Any
 
 
-def choose_path(
-    fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool
-) -> Path:
+def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool) -> Path:
     """Which path runs.
 
     Args:

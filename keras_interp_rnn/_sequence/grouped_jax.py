@@ -1,10 +1,10 @@
 """The grouped affine scan, for JAX on CPUs: groups of sizes that are known when the function is compiled.
 
-What `grouped_tensorflow` computes. At each step the batch is sorted by symbol. The first `ROWS` rows of every symbol are
-one batched product with all K matrices, which so are not copied; what is left is cut into blocks of `ROWS` rows that
-read one symbol, and `BLOCKS` blocks at a time fetch their matrices, for as many rounds as a step needs. A round that is
-not needed is skipped at run time, by a condition and not by a loop of unknown length, so that the gradient can be
-differentiated once more.
+What `grouped_tensorflow` computes. At each step the batch is sorted by symbol. The first `ROWS` rows of every symbol
+are one batched product with all K matrices, which so are not copied; what is left is cut into blocks of `ROWS` rows
+that read one symbol, and `BLOCKS` blocks at a time fetch their matrices, for as many rounds as a step needs. A round
+that is not needed is skipped at run time, by a condition and not by a loop of unknown length, so that the gradient can
+be differentiated once more.
 
 Not for many symbols: every step passes over all matrices. Not for accelerators: conditions stall them.
 """
@@ -57,9 +57,7 @@ def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -
     )
 
 
-def scan(
-    kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: bool = False
-) -> tuple[Tensor, Tensor]:
+def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: bool = False) -> tuple[Tensor, Tensor]:
     """h_t = h_{t-1} W_{x_t} + a_t, from the first step to the last, or in reverse.
 
     Args:

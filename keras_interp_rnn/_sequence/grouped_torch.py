@@ -31,16 +31,16 @@ class Order(NamedTuple):
     groups: list[tuple[list[int], list[int]]]  # for each step the symbols that occur, and the rows of each
 
     def rows(self, x: Tensor) -> Tensor:
-        """x (T, B, n) in the order of the batch, sorted."""
+        """Rows of x (T, B, n), in the order of the batch, sorted."""
         return _taken(x, self.lanes)
 
     def batch(self, x: Tensor) -> Tensor:
-        """x (T, B, n), sorted, in the order of the batch."""
+        """Rows of x (T, B, n), sorted, in the order of the batch."""
         return _taken(x, self.places)
 
 
 def _taken(x: Tensor, rows: Tensor) -> Tensor:
-    """x (T, B, n) with the rows (T, B) of each step in this order. Whole rows at once, as `index_select` copies them."""
+    """The rows of each step of x (T, B, n) in this order (T, B); `index_select` copies whole rows at once."""
     steps, batch = rows.shape
     flat = rows + batch * torch.arange(steps)[:, None]
     return x.flatten(0, 1).index_select(0, flat.flatten()).view(x.shape)
