@@ -10,7 +10,7 @@ copies of matrices."""
 ROWS, BLOCKS = 8, 8
 """Rows of a symbol that share a product on JAX, and blocks of so many rows that fetch their matrices together."""
 
-SMALLEST_GROUPED_UNITS = {
+SMALLEST_GROUPED_UNITS: dict[str, dict[str, int | None]] = {
     "tensorflow": {"few": 8, "many": 96},
     "torch": {"few": 1, "many": 1},
     "jax": {"few": 48, "many": None},

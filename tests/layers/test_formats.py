@@ -48,6 +48,7 @@ def ids_of(batch: int = BATCH, time: int = TIME) -> np.ndarray:
 
 
 @on("tensorflow")
+@pytest.mark.filterwarnings("ignore:In the future `np.object`:FutureWarning")  # tf2onnx 1.17
 @every_layer
 def test_onnx_reads_any_length(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("tf2onnx")
