@@ -56,3 +56,31 @@ def variable_gradients(function: Callable[[], Tensor], variables: Sequence[keras
 
     found = torch.autograd.grad(function(), [variable.value for variable in variables], materialize_grads=True)
     return [gradient.numpy() for gradient in found]
+
+
+def gradients_of_gradients(function: Callable[..., Tensor], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Of the sum of all squares in the gradients of the scalar `function(*tensors)`, with respect to the arrays."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        def squares(*tensors: Tensor) -> Tensor:
+            with tf.GradientTape() as tape:
+                tape.watch(tensors)
+                value = function(*tensors)
+            return tf.add_n([tf.reduce_sum(tf.convert_to_tensor(g) ** 2) for g in tape.gradient(value, tensors)])
+
+    elif keras.backend.backend() == "jax":
+        import jax
+
+        def squares(*tensors: Tensor) -> Tensor:
+            found = jax.grad(function, argnums=range(len(tensors)))(*tensors)
+            return sum(jax.numpy.sum(gradient**2) for gradient in found)
+
+    else:
+        import torch
+
+        def squares(*tensors: Tensor) -> Tensor:
+            found = torch.autograd.grad(function(*tensors), tensors, create_graph=True)
+            return sum((gradient**2).sum() for gradient in found)
+
+    return gradients(squares, arrays)

@@ -1,6 +1,8 @@
 """What the seam promises, on whichever backend runs."""
 
+import gc
 import sys
+import weakref
 
 import keras
 import numpy as np
@@ -101,9 +103,40 @@ def test_rows_without_a_gradient_stay():
     np.testing.assert_array_equal(ops.convert_to_numpy(variables[1]), [[10, 10], [5, 5], [10, 10]])
 
 
-def test_other_backends_than_tensorflow_have_an_obstacle_that_names_them():
-    found = _backend.why_no_dynamic_shapes()
-    assert (found is None or "GPU" in found) if BACKEND == "tensorflow" else BACKEND in found
+def test_batches_are_grouped_on_cpus_alone():
+    found = _backend.why_not_grouped(batch=128, vocabulary_size=27)
+    assert found is None if not _backend.accelerator() else "starve" in found or "stall" in found
+
+
+def test_a_function_with_its_own_gradient_has_that_one():
+    @_backend.custom_gradient
+    def tripled(x):
+        return x * 2, lambda *args, upstream=None: ((args[-1] if upstream is None else upstream) * 3,)
+
+    np.testing.assert_array_equal(_backend.gradient(lambda x: ops.sum(tripled(x)), np.ones(3, "float32")), [3, 3, 3])
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="other backends keep no output with what made it")
+def test_a_function_with_its_own_gradient_lets_go_of_its_output():
+    """Without waiting for Python to collect circles: the adjoint holds the output, which holds what holds it."""
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+
+    @_backend.custom_gradient
+    def squared(x):
+        output = x * x
+        held.append(weakref.ref(output))
+        return output, lambda upstream: (upstream * output / x * 2,)
+
+    held = []
+    gc.disable()
+    try:
+        squared(x).sum().backward()
+        assert held[0]() is None
+    finally:
+        gc.enable()
+    np.testing.assert_array_equal(x.grad, [2, 2, 2])
 
 
 def test_ids_in_range_pass():

@@ -1,7 +1,7 @@
 """Whole-sequence trajectories and their adjoints, against two witnesses that share no code with them.
 
 The witnesses are the stepwise recurrence differentiated by the backend, and the oracle's back-propagation by hand. The
-paths: "static" on every backend, "grouped" on TensorFlow.
+paths: "static" on every backend, "grouped" on each in its own way.
 """
 
 import re
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_interp_rnn import _backend
+from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._sequence import affine, masks, scan, sizes
 from keras_interp_rnn.equations import isan as equations
 from tests import autodiff
@@ -19,11 +19,14 @@ from tests.oracles import isan as oracle
 from tests.samples import MASKS, Sample, sample
 from tests.tolerances import assert_close
 
-TENSORFLOW = keras.backend.backend() == "tensorflow"
-PATHS = ("static", "grouped") if TENSORFLOW else ("static",)
+BACKEND = keras.backend.backend()
+TENSORFLOW = BACKEND == "tensorflow"
+PATHS = ("static", "grouped")
+LEAST = sizes.SMALLEST_GROUPED_UNITS[BACKEND]["few"]
 
-# With more than 64 symbols (SLOTS) the grouped path treats the rarer ones apart; the static path works in blocks of
-# 32 rows (BLOCK). `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
+# With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart; the static path works in
+# blocks of 32 rows (BLOCK), the grouped one of JAX in rounds of 8 blocks (BLOCKS) of 8 rows (ROWS).
+# `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
 CASES = {
     "small": {},
     "another seed": {"seed": 1},
@@ -38,6 +41,8 @@ CASES = {
     "absent symbols": {"vocabulary_size": 9, "read": (1, 6)},
     "many rows a symbol": {"batch": 11, "time": 13, "vocabulary_size": 3, "units": 5},
     "exactly one block of rows": {"batch": 4, "time": 8, "vocabulary_size": 3, "units": 5, "read": (1,)},
+    "blocks of two rounds": {"batch": 100, "time": 3, "vocabulary_size": 3, "units": 5, "read": (1,)},
+    "blocks of several symbols": {"batch": 100, "time": 4, "vocabulary_size": 3, "units": 5},
     "as many symbols as slots": {"batch": 11, "time": 8, "vocabulary_size": 64, "units": 25},
     "one symbol more than slots": {"batch": 11, "time": 8, "vocabulary_size": 65, "units": 25},
     "more symbols than slots": {"batch": 9, "time": 11, "vocabulary_size": 70, "units": 25},
@@ -118,10 +123,52 @@ def test_a_mask_of_true_changes_nothing(path: str) -> None:
     assert_close(affine.switched_affine_states(path, *tensors, everything), expected, "float64")
 
 
+@pytest.mark.parametrize("mask", [None, "scattered"])
+@pytest.mark.parametrize("path", PATHS)
+def test_the_gradient_can_be_differentiated(path: str, mask: str | None) -> None:
+    some = sample(mask=mask)
+    symbols, held = ops.convert_to_tensor(some.symbols), None if mask is None else ops.convert_to_tensor(some.mask)
+
+    def whole(kernel, bias, start):
+        return ops.sum(affine.switched_affine_states(path, kernel, bias, start, symbols, held) ** 3)
+
+    def stepped(kernel, bias, start):
+        return ops.sum(stepwise(kernel, bias, start, some.symbols, some.mask) ** 3)
+
+    arrays = (some.kernel, some.bias, some.start)
+    found, expected = (autodiff.gradients_of_gradients(way, arrays) for way in (whole, stepped))
+    for gradient, witness in zip(found, expected, strict=True):
+        assert_close(gradient, witness, "float64")
+
+
+@pytest.mark.parametrize("dropped", [0.0, 0.5])
+@pytest.mark.parametrize("kind", ["MinimalRNN", "CFN", "FactoredISAN"])
+def test_the_gradient_of_a_layer_by_its_inputs_can_be_differentiated(kind: str, dropped: float) -> None:
+    rng = np.random.default_rng(0)
+    inputs, start = rng.normal(size=(3, 5, 4)), rng.normal(size=(3, 6))
+    mask = ops.convert_to_tensor(rng.random((3, 5)) >= dropped)
+    sizes = {"factors": 2} if kind == "FactoredISAN" else {}
+    whole, stepped = (
+        getattr(layers, kind)(6, **sizes, fused=fused, return_sequences=True, dtype="float64")
+        for fused in (True, False)
+    )
+    for layer in (whole, stepped):
+        layer.build(inputs.shape)
+        layer.set_weights([np.random.default_rng(1).normal(size=weight.shape) / 2 for weight in layer.weights])
+
+    def of(layer):
+        return lambda x, h: ops.sum(layer(x, initial_state=h, mask=mask) ** 3)
+
+    found, expected = (autodiff.gradients_of_gradients(of(layer), (inputs, start)) for layer in (whole, stepped))
+    for gradient, witness in zip(found, expected, strict=True):
+        assert_close(gradient, witness, "float64", "jax, tanh" if BACKEND == "jax" else None)
+
+
 def test_the_sizes_here_straddle_those_of_the_code() -> None:
     cases = {name: sample(**case) for name, case in CASES.items()}
     assert np.bincount(cases["many rows a symbol"].symbols.ravel()).min() > sizes.BLOCK
     assert cases["exactly one block of rows"].symbols.size == sizes.BLOCK
+    assert len(cases["blocks of two rounds"].symbols) > sizes.ROWS * (sizes.BLOCKS + 1)
     if TENSORFLOW:
         assert cases["as many symbols as slots"].vocabulary_size == sizes.SLOTS
         assert cases["one symbol more than slots"].vocabulary_size == sizes.SLOTS + 1
@@ -152,35 +199,43 @@ def test_without_a_mask_the_outputs_are_the_states() -> None:
 
 class TestChoiceOfPath:
     def choose(self, fused: bool | str = "auto", **arguments) -> scan.Path:
-        defaults = {"units": 30, "vocabulary_size": 27, "reads_ids": True, "unroll": False}
+        defaults = {"units": 48, "vocabulary_size": 27, "batch": 128, "reads_ids": True, "unroll": False}
         return affine.choose_path(fused, **{**defaults, **arguments})
 
     @pytest.mark.parametrize("fused", ["auto", True])
     @pytest.mark.parametrize(("units", "vocabulary_size", "smallest"), [(7, 27, 8), (7, 64, 8), (95, 65, 96)])
-    def test_few_units_take_the_static_path(
+    def test_few_units_take_the_static_path_but_on_torch(
         self, units: int, vocabulary_size: int, smallest: int, fused: bool | str
     ) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
-        assert path.name == "static"
+        assert path.name == ("grouped" if BACKEND == "torch" else "static")
         if TENSORFLOW:
             because = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
             assert path.reason == because
 
     @pytest.mark.parametrize("fused", ["auto", True])
-    @pytest.mark.parametrize(("units", "vocabulary_size"), [(8, 27), (8, 64), (96, 65)])
-    def test_many_units_take_the_grouped_path_on_tensorflow_alone(
-        self, units: int, vocabulary_size: int, fused: bool | str
-    ) -> None:
+    @pytest.mark.parametrize(("units", "vocabulary_size"), [(LEAST, 27), (LEAST, 64), (96, 65)])
+    def test_many_units_take_the_grouped_path(self, units: int, vocabulary_size: int, fused: bool | str) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
-        if TENSORFLOW:
-            assert path == ("grouped", "TensorFlow on CPU")
+        if BACKEND == "jax" and vocabulary_size == 65:
+            assert path == ("static", "with 65 symbols a pass over all matrices costs more than it saves")
         else:
-            backend = keras.backend.backend()
-            assert path == ("static", f"the grouped kernel is TensorFlow's, the backend is {backend}")
+            assert path == ("grouped", f"{_backend.title()} on CPU")
 
-    @pytest.mark.skipif(not TENSORFLOW, reason="an obstacle to the grouped path, which is TensorFlow's")
+    @pytest.mark.skipif(BACKEND != "jax", reason="elsewhere a group is as large as it happens to be")
+    @pytest.mark.parametrize(
+        ("batch", "reason"),
+        [
+            (53, "53 sequences are fewer than two for each of 27 symbols"),
+            (None, "the number of sequences is not known"),
+        ],
+    )
+    def test_jax_groups_batches_of_a_known_size(self, batch: int | None, reason: str) -> None:
+        assert self.choose(batch=batch) == ("static", reason)
+        assert self.choose(batch=54).name == "grouped"
+
     def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_backend, "why_no_dynamic_shapes", lambda: "a GPU is visible")
+        monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "a GPU is visible")
         assert self.choose(units=216) == ("static", "a GPU is visible")
 
     def test_fused_false_steps_whatever_else_holds(self) -> None:

@@ -108,9 +108,39 @@ def lists_rows() -> bool:
     return current().lists_rows
 
 
-def why_no_dynamic_shapes() -> str | None:
-    """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
-    return current().why_no_dynamic_shapes()
+def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+    """A function of tensors with a gradient of its own, which can be differentiated again.
+
+    Args:
+        function: from tensors to one tensor and its adjoint. The adjoint is called with the gradient of that tensor, as
+            its last argument or as `upstream=`, and returns those of the tensors.
+    """
+    return current().custom_gradient(function)
+
+
+def differentiates_again() -> bool:
+    """Whether a function of `custom_gradient` now runs once more, so that its gradient can be differentiated.
+
+    The backend follows its operations then, and those of its adjoint: none may overwrite a tensor.
+    """
+    return current().differentiates_again()
+
+
+def title() -> str:
+    """How a sentence names the backend: TensorFlow, JAX or torch."""
+    return current().title
+
+
+def why_not_grouped(batch: Any, vocabulary_size: int) -> str | None:
+    """Why a batch should not be sorted by symbol at every step, for all sequences that read one to share a product.
+
+    Args:
+        batch: their number, where it is known now.
+
+    Returns:
+        None if it may be; where the reason is the size of the layer alone, `choose_path` knows.
+    """
+    return current().why_not_grouped(batch, vocabulary_size)
 
 
 def sum_duplicate_rows(gradient: Any) -> Any:

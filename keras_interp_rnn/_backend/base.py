@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 
 
 class Backend(abc.ABC):
-    """A backend of Keras. Tensors are the backend's own, never symbolic tensors of Keras."""
+    """A backend of Keras. Tensors are the backend's own, never symbolic tensors of Keras.
+
+    Attributes:
+        title: how a sentence names it.
+    """
+
+    title: ClassVar[str]
 
     @abc.abstractmethod
     def accelerator(self) -> str:
@@ -49,8 +55,16 @@ class Backend(abc.ABC):
         """As `jax.lax.scan`, over several sequences, with outputs of other widths than the state's."""
 
     @abc.abstractmethod
-    def why_no_dynamic_shapes(self) -> str | None:
-        """Why the operations of TensorFlow whose sizes depend on the data may not run now; None if they may."""
+    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+        """A function of tensors with a gradient of its own."""
+
+    def differentiates_again(self) -> bool:
+        """Whether such a function now runs once more, so that its gradient can be differentiated."""
+        return False
+
+    @abc.abstractmethod
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        """Why a batch of sequences should not be sorted by symbol at every step; None if it may be."""
 
     @abc.abstractmethod
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
@@ -72,16 +86,12 @@ class Backend(abc.ABC):
 class StaticBackend(Backend):
     """A backend that knows all sizes when it traces, and whose gradients are dense: JAX and torch."""
 
-    name: str
     lists_rows = False
 
     def scan(
         self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
     ) -> Any:
         return keras.ops.scan(step, start, sequences, reverse=reverse)
-
-    def why_no_dynamic_shapes(self) -> str | None:
-        return f"the grouped kernel is TensorFlow's, the backend is {self.name}"
 
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         return sequences, mask, states

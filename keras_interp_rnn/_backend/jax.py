@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 import jax
+import keras
 import numpy as np
 from jax.experimental.sparse import JAXSparse
 
@@ -16,7 +17,7 @@ from keras_interp_rnn._backend.base import StaticBackend
 class Jax(StaticBackend):
     """Keras on JAX."""
 
-    name = "jax"
+    title = "JAX"
 
     def accelerator(self) -> str:
         device = jax.devices()[0]
@@ -30,6 +31,20 @@ class Jax(StaticBackend):
             f"JAX on {device} with the matmul precision {precision!r}",
             "jax.config.update('jax_default_matmul_precision', 'highest')",
         )
+
+    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+        return keras.ops.custom_gradient(function)
+
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        if accelerator := self.accelerator():
+            return f"the device is {accelerator}, and conditions at every step would stall it"
+        if jax.device_count() > 1:
+            return f"the batch may be spread over {jax.device_count()} devices, and sorting would collect it"
+        if not isinstance(batch, int):  # a traced one of no known size, in an export
+            return "the number of sequences is not known"
+        if batch < 2 * vocabulary_size:
+            return f"{batch} sequences are fewer than two for each of {vocabulary_size} symbols"
+        return None
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, jax.jit(function)]

@@ -18,6 +18,8 @@ ONE_EACH = "initial_state must hold one state for each sequence. Received batche
 class TensorFlow(Backend):
     """Keras on TensorFlow."""
 
+    title = "TensorFlow"
+
     def accelerator(self) -> str:
         devices = tf.config.list_physical_devices("GPU")
         return tf.config.experimental.get_device_details(devices[0]).get("device_name", "GPU") if devices else ""
@@ -72,6 +74,12 @@ class TensorFlow(Backend):
         # maximum_iterations: XLA differentiates no loop without it.
         _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
         return state, tuple(a.stack() for a in arrays)
+
+    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+        return keras.ops.custom_gradient(function)
+
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        return self.why_no_dynamic_shapes()
 
     def why_no_dynamic_shapes(self) -> str | None:
         """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may.

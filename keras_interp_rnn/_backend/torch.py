@@ -5,17 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
+import keras
 import numpy as np
 import torch
 
 from keras_interp_rnn._backend.base import StaticBackend
 
 
+class _OwnGradient(torch.autograd.Function):
+    """A function of tensors and its adjoint, as `_backend.custom_gradient` takes them."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., tuple[Any, Callable[..., Any]]], *tensors: Any) -> Any:
+        output, ctx.adjoint = function(*tensors)
+        ctx.function = function
+        ctx.save_for_backward(*tensors)
+        # An alias: the adjoint holds the output, which will hold what holds the adjoint.
+        return output.detach()
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> tuple[Any, ...]:
+        adjoint = ctx.adjoint
+        if torch.is_grad_enabled():
+            # This gradient will be differentiated: what the adjoint reads has to depend on the tensors.
+            _, adjoint = ctx.function(*ctx.saved_tensors)
+        return (None, *adjoint(upstream))
+
+
 @final
 class Torch(StaticBackend):
     """Keras on torch."""
 
-    name = "torch"
+    title = "torch"
 
     def accelerator(self) -> str:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
@@ -29,8 +50,25 @@ class Torch(StaticBackend):
         return [function]
 
     def static_values(self, x: Any) -> np.ndarray | None:
-        tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
-        return x.detach().numpy() if x.device.type == "cpu" and not tracing else None
+        return x.detach().numpy() if x.device.type == "cpu" and not _traces() else None
+
+    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+        """In place of `keras.ops.custom_gradient`.
+
+        On torch (Keras 3.15) the gradient of that function's gradient takes for constants what the forward pass
+        computed, and is wrong without a word (tests/test_recurrence.py, gradients that can be differentiated). A trace
+        follows the operations themselves.
+        """
+        return lambda *tensors: function(*tensors)[0] if _traces() else _OwnGradient.apply(function, *tensors)
+
+    def differentiates_again(self) -> bool:
+        return torch.is_grad_enabled()
+
+    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+        device = keras.ops.convert_to_tensor(0).device.type
+        if device != "cpu":
+            return f"the tensors are on {device}, and many small products would starve it"
+        return "the graph is traced, and groups would stay as large as in this batch" if _traces() else None
 
     def layout(self, x: Any) -> str:
         return "dense"
@@ -39,3 +77,7 @@ class Torch(StaticBackend):
         tensor = torch.tensor(x, requires_grad=True)
         [gradient] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)
         return gradient.numpy()
+
+
+def _traces() -> bool:
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()

@@ -4,13 +4,14 @@ One step is $h_t = h_{t-1} W_{x_t} + b_{x_t}$. The adjoint of an affine recurren
 and run backwards (docs/notes/affine-adjoint.md), so no path stores anything but the states, and the gradient of all
 matrices is a few large products over all steps at once instead of one small one per step. The paths:
 
-- "grouped": `grouped_tensorflow`, sequences that read the same symbol share a product. TensorFlow on CPUs.
+- "grouped": sequences that read the same symbol share a product, one file a backend (`grouped_torch`, ...). On CPUs.
 - "static":  the same mathematics in `keras.ops` with sizes fixed in advance. Every backend, XLA, GPUs.
 - "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -24,12 +25,13 @@ from keras_interp_rnn._sequence.sizes import BLOCK, SLOTS, SMALLEST_GROUPED_UNIT
 Tensor = Any
 
 
-def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: bool, unroll: bool) -> Path:
+def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool) -> Path:
     """Which path runs.
 
     Args:
         fused: "auto", True or False, as the layer was told.
         units, vocabulary_size: n, K.
+        batch: number of sequences, where it is known.
         reads_ids: False if the input is a distribution over symbols.
         unroll: as in `keras.layers.RNN`.
 
@@ -44,15 +46,15 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, reads_ids: 
     stepwise = whole_or_stepwise(fused, obstacle)
     if stepwise is not None:
         return stepwise
-    obstacle = _backend.why_no_dynamic_shapes()
+    smallest = SMALLEST_GROUPED_UNITS[_backend.name()]["few" if vocabulary_size <= SLOTS else "many"]
+    if smallest is None:
+        obstacle = f"with {vocabulary_size} symbols a pass over all matrices costs more than it saves"
+    elif units < smallest:
+        obstacle = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
+    obstacle = obstacle or _backend.why_not_grouped(batch, vocabulary_size)
     if obstacle:
         return Path("static", obstacle)
-    smallest = SMALLEST_GROUPED_UNITS["few" if vocabulary_size <= SLOTS else "many"]
-    if units < smallest:
-        return Path(
-            "static", f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
-        )
-    return Path("grouped", "TensorFlow on CPU")
+    return Path("grouped", f"{_backend.title()} on CPU")
 
 
 def switched_affine_states(
@@ -69,14 +71,12 @@ def switched_affine_states(
     Returns:
         (batch, time, n)
     """
-    if path == "grouped":
-        from keras_interp_rnn._sequence.grouped_tensorflow import trajectory
-    else:
-        trajectory = _static_trajectory
+    grouped = importlib.import_module(f"{__package__}.grouped_{_backend.name()}") if path == "grouped" else None
 
     # One tensor out, ids and mask from outside: what the custom gradients of all three backends accept.
-    @ops.custom_gradient
+    @_backend.custom_gradient
     def run(kernel: Tensor, bias: Tensor, start: Tensor) -> tuple[Tensor, Callable[..., tuple[Tensor, ...]]]:
+        trajectory = grouped.trajectory if grouped and not _backend.differentiates_again() else _static_trajectory
         states, adjoint = trajectory(kernel, bias, start, symbols, mask)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -91,17 +91,21 @@ def _affine_scan(
     kernel: Tensor, symbols: Tensor, read: Tensor | None, addends: Tensor, start: Tensor, reverse: bool = False
 ) -> tuple[Tensor, Tensor]:
     """h_t = h_{t-1} W_{x_t} + a_t, time-major: symbols (T, B), read (T, B, 1) bool or None, addends (T, B, n)."""
+    units = kernel.shape[1]
+    # Rows of two axes: what torch looks up in three has no counterpart in ONNX (Keras 3.15).
+    rows = ops.reshape(kernel, (-1, units * units))
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
         symbols, addends, *read = now
-        new = ops.matmul(state[:, None, :], ops.take(kernel, symbols, axis=0))[:, 0, :]
+        matrices = ops.reshape(ops.take(rows, symbols, axis=0), (-1, units, units))
+        new = ops.matmul(state[:, None, :], matrices)[:, 0, :]
         if read:
             new = ops.where(read[0], new, state)
         new = new + addends
         return new, (new,)
 
     masks = () if read is None else (read,)
-    state, [states] = scan(step, start, (symbols, addends, *masks), (kernel.shape[1],), reverse)
+    state, [states] = scan(step, start, (symbols, addends, *masks), (units,), reverse)
     return state, states
 
 
@@ -126,7 +130,7 @@ def _static_trajectory(
         gradients = zero_where_masked(gradients, read)
         before = ops.concatenate([start[None], states[:-1]], axis=0)
         units = kernel.shape[1]
-        kernel_gradient, bias_gradient = _grouped_gradients(
+        kernel_gradient, bias_gradient = grouped_gradients(
             ops.reshape(symbols, (-1,)),
             ops.reshape(before, (-1, units)),
             ops.reshape(gradients, (-1, units)),
@@ -137,7 +141,7 @@ def _static_trajectory(
     return ops.transpose(states, (1, 0, 2)), adjoint
 
 
-def _grouped_gradients(
+def grouped_gradients(
     symbols: Tensor, before: Tensor, gradients: Tensor, vocabulary_size: int
 ) -> tuple[Tensor, Tensor]:
     """For every symbol the sum over its rows of before^T gradient, and of gradient. Rows: (R, n).

@@ -24,7 +24,7 @@ def rows_of_table(table: Any, symbols: Tensor) -> Tensor:
     if not _backend.lists_rows():
         return ops.take(table, symbols, axis=0)
 
-    @ops.custom_gradient
+    @_backend.custom_gradient
     def run(table: Tensor) -> Any:
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
             upstream = args[0] if upstream is None else upstream
@@ -61,7 +61,7 @@ def factored_states(
     factors, units = out_of_factors.shape
     shared = joint.shape[1] > factors
 
-    @ops.custom_gradient
+    @_backend.custom_gradient
     def run(joint: Tensor, out_of_factors: Tensor, start: Tensor, gains: Tensor, addends: Tensor) -> Any:
         _, states, factors_before = _affine_scan(
             joint, out_of_factors, start, gains, zero_where_masked(addends, read), read, unroll

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._sequence.scan import scan
 from keras_interp_rnn.equations import GatedEquations
 
@@ -46,7 +47,7 @@ def gated_states(
     def entering(state: Tensor) -> Tensor:
         return ops.cast(state if dropout_mask is None else state * ops.cast(dropout_mask, precise), product)
 
-    @ops.custom_gradient
+    @_backend.custom_gradient
     def run(recurrent_kernel: Tensor, start: Tensor, drive: Tensor, latent: Tensor) -> Any:
         def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
             drive, latent, *read = now

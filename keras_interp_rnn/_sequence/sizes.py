@@ -7,5 +7,14 @@ SLOTS = 64
 """Symbols with a product of their own on the grouped path. More of them mean more empty operations, fewer mean more
 copies of matrices."""
 
-SMALLEST_GROUPED_UNITS = {"few": 8, "many": 96}
-"""With fewer units the products are so small that launching one per symbol costs more than copying matrices."""
+ROWS, BLOCKS = 8, 8
+"""Rows of a symbol that share a product on JAX, and blocks of so many rows that fetch their matrices together."""
+
+SMALLEST_GROUPED_UNITS: dict[str, dict[str, int | None]] = {
+    "tensorflow": {"few": 8, "many": 96},
+    "torch": {"few": 1, "many": 1},
+    "jax": {"few": 48, "many": None},
+}
+"""With fewer units the products are so small that launching one per symbol costs more than copying matrices; None where
+it always does. Few symbols are at most `SLOTS`. torch launches each operation of the static path too, and wins at all
+sizes. On JAX every step passes over the matrices of all symbols."""

@@ -133,7 +133,8 @@ class ISAN(MakesItsCell, SequenceRNN):
         return symbols_or_distribution(sequences, self.vocabulary_size, num_time_axes=1, layer="ISAN")
 
     def path(self, sequences: Tensor) -> Path:
-        return choose_path(self.fused, self.units, self.vocabulary_size, is_integer(sequences), self.unroll)
+        batch, reads_ids = sequences.shape[0], is_integer(sequences)
+        return choose_path(self.fused, self.units, self.vocabulary_size, batch, reads_ids, self.unroll)
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool

@@ -58,6 +58,7 @@ def test_a_loop_writes_each_step_at_its_count(size: str, mask: str | None) -> No
     assert writes == ["Placeholder"]
 
 
+@pytest.mark.filterwarnings("ignore:In the future `np.object`:FutureWarning")  # tf2onnx 1.17
 @every_size
 @masked_or_not
 def test_onnx_runtime_computes_the_same(size: str, mask: str | None, tmp_path: Path) -> None:

@@ -1,0 +1,140 @@
+"""The grouped affine scan, for torch on CPUs.
+
+What `grouped_tensorflow` computes, where operations run as they come: at each step the batch is sorted by symbol, and
+all sequences that read the same symbol share a matrix product. A group is as large as it happens to be, and there are
+no more of them than symbols that a step reads, so that all alphabets are treated alike. Sequences that do not read at a
+step are a group of their own, which keeps its states.
+
+The products add to what is there already: forward to the biases, backward to the gradients of the outputs. Both ways
+leave the rows that they multiplied, states before and gradients after, in the same order; the gradient of a matrix is
+one product of the two over all steps.
+
+Not for traces and GPUs: the sizes of the groups depend on the data, and many small products starve a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+Tensor = Any
+
+
+class Order(NamedTuple):
+    """The order of the rows of the batch at each of T steps, sorted by symbol; where nothing is read, by K."""
+
+    symbols: Tensor  # (T, B) symbol of each sorted row
+    lanes: Tensor  # (T, B) which sequence stands in each sorted row
+    places: Tensor  # (T, B) in which row each sequence stands
+    groups: list[tuple[list[int], list[int]]]  # for each step the symbols that occur, and the rows of each
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Rows of x (T, B, n), in the order of the batch, sorted."""
+        return _taken(x, self.lanes)
+
+    def batch(self, x: Tensor) -> Tensor:
+        """Rows of x (T, B, n), sorted, in the order of the batch."""
+        return _taken(x, self.places)
+
+
+def _taken(x: Tensor, rows: Tensor) -> Tensor:
+    """The rows of each step of x (T, B, n) in this order (T, B); `index_select` copies whole rows at once."""
+    steps, batch = rows.shape
+    flat = rows + batch * torch.arange(steps)[:, None]
+    return x.flatten(0, 1).index_select(0, flat.flatten()).view(x.shape)
+
+
+def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -> Order:
+    """Order of the batch at every step. symbols: int (B, T) in [0, vocabulary_size); mask: bool (B, T) or None."""
+    symbols = symbols.T.long().contiguous()
+    if mask is not None:
+        symbols = torch.where(mask.T, symbols, vocabulary_size)
+    symbols, lanes = torch.sort(symbols, dim=1, stable=True)
+    steps, batch = symbols.shape
+    # Runs of equal symbols; a symbol counts anew at each step.
+    keys = symbols + torch.arange(steps)[:, None] * (vocabulary_size + 1)
+    runs, sizes = torch.unique_consecutive(keys, return_counts=True)
+    groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(steps)]
+    for run, size in zip(runs.tolist(), sizes.tolist(), strict=True):
+        of_symbol, of_size = groups[run // (vocabulary_size + 1)]
+        of_symbol.append(run % (vocabulary_size + 1))
+        of_size.append(size)
+    return Order(symbols, lanes, torch.argsort(lanes, dim=1), groups)
+
+
+def scan(
+    matrices: tuple[Tensor, ...], order: Order, addends: Tensor, start: Tensor, reverse: bool = False
+) -> tuple[Tensor, Tensor]:
+    """h_t = h_{t-1} W_{x_t} + a_t, from the first step to the last, or in reverse.
+
+    Args:
+        matrices: K of (n, n).
+        order: from `sort_by_symbol`.
+        addends: a (T, B, n), in sorted order; becomes the states after each step.
+        start: (B, n), in the order of the batch.
+
+    Returns:
+        The states before and after each step, (T, B, n), in the order of that step.
+    """
+    before = torch.empty_like(addends)
+    state, places = start, None
+    steps = range(len(addends))
+    for t in reversed(steps) if reverse else steps:
+        lanes = order.lanes[t]
+        torch.index_select(state, 0, lanes if places is None else places[lanes], out=before[t])
+        state, places = addends[t], order.places[t]
+        symbols, sizes = order.groups[t]
+        for symbol, rows, sums in zip(symbols, before[t].split(sizes), state.split(sizes), strict=True):
+            if symbol < len(matrices):
+                sums.addmm_(rows, matrices[symbol])
+            else:
+                sums.add_(rows)
+    return before, addends
+
+
+def trajectory(
+    kernel: Tensor, bias: Tensor, start: Tensor, symbols: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
+    """States of the whole sequence and their adjoint, not to be differentiated.
+
+    Args:
+        kernel: (K, n, n). bias: (K, n). start: (B, n), the state before the first step.
+        symbols: int (B, T). mask: bool (B, T), False keeps the state, or None.
+
+    Returns:
+        states (B, T, n), and a function of their gradient (B, T, n) that returns those of kernel, bias and start.
+    """
+    vocabulary_size, units = bias.shape
+    order = sort_by_symbol(symbols, vocabulary_size, mask)
+    addends = torch.cat([bias, bias.new_zeros(1, units)]).index_select(0, order.symbols.flatten())
+    before, states = scan(kernel.unbind(), order, addends.view(*order.symbols.shape, units), start)
+
+    def adjoint(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        upstream = upstream.transpose(0, 1)
+        # The gradient of output t - 1 enters before step t; there is no output before the first step.
+        earlier = torch.cat([torch.zeros_like(upstream[:1]), upstream[:-1]])
+        after, into_start = scan(kernel.mT.unbind(), order, order.rows(earlier), upstream[-1], reverse=True)
+        return *_kernel_gradients(kernel, order.symbols.flatten(), before, after), into_start[0, order.places[0]]
+
+    return order.batch(states).transpose(0, 1), adjoint
+
+
+def _kernel_gradients(kernel: Tensor, symbols: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+    """For each symbol the sum over its rows of (state before)^T (gradient after), and of the gradients.
+
+    Args:
+        kernel: (K, n, n), for its shape.
+        symbols: (T B,), of the rows. before, after: (T, B, n), in the same order.
+    """
+    vocabulary_size, units = kernel.shape[:2]
+    of_kernel, of_bias = torch.zeros_like(kernel), kernel.new_zeros(vocabulary_size, units)
+    symbols, rows = torch.sort(symbols, stable=True)
+    present, sizes = torch.unique_consecutive(symbols, return_counts=True)
+    parts = [x.flatten(0, 1).index_select(0, rows).split(sizes.tolist()) for x in (before, after)]
+    for symbol, states, gradients in zip(present.tolist(), *parts, strict=True):
+        if symbol < vocabulary_size:
+            torch.mm(states.T, gradients, out=of_kernel[symbol])
+            torch.sum(gradients, 0, out=of_bias[symbol])
+    return of_kernel, of_bias
