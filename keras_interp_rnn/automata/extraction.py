@@ -20,8 +20,9 @@ from scipy.special import betaincinv
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
+from keras_interp_rnn.automata._deterministic import MISSING, breadth_first
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, open_acceptor, require_memoryless
-from keras_interp_rnn.automata.dfa import DFA, MISSING, breadth_first, coaccessible
+from keras_interp_rnn.automata.dfa import DFA, coaccessible
 from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
 
 Array = NDArray[np.float64]

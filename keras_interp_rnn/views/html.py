@@ -35,6 +35,7 @@ from keras_interp_rnn.automata import (
     Certificate,
     Extraction,
     Fidelity,
+    MooreMachine,
     TrainingReport,
     WeightedAutomaton,
 )
@@ -228,8 +229,9 @@ def trace(traced: Trace) -> str:
     )
 
 
-@as_html.register
-def automaton(dfa: DFA) -> str:
+@as_html.register(DFA)
+@as_html.register(MooreMachine)
+def automaton(dfa: DFA | MooreMachine) -> str:
     """The drawing."""
     return f"<div>{dfa.to_svg()}</div>"
 
