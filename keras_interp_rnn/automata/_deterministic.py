@@ -1,8 +1,8 @@
 """What deterministic automata share: a table of transitions, and a label for each state.
 
 A word has the label of the state that it leads to: for a `DFA` whether it is accepted, for a `MooreMachine` its output.
-Two states are equivalent if every word leads from them to the same label. `minimize` is Hopcroft's algorithm, begun with
-a block of states for each label; two automata are compared by running them side by side.
+Two states are equivalent if every word leads from them to the same label. `minimize` is Hopcroft's algorithm, begun
+with a block of states for each label; two automata are compared by running them side by side.
 
 Reference: Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971.
 """

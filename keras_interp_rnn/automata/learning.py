@@ -16,6 +16,7 @@ from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata import _state_merging, _state_splitting
+from keras_interp_rnn.automata._deterministic import label_of
 from keras_interp_rnn.automata._state_merging import Machine, PrefixTree
 from keras_interp_rnn.automata.certificate import certify
 from keras_interp_rnn.automata.compilation import compile
@@ -436,7 +437,7 @@ def _report(model: Recognizer, data: _Data, held_out: NDArray[np.bool_], min_con
     words, labels = data
     extraction = extract(model)
     by_network = model.classify(words)
-    by_automaton = np.array([extraction.dfa.accepts(word) for word in words])
+    by_automaton = np.array([label_of(extraction.dfa, word) for word in words])
     wrong = int(((by_network != labels) | (by_automaton != labels)).sum())
     confidence = min(float(extraction.confidence.min()), extraction.start_confidence)
     learned = wrong == 0 and confidence >= min_confidence
