@@ -155,7 +155,8 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
         network = network.path
     if hasattr(network, "accepting"):
         initial, kernel, final = arrays_of_dfa(network)
-        given = AffineForm(initial, kernel, np.zeros(kernel.shape[:2]), final, np.zeros(1), network.alphabet)
+        zeros = np.zeros(kernel.shape[:2]), np.zeros(final.shape[1])
+        given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet)
         return _without_readout(given, readout)
     if hasattr(network, "transitions") and hasattr(network, "final"):
         return _without_readout(_of_weighted(network), readout)
