@@ -450,14 +450,15 @@ def outcome(model, words):
     return "certified"
 
 
-class TestFiles:
-    @pytest.fixture(scope="class")
-    def saved(self, tmp_path_factory):
-        model = automata.compile(MODULO_3, "SRSimpleRNN")
-        file = tmp_path_factory.mktemp("moore") / "certificate.json"
-        automata.certify(model, MODULO_3).save(file)
-        return model, file
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    model = automata.compile(MODULO_3, "SRSimpleRNN")
+    file = tmp_path_factory.mktemp("moore") / "certificate.json"
+    automata.certify(model, MODULO_3).save(file)
+    return model, file
 
+
+class TestFiles:
     def test_what_is_read_back_is_the_proof(self, saved):
         model, file = saved
         found = Certificate.load(file)
