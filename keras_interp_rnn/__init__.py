@@ -4,6 +4,7 @@
 - `analysis`: exact analysis of trained layers, in float64 NumPy.
 - `automata`: finite automata, and their extraction from networks.
 - `constraints`: what keeps recurrent matrices in bounds while they are trained.
+- `initializers`: gate biases with which gradients reach a given number of steps back.
 - `losses`: what is minimised, in the papers' units.
 - `optimizers`: for weights of which a batch touches a few rows.
 - `recommender`: next-item recommenders over large catalogues.
@@ -32,6 +33,7 @@ if not _runs_as_command():
         callbacks,
         constraints,
         datasets,
+        initializers,
         layers,
         losses,
         optimizers,
@@ -47,6 +49,7 @@ __all__ = [
     "callbacks",
     "constraints",
     "datasets",
+    "initializers",
     "layers",
     "losses",
     "optimizers",

@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "_repr.py": set(),
     "_result.py": {f"{OURS}._repr"},
     "_palette.py": set(),
+    "_tags.py": {*(f"{OURS}.{n}" for n in ("_display", "analysis", "automata"))},
     "affine.py": {f"{OURS}._repr"},
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
@@ -36,6 +37,7 @@ MAY_IMPORT = {
     "_cells.py": {"keras", f"{OURS}.equations"},
     "losses.py": {"keras"},
     "constraints.py": {"keras"},
+    "initializers.py": {"keras"},
     "optimizers.py": {"keras", f"{OURS}._backend"},
     # TensorFlow inside the methods that train and rank.
     "recommender.py": {"keras", "tensorflow"},
@@ -63,8 +65,9 @@ MAY_IMPORT = {
     },
     "views": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_display", "_files", "_palette", "_result", "analysis", "automata", "presets")),
-        f"{OURS}.views",
+        *(f"{OURS}.{n}" for n in ("_display", "_files", "_palette", "_result", "_tags", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("presets", "views")),
+        *(f"tensorboard_plugins.interp_rnn.{n}" for n in ("document", "recording")),
     },
     # Keras inside functions: cards are read without it.
     "presets/cards.py": {f"{OURS}._files", f"{OURS}._repr", f"{OURS}._result"},
@@ -108,7 +111,7 @@ MAY_IMPORT = {
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorboard_plugins.interp_rnn.schema", QUIRKS),
-        *(f"{OURS}.{n}" for n in ("_display", "_files", "callbacks", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_display", "_files", "_tags", "callbacks", "analysis", "automata")),
     },
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},
     "datasets/mlregtest.py": {f"{OURS}.datasets", f"{OURS}.automata"},
@@ -129,7 +132,17 @@ MAY_IMPORT = {
         *(
             f"{OURS}.{n}"
             for n in (
-                *("analysis", "automata", "callbacks", "constraints", "datasets", "figures", "layers", "losses"),
+                *(
+                    "analysis",
+                    "automata",
+                    "callbacks",
+                    "constraints",
+                    "datasets",
+                    "figures",
+                    "initializers",
+                    "layers",
+                    "losses",
+                ),
                 *("optimizers", "presets", "recommender", "reproduce", "_files"),
             )
         ),

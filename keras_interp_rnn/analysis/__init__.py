@@ -1,6 +1,7 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `attribution`, `fixed_points`, the Jacobians; `generate`, of a character model.
+- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, the Jacobians; `generate`, of a
+  character model.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
@@ -50,6 +51,7 @@ from keras_interp_rnn.analysis.state_regularized.phrases import Phrases, phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes, prototypes
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
 from keras_interp_rnn.analysis.statistics import correlation, relative_drift
+from keras_interp_rnn.analysis.substitutions import Substitutions, substitutions
 from keras_interp_rnn.analysis.traces import Trace, trace
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence, equivalent
@@ -79,6 +81,7 @@ __all__ = [
     "RecentContributions",
     "ShapleyValues",
     "StatesAfterWords",
+    "Substitutions",
     "Timescales",
     "Trace",
     "TransformedNetwork",
@@ -120,6 +123,7 @@ __all__ = [
     "shapley_values",
     "sparse_basis",
     "state_spectrum",
+    "substitutions",
     "timescales",
     "trace",
     "transition_probabilities",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._result import as_html, as_text
 from keras_interp_rnn.analysis.network import closed_form, linear_steps, output_in_state, resolve_recurrent_layer
 
 Array = NDArray[np.float64]
@@ -31,19 +32,28 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
 
     Attributes:
         method: "closed form", from the cell's equations in float64; or "autodiff", by the backend in the layer's dtype.
+        lags: of the singular values, one for each entry of the first axis; () of a Jacobian, and of parts of the array.
     """
 
     method: str
+    lags: tuple[int, ...]
 
     @classmethod
-    def made(cls, array: Array, method: str) -> Derivatives:
-        """The array, with the method that computed it."""
+    def made(cls, array: Array, method: str, lags: Sequence[int] = ()) -> Derivatives:
+        """The array, with the method that computed it and the lags."""
         result = np.ascontiguousarray(array, np.float64).view(cls)
-        result.method = method
+        result.method, result.lags = method, tuple(map(int, lags))
         return result
 
     def __array_finalize__(self, made_of: Any) -> None:
         self.method = getattr(made_of, "method", "")
+        self.lags = ()  # the array may be a part, or computed from the whole
+
+    def __str__(self) -> str:
+        return as_text(self) if self.lags else super().__str__()
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 @former_arguments(("network", "inputs", "lag", "mask", "with_respect_to"), layer="network")
@@ -124,7 +134,7 @@ def jacobian_singular_values(
                 raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
             method = made_by
             values[lag] = np.linalg.svd(jacobian, compute_uv=False)
-    return Derivatives.made(np.stack([values[lag] for lag in lags]), method)
+    return Derivatives.made(np.stack([values[lag] for lag in lags]), method, lags)
 
 
 def _check_finite_inputs(network: Any, inputs: Any, mask: Any) -> None:

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import (
+    alphabet_of,
     recurrent_layers,
     resolve_recurrent_layer,
     run_with_quantities,
     states_to_set,
 )
+from keras_interp_rnn.analysis.state_regularized.tokens import Names, token_name
 
 STATES = ("h", "c")
 
@@ -27,11 +30,13 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
 
     Attributes:
         quantities: {name: array (batch, time, entries)}, in reading order.
+        tokens: for each sequence the names of what is read at its steps, for views; () where they are not known.
 
     Example: see `trace`.
     """
 
     quantities: Mapping[str, NDArray[Any]]
+    tokens: tuple[tuple[str, ...], ...] = ()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.quantities[name]
@@ -44,7 +49,14 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
 
 
 @former_arguments(("network", "inputs", "mask"), layer="network")
-def trace(network: Any, inputs: Any, *, mask: Any = None, set: Mapping[int, Any] | None = None) -> Trace:
+def trace(
+    network: Any,
+    inputs: Any,
+    *,
+    mask: Any = None,
+    set: Mapping[int, Any] | None = None,
+    tokens: Names | None = None,
+) -> Trace:
     r"""Every quantity of every step, by its paper's name.
 
     | layer | names |
@@ -69,6 +81,8 @@ def trace(network: Any, inputs: Any, *, mask: Any = None, set: Mapping[int, Any]
         set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
             (n,) or (batch, n), and the steps behind it go on from there. A list of states where the cell has several,
             `[h, c]` for an LSTM.
+        tokens: names of the ids that are read, for views; by default those of the alphabet that a model carries, or the
+            ids themselves.
 
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order: time
@@ -103,7 +117,30 @@ def trace(network: Any, inputs: Any, *, mask: Any = None, set: Mapping[int, Any]
         flipped = prefix.endswith("backward/")
         for name, values in _quantities(layer, reads, its_mask, set or {}).items():
             quantities[f"{prefix}{name}"] = values[:, ::-1] if flipped else values
-    return Trace(quantities)
+    backwards = len(found) == 1 and getattr(found[0][1], "go_backwards", False)
+    names = alphabet_of(network) if tokens is None else tokens
+    return Trace(quantities, token_names(inputs, names, backwards=backwards))
+
+
+def token_names(inputs: Any, tokens: Names | None = None, *, backwards: bool = False) -> tuple[tuple[str, ...], ...]:
+    """The names of ids (batch, time), as views show them; () for any other input.
+
+    Args:
+        inputs: of a layer or model. tokens: names of the ids; None for the ids themselves.
+        backwards: whether they are read from the last step to the first.
+
+    Raises:
+        ValueError: if an id has no name.
+    """
+    try:
+        ids = np.asarray(inputs)
+    except ValueError:  # several inputs of different shapes
+        return ()
+    if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+        return ()
+    names = {token: visible(str(token_name(tokens, token))) for token in np.unique(ids).tolist()}
+    read = ids[:, ::-1] if backwards else ids
+    return tuple(tuple(names[token] for token in row) for row in read.tolist())
 
 
 def _quantities(network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]) -> dict[str, NDArray[Any]]:

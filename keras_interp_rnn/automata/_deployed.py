@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
-from keras_interp_rnn.automata._network import Acceptor, require_memoryless
+from keras_interp_rnn.automata._network import Acceptor, Stack, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import WordEncoding
@@ -112,6 +112,12 @@ def deployed(acceptor: Acceptor) -> Deployed:
     Raises:
         ValueError: for anything that is not on the list, or weights that are not finite.
     """
+    if isinstance(acceptor, Stack):
+        raise ValueError(
+            "A certificate is about one regularized layer, which reads the symbols themselves. Received: "
+            f"{acceptor.model.name} with {[layer.name for layer in acceptor.layers]}; the upper ones read states, over "
+            "which nothing is proved. Compare the automaton with the network by `extract(network).fidelity()`."
+        )
     require_memoryless(acceptor)
     first, model = acceptor.first_id, acceptor.model
     embedding, layer, head = _parts(_layers(model), model)

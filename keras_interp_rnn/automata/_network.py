@@ -20,7 +20,9 @@ from keras_interp_rnn.analysis.network import (
     centroids_of,
     decision_threshold,
     predicted_classes,
+    read_above,
     recurrent_layer_inputs,
+    regularized_stack,
     run_cell,
 )
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
@@ -38,6 +40,11 @@ class Acceptor:
 
     model: Any
     encoding: WordEncoding
+
+    @property
+    def name(self) -> str | None:
+        """Of the layer that reads the symbols; None if it is the only recurrent one."""
+        return None
 
     @property
     def alphabet(self) -> tuple[Hashable, ...]:
@@ -139,7 +146,7 @@ class Acceptor:
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
             column = _fitted(column, self.model.input_shape[1])
-        _, reads, _ = recurrent_layer_inputs(self.model, column)
+        _, reads, _ = recurrent_layer_inputs(self.model, column, self.name)
         return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
 
     def centroids(self) -> Array:
@@ -148,9 +155,7 @@ class Acceptor:
 
     def transitions(self, states: NDArray[Any], feature: NDArray[Any]) -> Array:
         """Alpha (rows, k) after a state h (rows, n) has read a symbol's features."""
-        layer = self.layer
-        _, alpha = self._step(layer.cell, states, feature)
-        return alpha
+        return _step(self.layer.cell, states, np.repeat(feature[None], len(states), axis=0))[1]
 
     @property
     def first_id(self) -> int:
@@ -176,21 +181,105 @@ class Acceptor:
         """
         layer = self.layer
         if self.encoding.end is not None:
-            u, alpha = self._step(layer.cell, states, self.features()[self.encoding.end])
-            states = alpha @ self.centroids() if layer.regularize_last_step else u
-        outputs = apply_head(self.model, layer, np.asarray(states, layer.variable_dtype))
-        classes, values = predicted_classes(self.model, outputs), outputs.astype(np.float64)
-        if len(self.labels) == 2:
-            return classes, values[:, 0] - decision_threshold(self.model)
-        return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
+            feature = np.repeat(self.features()[self.encoding.end][None], len(states), axis=0)
+            states = _last_state(layer, states, feature)
+        return _decisions(self, layer, states)
 
-    def _step(self, cell: Any, states: NDArray[Any], feature: NDArray[Any]) -> tuple[Array, Array]:
-        inputs = ops.convert_to_tensor(np.repeat(feature[None], len(states), axis=0))
-        h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
-        u, *_ = run_cell(cell.cell, inputs, [h])
-        alpha, _ = cell.stochastic_component().transition_weights(ops, u)
-        u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
-        return u, alpha
+
+@dataclass(frozen=True, eq=False)
+class Stack(Acceptor):
+    """An acceptor of several state-regularized layers, each of which reads the states of the one below it.
+
+    Its state is the tuple of the centroids of all layers: wherever a layer is, the one above reads that centroid.
+    """
+
+    @property
+    def name(self) -> str:
+        return str(self.layers[0].name)
+
+    @cached_property
+    def layer(self) -> Any:
+        """The first one, which reads the symbols."""
+        return self.layers[0]
+
+    @cached_property
+    def layers(self) -> tuple[Any, ...]:
+        return tuple(regularized_stack(self.model))
+
+    def tables(self) -> list[NDArray[Any]]:
+        """The centroids (k, n) of each layer."""
+        return [centroids_of(layer) for layer in self.layers]
+
+    def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
+        """`centroid` (rows, time): a number for each tuple, -1 where nothing is read; `alpha` (rows, time, 1)."""
+        ids = self.encode(words)
+        traced = trace(self.model, ids)
+        centroid, alpha = np.zeros(ids.shape, int), np.ones(ids.shape)
+        for layer in self.layers:
+            own, k = traced[f"{layer.name}/centroid"], len(centroids_of(layer))
+            centroid = np.where((own < 0) | (centroid < 0), -1, centroid * k + own)
+            alpha = alpha * traced[f"{layer.name}/alpha"].max(axis=-1)
+        return {"centroid": centroid, "alpha": alpha[..., None]}
+
+    def transition(self, states: Sequence[NDArray[Any]], feature: NDArray[Any]) -> list[Array]:
+        """Alpha (k,) of each layer after it has read, from states h (n,) of each, the features of a symbol."""
+        alphas = []
+        inputs = feature[None]
+        for i, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            alphas.append(_step(layer.cell, state[None], inputs)[1][0])
+            if i + 1 < len(self.layers):
+                inputs = self._above(i, centroids_of(layer)[[int(alphas[-1].argmax())]])
+        return alphas
+
+    def initial_transition(self) -> list[Array]:
+        """Alpha (k,) of each layer after the start token; raises ValueError without one."""
+        states = [ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0])[0] for layer in self.layers]
+        return self.transition(states, self.features()[self.first_id])
+
+    def decision_value(self, state: Sequence[int]) -> float:
+        """As `decisions`, of one output, for a tuple of centroids."""
+        if len(self.labels) > 2:
+            raise ValueError(
+                "A stack of layers is read with one output, whether it accepts. Received: a model of "
+                f"{len(self.labels)} labels. Give it a Dense(1) head, or use one layer."
+            )
+        states = [centroids_of(layer)[[i]] for layer, i in zip(self.layers, state, strict=True)]
+        last = states[-1]
+        if self.encoding.end is not None:
+            inputs = self.features()[self.encoding.end][None]
+            for i, (layer, own) in enumerate(zip(self.layers, states, strict=True)):
+                last = _last_state(layer, own, inputs)
+                if i + 1 < len(self.layers):
+                    inputs = self._above(i, last)
+        return float(_decisions(self, self.layers[-1], last)[1][0])
+
+    def _above(self, i: int, states: NDArray[Any]) -> NDArray[Any]:
+        """What layer i + 1 reads where layer i has these states."""
+        below, above = self.layers[i : i + 2]
+        return np.asarray(read_above(self.model, below, above, np.asarray(states, below.variable_dtype)))
+
+
+def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array, Array]:
+    """Outputs u (rows, n) and alpha (rows, k) of one step of a cell from states h (rows, n)."""
+    h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
+    u, *_ = run_cell(cell.cell, ops.convert_to_tensor(inputs), [h])
+    alpha, _ = cell.stochastic_component().transition_weights(ops, u)
+    u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
+    return u, alpha
+
+
+def _last_state(layer: Any, states: NDArray[Any], inputs: NDArray[Any]) -> Array:
+    """The state of a layer after the end token."""
+    u, alpha = _step(layer.cell, states, inputs)
+    return np.asarray(alpha @ centroids_of(layer).astype(np.float64) if layer.regularize_last_step else u)
+
+
+def _decisions(acceptor: Acceptor, layer: Any, states: NDArray[Any]) -> tuple[NDArray[np.int64], Array]:
+    outputs = apply_head(acceptor.model, layer, np.asarray(states, layer.variable_dtype))
+    classes, values = predicted_classes(acceptor.model, outputs), outputs.astype(np.float64)
+    if len(acceptor.labels) == 2:
+        return classes, np.asarray(values[:, 0] - decision_threshold(acceptor.model))
+    return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
 
 def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
@@ -218,8 +307,10 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
             f"Ids of symbols and tokens lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
             f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
         )
-    acceptor = Acceptor(model, encoding)
-    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]))[2] is None:
+    if not hasattr(model, "inputs"):
+        model(np.array([encoding.codes[:1]]))  # a Sequential model that was not told its input yet
+    acceptor = Stack(model, encoding) if regularized_stack(model) else Acceptor(model, encoding)
+    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
         raise ValueError(
             f"Words of different lengths are padded with id 0. Received: {model.name}, which would read the padding. "
             "Give its Embedding mask_zero=True."
@@ -233,8 +324,12 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
 
 
 def require_memoryless(acceptor: Acceptor) -> None:
-    """Raises ValueError unless the centroid is all that a network remembers."""
-    layer = acceptor.layer
+    """Raises ValueError unless the centroid, or those of a stack, are all that a network remembers."""
+    for layer in acceptor.layers if isinstance(acceptor, Stack) else (acceptor.layer,):
+        _require_memoryless(layer)
+
+
+def _require_memoryless(layer: Any) -> None:
     sizes = keras.tree.flatten(layer.cell.state_size)
     if len(sizes) > 1:
         raise ValueError(

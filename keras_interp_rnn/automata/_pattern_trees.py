@@ -88,7 +88,7 @@ class Node(NamedTuple):
 Tree = Node | int
 
 
-def machine_of_rules(
+def shortest_rules(
     words: Sequence[Sequence[int]],
     labels: Ints,
     num_symbols: int,

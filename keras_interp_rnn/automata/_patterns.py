@@ -105,9 +105,7 @@ class Family:
         """The words on the tier, one in each column of (longest + 2, N), with start, end, and `end` + 1 after that."""
         place = np.full(self.num_symbols, -1)
         place[list(self.tier)] = np.arange(len(self.tier))
-        flat = (
-            place[np.concatenate([np.asarray(word, np.int64) for word in words])] if any(map(len, words)) else place[:0]
-        )
+        flat = place[np.fromiter(itertools.chain.from_iterable(words), np.int64)]
         row = np.repeat(np.arange(len(words)), [len(word) for word in words])[flat >= 0]
         flat = flat[flat >= 0]
         lengths = np.bincount(row, minlength=len(words))
@@ -243,12 +241,12 @@ def read(automata: Sequence[tuple[Ints, Bools]], letters: Ints) -> Bools:
     for first in range(0, len(automata), BATCH):
         batch = automata[first : first + BATCH]
         size, width = max(len(table) for table, _ in batch), batch[0][0].shape[1]
-        flat = np.zeros((len(batch), size, width), np.int32)
+        tables = np.zeros((len(batch), size, width), np.int32)
         marked = np.zeros((len(batch), size), bool)
         for i, (table, marks) in enumerate(batch):
-            flat[i, : len(table)] = (table + i * size) * width
+            tables[i, : len(table)] = (table + i * size) * width
             marked[i, : len(table)] = marks
-        flat = flat.ravel()
+        flat = tables.ravel()
         states = np.arange(len(batch), dtype=np.int32)[:, None] * np.int32(size * width)
         states = np.broadcast_to(states, (len(batch), letters.shape[1]))
         for row in letters:

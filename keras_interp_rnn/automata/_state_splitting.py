@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,7 @@ def bits(tree: PrefixTree, tables: Ints) -> Floats:
     return n * symbols * math.log2(n) + label_bits(counts).sum(axis=-1)
 
 
-def label_bits(counts: Floats) -> Floats:
+def label_bits(counts: NDArray[Any]) -> Floats:
     """Bits of labels whose numbers are the last axis (..., C), by the Krichevsky-Trofimov estimate."""
     half = counts.shape[-1] / 2
     likely = gammaln(half) - 2 * half * gammaln(0.5) + gammaln(counts + 0.5).sum(-1) - gammaln(counts.sum(-1) + half)

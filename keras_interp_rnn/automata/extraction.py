@@ -21,7 +21,7 @@ from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata._deterministic import MISSING, breadth_first, label_of
-from keras_interp_rnn.automata._network import CHUNK, Acceptor, open_acceptor, require_memoryless
+from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, coaccessible
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
@@ -88,10 +88,11 @@ class Extraction(Sentence):
     Attributes:
         dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine`, if
             the network has an output for each of three labels or more.
-        centroids: the centroid of each state.
+        centroids: the centroid of each state; of a stack of layers, the tuple of their centroids.
         support: (states, symbols), number of times that the transition was seen; 1 for `exact`, which computes each.
         confidence: (states, symbols), the fraction of the times that the network took the transition (`counts`), its
-            mean probability (`mean_probability`), or its probability alpha (`exact`). NaN if it was never seen.
+            mean probability (`mean_probability`), or its probability alpha (`exact`; of a stack, the product of its
+            layers'). NaN if it was never seen.
         entropy: (states, symbols), nats: of alpha over the next centroids (`exact`), or of the frequencies of the next
             centroids. 0 for a network that is the automaton. NaN if the transition was never seen.
         unseen: (state, symbol) pairs that were never seen; the automaton has no transition there.
@@ -106,7 +107,7 @@ class Extraction(Sentence):
     """
 
     dfa: DFA | MooreMachine
-    centroids: tuple[int, ...]
+    centroids: tuple[Any, ...]
     support: NDArray[np.int64]
     confidence: Array
     entropy: Array
@@ -261,7 +262,9 @@ def extract(
 
     Args:
         network: a model of `train_recognizer`, or any `keras.Model` that reads ids and has one state-regularized layer
-            and a head with one output, or with an output for each of three labels or more.
+            and a head with one output, or with an output for each of three labels or more; or a stack of such layers,
+            each reading the states of the one below, without other recurrent layers and with one output. A state of
+            the automaton is then a tuple of centroids, one of each layer.
         data: words, for the methods "counts" and "mean_probability".
         method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
             of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
@@ -277,7 +280,7 @@ def extract(
 
     Raises:
         ValueError: for an unknown method; for "exact" on a network with a further memory; for the others without data,
-            or on a network with labels, as a Moore machine misses no transition;
+            or on a stack, or on a network with labels, as a Moore machine misses no transition;
             if the alphabet does not fit, or tokens come without one; if the model has no such layer or head.
 
     Example:
@@ -301,7 +304,12 @@ def extract(
     acceptor = open_acceptor(network, encoding_of(alphabet, start, end))
     if method == "exact":
         require_memoryless(acceptor)
-        return extract_exactly(acceptor)
+        return extract_stack(acceptor) if isinstance(acceptor, Stack) else extract_exactly(acceptor)
+    if isinstance(acceptor, Stack):
+        raise ValueError(
+            "A stack of regularized layers is read by method='exact', without data. Received: "
+            f"method={method!r}. Use 'exact', if no layer has a further memory."
+        )
     try:
         words = [tuple(word) for word in data] if data is not None else []
     except TypeError:
@@ -340,6 +348,46 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
         (),
         float(first.max()),
         margins[order],
+        "exact",
+        acceptor,
+    )
+
+
+def extract_stack(acceptor: Stack) -> Extraction:
+    """The automaton of a stack, whose states are tuples of centroids, from those that words reach."""
+    tables = acceptor.tables()
+    features = acceptor.features()
+    alphas = acceptor.initial_transition()
+    start_confidence = float(np.prod([alpha.max() for alpha in alphas]))
+    states = [tuple(int(alpha.argmax()) for alpha in alphas)]
+    numbers = {states[0]: 0}
+    rows: list[list[int]] = []
+    confidence: list[float] = []
+    entropy: list[float] = []
+    for state in states:  # grows
+        moves = []
+        for code in acceptor.encoding.codes:
+            given = [table[i] for table, i in zip(tables, state, strict=True)]
+            alphas = acceptor.transition(given, features[code])
+            target = tuple(int(alpha.argmax()) for alpha in alphas)
+            if target not in numbers:
+                numbers[target] = len(states)
+                states.append(target)
+            moves.append(numbers[target])
+            confidence.append(float(np.prod([alpha.max() for alpha in alphas])))
+            entropy.append(float(sum(_entropy(alpha) for alpha in alphas)))
+        rows.append(moves)
+    margins = np.array([acceptor.decision_value(state) for state in states])
+    shape = len(states), len(acceptor.alphabet)
+    return Extraction(
+        DFA(rows, np.flatnonzero(margins > 0).tolist(), start=0, alphabet=acceptor.alphabet),
+        tuple(states),
+        np.ones(shape, np.int64),
+        np.array(confidence).reshape(shape),
+        np.array(entropy).reshape(shape),
+        (),
+        start_confidence,
+        margins,
         "exact",
         acceptor,
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
-from keras_interp_rnn.automata import _state_merging, _state_splitting
+from keras_interp_rnn.automata import _pattern_trees, _state_merging, _state_splitting
 from keras_interp_rnn.automata._deterministic import label_of
 from keras_interp_rnn.automata._state_merging import Machine, PrefixTree
 from keras_interp_rnn.automata.certificate import certify
@@ -48,8 +48,14 @@ ADVICE = (
 )
 """Printed after an unsuccessful training."""
 
+MERGING_SECONDS = 30.0
+"""After which merging states ends, if no `time_budget` ends it before; all short words take a second or a few."""
+
 SPLITTING_SECONDS = 30.0
-"""After which a search by splitting states ends, if no `time_budget` ends it before."""
+"""As `MERGING_SECONDS`, of a search by splitting states."""
+
+PATTERN_SECONDS = 60.0
+"""As `MERGING_SECONDS`, of a search for rules about patterns."""
 
 CONVINCING_ERRORS = 0.05
 """Fraction of the words held out, beyond wrong labels, that a merged automaton may misclassify."""
@@ -83,11 +89,12 @@ def train_recognizer(
 ) -> Recognizer:
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
-    States of the words' prefixes are merged first, which needs words that share endings, as short ones do. Else states
-    are split, as long as that shortens the description of the automaton and the labels; this finds some small automata
-    from long words too. If either finds an automaton of a shorter description than the labels have, and it predicts
-    words that were held out, the network is compiled from the automaton of all words (`compile`) and certified
-    (`certify`). Else a network is trained.
+    States of the words' prefixes are merged first, which needs words that share endings, as short ones do. Else rules
+    are looked for that tell the labels: a decision tree that asks which factors, subsequences and counts a word has, on
+    all symbols or on a tier of them; long words do for that. Else states are split, as long as that shortens the
+    description of the automaton and the labels. If one of these finds an automaton of a shorter description than the
+    labels have, and it predicts words that were held out, the network is compiled from the automaton of all words
+    (`compile`) and certified (`certify`). Else a network is trained.
 
     In training, the plain cell learns first, from short words to long ones (strength 0). Then `strength` is raised to
     1, by steps that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make
@@ -112,10 +119,10 @@ def train_recognizer(
             nothing.
         label_noise: fraction of the labels that may be wrong, below 1/2. Above 0 the automaton may contradict words,
             which `report.contradicted` lists. A trained network makes no use of it.
-        max_states: of an automaton that is merged or split.
-        time_budget: seconds after which merging and splitting end and no further attempt begins.
-        method: "auto" merges first, splits where that finds nothing, and trains where neither does; "training" always
-            trains.
+        max_states: of an automaton that a search finds.
+        time_budget: seconds after which searches end and no further attempt begins.
+        method: "auto" searches for an automaton by merging, by patterns and by splitting, in this order, and trains
+            where none finds one; "search" does not train, and raises where nothing is found; "training" always trains.
 
     Returns:
         The network that was compiled, or that of the best attempt, also on Ctrl-C; with its alphabet and start token.
@@ -125,7 +132,7 @@ def train_recognizer(
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
             are not two words of each of two labels; if a word has several labels, and none may be wrong; if one of
-            three labels or more is neither int nor string.
+            three labels or more is neither int nor string; if `method` is "search" and nothing is found.
 
     Example:
 
@@ -134,10 +141,12 @@ def train_recognizer(
         print(model.report)
 
     Cost: merging of all words up to some length, a few thousand, takes about a second; with wrong labels some seconds.
-        Splitting takes up to half a minute, twice if words are held out.
+        Patterns of 10,000 words take 5 to 20 seconds, a minute at most, and splitting half a minute at most; both twice
+        if words are held out.
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
         AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
-        their score and a search for the shortest description. Splitting by description length is this package's.
+        their score and a search for the shortest description. Trees over patterns, and splitting by description length,
+        are this package's.
     """
     if num_attempts < 1:
         raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
@@ -147,8 +156,8 @@ def train_recognizer(
         raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget is a number of seconds above 0. Received: time_budget={time_budget!r}.")
-    if method not in ("auto", "training"):
-        raise ValueError(f"method is 'auto' or 'training'. Received: method={method!r}.")
+    if method not in ("auto", "search", "training"):
+        raise ValueError(f"method is 'auto', 'search' or 'training'. Received: method={method!r}.")
     started = time.monotonic()
     until = math.inf if time_budget is None else started + time_budget
     symbols = checked_symbols(alphabet)
@@ -156,7 +165,7 @@ def train_recognizer(
     if not label_noise:
         _check_consistent(data)
     best = None
-    for by in ("merging", "splitting") if method == "auto" else ():
+    for by in ("merging", "patterns", "splitting") if method != "training" else ():
         best = best or _found(
             by, data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose
         )
@@ -166,6 +175,12 @@ def train_recognizer(
         if verbose:
             say(str(best.report), stays=True)
         return best
+    if method == "search":
+        raise ValueError(
+            f"No automaton was found that describes the labels of {len(data.words):,} words and predicts words held "
+            "out. Give more words, short ones above all, label_noise if labels may be wrong, or method='auto', which "
+            "trains a network."
+        )
     for attempt in range(num_attempts):
         if attempt and time.monotonic() > until:
             attempt -= 1
@@ -244,8 +259,25 @@ def _found(
         tree = PrefixTree(some, labels[rows], len(alphabet), len(data.classes))
         most = _state_merging.most_states(tree)
         most = most if max_states is None else min(most, max_states)
+        found: Machine | None
         if by == "merging":
-            found = _state_merging.smallest_automaton(tree, noise, most, until=until, seed=seed)
+            ends = min(until, time.monotonic() + MERGING_SECONDS)
+            found = _state_merging.smallest_automaton(tree, noise, most, until=ends, seed=seed)
+        elif by == "patterns":
+            found = start
+            if start is None or len(_state_splitting.contradicted(tree, start.table, labels[rows])):
+                ends = min(until, time.monotonic() + PATTERN_SECONDS)
+                exact = not noise
+                found = _pattern_trees.shortest_rules(
+                    some, labels[rows], len(alphabet), len(data.classes), exact=exact, until=ends, seed=seed
+                )
+            # A few rules may make many states, which are no shorter than the labels as a table.
+            if found is None or (
+                max_states is not None and len(_dfa(found, alphabet, data.classes).minimize()) > max_states
+            ):
+                return None
+            said = found.outputs[tree.states(found.table)[tree.ends]]
+            return found if noise or (said == labels[rows]).all() else None
         else:
             found = _state_splitting.shortest_description(
                 *(tree, some, labels[rows]),

@@ -108,8 +108,9 @@ class TrainingReport(Sentence):
         num_states: of the minimal automaton.
         num_attempts, seconds: of the whole training; the other fields are of its best attempt.
         reason: why the best attempt did not learn; "" if it has.
-        method: "merging" or "splitting", if the automaton was found by merging the states of the words' prefixes or by
-            splitting states, and the network was compiled from it; "training", if the network was trained.
+        method: "merging", "patterns" or "splitting", if the automaton was found by merging the states of the words'
+            prefixes, by rules about patterns or by splitting states, and the network was compiled from it; "training",
+            if the network was trained.
         certified: whether `certify` proved the network equal to the automaton, which is tried if it has learned.
         held_out_interval: the exact 95 % interval (Clopper and Pearson) of the fraction of the words held out that the
             automaton classifies as labelled; (0, 1) without any.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,10 +11,9 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn import automata
+from keras_interp_rnn import _tags, automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
 from keras_interp_rnn.automata.words import encoding_of
@@ -158,25 +156,20 @@ class Automaton(Probe):
         assert isinstance(extraction.dfa, automata.DFA)  # as `measure` has seen
         confidence = extraction.confidence
         entropy = _mean(extraction.entropy)
-        described = schema.metadata(
-            "automaton",
-            symbols=[visible(str(symbol)) for symbol in extraction.dfa.alphabet],
-            reference=None if self.reference is None else _table(self.reference),
+        text, description = _tags.automaton(
+            extraction.dfa,
+            extraction.centroids,
+            confidence,
+            reference=self.reference,
+            minimal=len(found.minimal),
+            agreement=found.agreement,
+            distance=compared and compared.distance,
+            equivalent=compared and compared.equivalent,
+            counterexample=compared and _names(compared.counterexample),
+            entropy=entropy,
+            visits=[round(float(x), 6) for x in found.visits],
         )
-        text = json.dumps(
-            {
-                **_table(extraction.dfa),
-                "centroids": list(extraction.centroids),
-                "minimal": len(found.minimal),
-                "agreement": found.agreement,
-                "distance": compared and compared.distance,
-                "equivalent": compared and compared.equivalent,
-                "counterexample": compared and _names(compared.counterexample),
-                "entropy": entropy,
-                "visits": [round(float(x), 6) for x in found.visits],
-                "confidence": [[None if np.isnan(x) else round(float(x), 4) for x in row] for row in confidence],
-            }
-        )
+        described = schema.metadata("automaton", **description)
         _summaries.tensor("interp_rnn/automaton", text, step, described)
         scalars = {
             "states": len(found.minimal),
@@ -214,11 +207,3 @@ def _mean(values: NDArray[np.floating[Any]]) -> float | None:
 
 def _names(word: Sequence[Hashable] | None) -> list[str] | None:
     return None if word is None else [str(symbol) for symbol in word]
-
-
-def _table(dfa: automata.DFA) -> dict[str, Any]:
-    return {
-        "transitions": [list(row) for row in dfa.transitions],
-        "accepting": sorted(dfa.accepting),
-        "start": dfa.start,
-    }

@@ -6,21 +6,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn import analysis
+from keras_interp_rnn import _tags, analysis
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.callbacks._texts import TextProbe
 from tensorboard_plugins.interp_rnn import schema
 
-LONGEST = 500
-"""Symbols of a text: of more, a step would write tens of megabytes."""
 
-
-class Contributions(Probe):
+class Contributions(TextProbe):
     r"""Logs the contributions $\kappa_s^t$ of every source to every target of fixed texts during `fit`.
 
     - `interp_rnn/contributions/text_i/step_n`, all of them, for the plugin: 2 T (T + 3) outputs bytes a text and step;
@@ -48,6 +43,7 @@ class Contributions(Probe):
     """
 
     folder = "contributions"
+    longest = 500
 
     @former_arguments(("self", "log_dir", "texts", "alphabet", "readout", "update_freq"))
     def __init__(
@@ -59,32 +55,16 @@ class Contributions(Probe):
         readout: Any = None,
         update_freq: str | int = "epoch",
     ) -> None:
-        super().__init__(log_dir, update_freq)
-        self.texts = [text if isinstance(text, str) else np.array(text) for text in texts]
-        self.alphabet, self.readout = alphabet, readout
-        lengths = [(len(text),) if isinstance(text, str) else text.shape for text in self.texts]
-        if not lengths or any(len(shape) != 1 or not 0 < shape[0] <= LONGEST for shape in lengths):
-            raise ValueError(
-                f"Contributions takes texts of 1 to {LONGEST} symbols, at least one. Received: shapes {lengths}."
-            )
+        super().__init__(log_dir, texts, alphabet, update_freq)
+        self.readout = readout
 
-    def measure(self) -> list[analysis.Contributions]:
-        check_finite(self.model)
-        return [
-            analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
-            for text in self.texts
-        ]
+    def measured(self, text: Any) -> analysis.Contributions:
+        return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
 
     def write(self, found: list[analysis.Contributions], step: int) -> None:
         for i, split in enumerate(found):
             series = f"interp_rnn/contributions/text_{i}"
-            described = schema.metadata(
-                "contributions",
-                part_of=series,
-                symbols=[split.name(int(symbol)).strip() for symbol in split.symbols],
-                outputs=[split.name(output).strip() for output in range(len(split.bias))],
-            )
-            rows = [split.values[: t + 1, column] for column, t in enumerate(split.targets)]
-            triangle = np.concatenate([*rows, split.bias[None]]).astype(np.float32)
+            triangle, description = _tags.contributions(split)
+            described = schema.metadata("contributions", part_of=series, **description)
             _summaries.tensor(f"{series}/step_{step}", triangle, step, described)
         _summaries.scalar("interp_rnn/contributions_residual", max(split.residual for split in found), step)

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_interp_rnn import analysis
+from keras_interp_rnn import _tags, analysis
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
@@ -79,8 +79,8 @@ class JacobianHistograms(InputProbe):
         return analysis.jacobian_singular_values(layer, reads, lags=self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:
-        percentiles = np.percentile(found.reshape(len(self.lags), -1), np.arange(101), axis=1).T.astype(np.float32)
-        described = schema.metadata("jacobian", lags=list(self.lags))
+        percentiles, description = _tags.jacobian(found, self.lags)
+        described = schema.metadata("jacobian", **description)
         _summaries.tensor("interp_rnn/jacobian_percentiles", percentiles, step, described)
         for lag, of_lag in zip(self.lags, found, strict=True):
             logarithms = np.log10(np.maximum(of_lag, SMALLEST))

@@ -28,6 +28,7 @@ from keras_interp_rnn.reproduce import (
     lm1b,
     minimal_rnn_recommendation,
     minimal_rnn_start,
+    mlregtest,
     mnist,
     mnist_centroids,
     newsgroups,
@@ -40,6 +41,7 @@ from keras_interp_rnn.reproduce import (
     temperature,
     text8,
     tomita,
+    tomita_paper,
     tuning,
 )
 from keras_interp_rnn.reproduce._experiment import Experiment
@@ -67,8 +69,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     minimal_rnn_start.Start(),
     minimal_rnn_recommendation.Recommendation(),
     tomita.Tomita(),
+    tomita_paper.TomitaPaper(),
     temperature.Temperature(),
     compare_extraction.CompareExtraction(),
+    mlregtest.RegularLanguages(),
     parentheses.Parentheses(),
     parentheses_states.ParenthesesStates(),
     palindromes.Palindromes(),

@@ -43,6 +43,47 @@ class Run:
     verbose: int = 2
 
 
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that a claim says, and what the records have of it.
+
+    Attributes:
+        figure: ours, or what is missing. holds: whether it is as the claim says; None where nothing was measured.
+    """
+
+    figure: str
+    holds: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, held against the records.
+
+    Attributes:
+        place: section, table or figure of the paper. says: the claim, with the paper's figures.
+        rule: when it counts as found. findings: what is needed for that; the verdict follows from them.
+    """
+
+    place: str
+    says: str
+    rule: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Found if all findings hold, partly if some do, not found if none does, not tried if nothing was measured."""
+        holds = [finding.holds for finding in self.findings]
+        if all(holds):
+            return "found"
+        if any(holds):
+            return "partly"
+        return "not found" if False in holds else "not tried"
+
+
+UNTRIED: tuple[Finding, ...] = (Finding("", None),)
+"""The findings of a claim of which nothing was measured."""
+
+
 class Experiment(abc.ABC):
     """A table or figure of a paper, repeated.
 
@@ -60,6 +101,7 @@ class Experiment(abc.ABC):
         minutes: default budget of training; None trains for the row's own number of epochs.
         of_data: names of those settings of a row on which its data depend.
         former_name: its name in older records.
+        resets_before: whether the reset gates of its GRUs multiply before the product, as in the papers.
     """
 
     name: ClassVar[str]
@@ -73,6 +115,7 @@ class Experiment(abc.ABC):
     minutes: ClassVar[float | None] = None
     of_data: ClassVar[tuple[str, ...]] = ()
     former_name: ClassVar[str] = ""
+    resets_before: ClassVar[bool] = False
 
     @abc.abstractmethod
     def run(self, run: Run) -> Record:
@@ -153,6 +196,10 @@ class Experiment(abc.ABC):
         """Name -> Markdown that replaces `{name}` in the template."""
         return {"table": table_of_rows(records, self.paper), "runs": runs(records, row_and_seed)}
 
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        """The paper's claims that these records bear on, in the paper's order."""
+        return []
+
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
         """File name -> figure drawn from the records.
 
@@ -207,6 +254,29 @@ def runs(
         parts = [environment["date"], commit, hardware(environment), f"Python {environment['python']}", versions]
         lines.append(f"- {name(record)}: {', '.join(parts)}{'; ' * bool(settings)}{settings}.")
     return "\n".join([*lines, "\n</details>"])
+
+
+def below(value: float | None, bound: float | None, shown: Callable[[float], str], margin: float = 0.0) -> Finding:
+    """Whether a value is below another one, by more than the margin; what is missing was not measured."""
+    if value is None or bound is None:
+        return Finding("", None)
+    return Finding(f"{shown(value)} against {shown(bound)}", value + margin < bound)
+
+
+def number(value: float | None, paper: float, shown: Callable[[float], str], tolerance: float) -> Finding:
+    """Whether a figure, of which less is better, is the paper's or better: at most the tolerance above it."""
+    return Finding("", None) if value is None else Finding(shown(value), value <= paper + tolerance)
+
+
+def percent(value: float) -> str:
+    """An error."""
+    return f"{value:.1%}"
+
+
+def mean_of_row(records: Sequence[Record], row: str, name: str) -> float | None:
+    """The mean over seeds of a result of a row; None without records of it."""
+    values = [record["result"][name] for record in records if record["table"]["row"] == row]
+    return statistics.mean(values) if values else None
 
 
 def hardware(environment: Mapping[str, Any]) -> str:

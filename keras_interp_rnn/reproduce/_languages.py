@@ -432,6 +432,19 @@ class LanguageTable(LanguageExperiment):
             "runs": runs(first, _name),
         }
 
+    def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
+        """Name of a row -> mean errors on the tests, in their order; without the networks of a shared peephole."""
+        groups = grouped(
+            [record for record in records if not record["protocol"].get("shared_peephole")],
+            lambda record: row_name(
+                record["data"]["config"], record["model"]["layer"], record["protocol"]["centroids"]
+            ),
+        )
+        return {
+            row: [statistics.mean(record["result"]["errors"][test] for record in group) for test in self.tests]
+            for row, group in groups.items()
+        }
+
     def _table(self, config: str, records: Sequence[Record]) -> str:
         """A line for each network and number of centroids, the paper's figures below it."""
         tests = sorted(records[0]["result"]["errors"], key=self.tests.index)

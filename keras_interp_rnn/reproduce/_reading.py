@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn.reproduce._experiment import Record, row_and_seed, table
+from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, row_and_seed, table
 
 if TYPE_CHECKING:
     import keras
@@ -130,10 +130,9 @@ def fields(records: Iterable[Record]) -> dict[str, str]:
 
     Of several networks the one with the lowest validation error is shown. All fields are empty without any.
     """
-    readable = [record for record in records if "reading" in record]
-    if not readable:
+    best = _shown(records)
+    if best is None:
         return dict.fromkeys(("network", "texts", "centroids", "phrases", "explained"), "")
-    best = min(readable, key=lambda record: record["result"]["validation_error"])
     reading = best["reading"]
     return {
         "network": row_and_seed(best),
@@ -152,6 +151,53 @@ def fields(records: Iterable[Record]) -> dict[str, str]:
         ),
         "explained": "\n".join(map(_marked, reading["explained"])),
     }
+
+
+def claims(records: Iterable[Record], of_words: str, of_phrases: str, probability: float) -> list[Claim]:
+    """That centroids and phrases stand for classes, of the network that `fields` shows.
+
+    Args:
+        of_words, of_phrases: the paper's tables; "" leaves out the claim. probability: above which a mean transition
+            probability is high.
+    """
+    shown = _shown(records)
+    words = phrases = UNTRIED
+    if shown is not None:
+        best = shown["reading"]
+        classes = {label for of_length in best["phrases"].values() for label in of_length}
+        clear = {
+            centroid["class"]
+            for centroid in best["centroids"]
+            if centroid["words"] and min(mean for _, mean in centroid["words"]) >= probability
+        }
+        words = (Finding(f"{len(clear)} of {len(classes)} classes", clear == classes),)
+        least = min(mean for of_length in best["phrases"].values() for found in of_length.values() for _, mean in found)
+        phrases = (Finding(f"{least:.2f} or more", least >= probability),)
+    return [
+        Claim(place, says, rule, findings)
+        for place, says, rule, findings in (
+            (
+                of_words,
+                "Centroids stand for classes, by the words that lead to them.",
+                f"for each class with a centroid, one whose six best words have mean probabilities of at least "
+                f"{probability:g}",
+                words,
+            ),
+            (
+                of_phrases,
+                "Phrases of two and of four words that lead to the centroids of a class are typical of it.",
+                f"the five best of each class and length have mean probabilities of at least {probability:g}",
+                phrases,
+            ),
+        )
+        if place
+    ]
+
+
+def _shown(records: Iterable[Record]) -> Record | None:
+    """Of the networks that were interpreted, the one with the lowest validation error."""
+    readable = [record for record in records if "reading" in record]
+    return min(readable, key=lambda record: record["result"]["validation_error"], default=None)
 
 
 def _ranked(ranked: Sequence[Any]) -> str:

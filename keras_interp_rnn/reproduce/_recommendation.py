@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from keras_interp_rnn import analysis, callbacks, layers
+from keras_interp_rnn import analysis, callbacks, initializers, layers
 from keras_interp_rnn._files import read_json, write_json
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
@@ -37,6 +37,8 @@ class Protocol:
         units: of the layer and of an item's embedding. batch: histories. epochs: number. learning_rate: Adam's.
         longest: interactions kept of a user. negatives: items drawn for a batch.
         probe: histories whose Jacobians are taken after each epoch, at these lags.
+        gate_bias: of the gate that keeps the state of a GRU; None for each layer's own.
+        gate_steps: in place of it, as the `steps` of `initializers.CriticalBias`.
     """
 
     units: int = 64
@@ -47,6 +49,8 @@ class Protocol:
     negatives: int = 512
     probe: int = 16
     lags: tuple[int, ...] = (0, 10, 25)
+    gate_bias: float | None = None
+    gate_steps: float | None = None
 
 
 def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
@@ -73,8 +77,34 @@ def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: An
     return layer
 
 
-def recommender(kind: str, items: int, units: int, with_gaps: bool, seed: int = 0, negatives: int = 512) -> Recommender:
-    """Items, and time gaps with a quarter of the features, through one recurrent layer, to states of `units`."""
+def set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
+    """Sets the bias of the gate that keeps the state; in a CFN minus it for the gate that admits the input."""
+    if not layer.built:
+        layer.build((None, None, features))
+    bias, n = np.zeros(layer.cell.bias.shape), layer.units
+    bias[..., :n] = value  # u comes first in all three
+    if isinstance(layer, layers.CFN):
+        bias[n : 2 * n] = -value
+    if bias.ndim == 2:  # a GRU has one for the input and one for the state, which are added
+        bias[1] = 0
+    layer.cell.bias.assign(bias)
+
+
+def recommender(
+    kind: str,
+    items: int,
+    units: int,
+    with_gaps: bool,
+    seed: int = 0,
+    negatives: int = 512,
+    gate_bias: float | None = None,
+    gate_steps: float | None = None,
+) -> Recommender:
+    """Items, and time gaps with a quarter of the features, through one recurrent layer, to states of `units`.
+
+    Args:
+        gate_bias, gate_steps: as `Protocol`.
+    """
     keras.utils.set_random_seed(seed)
     catalogue = Catalogue(items, units, negatives, seed, name="catalogue")
     inputs = {"items": keras.Input((None,), dtype="int32", name="items")}
@@ -84,7 +114,12 @@ def recommender(kind: str, items: int, units: int, with_gaps: bool, seed: int = 
         features += units // 4
         gaps = keras.layers.Embedding(interactions.GAPS, units // 4, name="gaps_embedding")(inputs["gaps"])
         read = keras.layers.Concatenate()([read, gaps])
-    layer = recurrent_layer(kind, units, features, seed, return_sequences=True, name="recurrent")
+    flags: dict[str, Any] = {"return_sequences": True, "name": "recurrent"}
+    if gate_steps is not None:
+        flags["bias_initializer"] = initializers.CriticalBias(kind, gate_steps)
+    layer = recurrent_layer(kind, units, features, seed, **flags)
+    if gate_bias is not None:
+        set_gate_bias(layer, gate_bias, features)
     return Recommender(inputs, layer(read))
 
 
@@ -156,7 +191,10 @@ def train(
     resumable = callbacks.Resumable(run.folder, f"val_map_{TOP}", mode="max")
     model = resumable.load()
     if model is None:
-        model = recommender(kind, len(data.names), protocol.units, data.gaps is not None, run.seed, protocol.negatives)
+        model = recommender(
+            *(kind, len(data.names), protocol.units, data.gaps is not None, run.seed, protocol.negatives),
+            *(protocol.gate_bias, protocol.gate_steps),
+        )
         # The number of negatives varies: no fixed shape for XLA.
         model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)
     long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, protocol.longest) > max(protocol.lags))

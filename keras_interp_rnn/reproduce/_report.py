@@ -8,12 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn.reproduce import _records
-from keras_interp_rnn.reproduce._experiment import Experiment, Record
+from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Record, table
 
 HEAD = """# Results
 
 Generated from records by `python -m keras_interp_rnn reproduce report`; not to be edited.
 """
+
+GLANCE = """
+## The claims of the papers at a glance
+
+{counts}
+
+A line for each claim of the papers that a figure can bear out. The verdicts come from the records, by the rule in the
+third column: **found** if all of it holds, **partly** if some of it does, **not found** if none of it does, **not
+tried** if nothing was measured. A ✓ or ✗ before a figure says whether it holds, a – that it is missing. Data, sizes and
+training times are often not the papers': the linked sections say in what.
+
+{tables}
+"""
+
+VERDICTS = ("found", "partly", "not found", "not tried")
 
 INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Raised where a record lacks something, or has something of another kind."""
@@ -53,11 +68,10 @@ def results(
         ValueError: if a record is of none of the experiments, or lacks what its section says of it, naming its file;
             if a template has a field that its experiment does not fill in.
     """
-    parts = [
-        section(experiment, of_this, templates)
-        for experiment, of_this in by_experiment(experiments, records)
-        if of_this
-    ]
+    recorded = [(experiment, of_this) for experiment, of_this in by_experiment(experiments, records) if of_this]
+    parts = [section(experiment, of_this, templates) for experiment, of_this in recorded]
+    if glance := at_a_glance(recorded, parts):
+        parts.insert(0, glance)
     picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
     text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
     return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
@@ -83,6 +97,41 @@ def by_experiment(
     return list(zip(experiments, found, strict=True))
 
 
+def at_a_glance(recorded: Sequence[tuple[Experiment, Sequence[Record]]], sections: Sequence[str]) -> str:
+    """The claims of the papers, the verdict on each, and how many are found; "" if the records bear on none.
+
+    Args:
+        recorded: experiments with their records. sections: of the report, one for each, which the claims link to.
+    """
+    by_paper: dict[str, list[tuple[Claim, str]]] = {}
+    for (experiment, records), text in zip(recorded, sections, strict=True):
+        anchor = _anchor(re.findall(r"^###? (.*)$", text, re.MULTILINE)[-1])
+        paper = re.sub(r", (section|table|figure).*", "", experiment.place)
+        for claim in _told(experiment.claims, records):
+            by_paper.setdefault(paper, []).append((claim, anchor))
+    if not by_paper:
+        return ""
+    parts = []
+    for paper, claims in by_paper.items():
+        rows = []
+        for claim, anchor in claims:
+            ours = "; ".join(f"{_mark(finding.holds)} {finding.figure}".strip() for finding in claim.findings)
+            rows.append([f"[{claim.place}](#{anchor})", claim.says, claim.rule, ours, f"**{claim.verdict}**"])
+        header = ["place", "the paper says", "counts as found if", "ours", "verdict"]
+        parts.append(f"### {paper}: {_counts(claims)}\n\n{table(header, rows)}")
+    every = [claim for claims in by_paper.values() for claim in claims]
+    return GLANCE.format(counts=f"Of {len(every)} claims: {_counts(every)}.", tables="\n\n".join(parts))
+
+
+def _counts(claims: Sequence[tuple[Claim, str]]) -> str:
+    verdicts = [claim.verdict for claim, _ in claims]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
+
+
+def _mark(holds: bool | None) -> str:
+    return "–" if holds is None else "✓" if holds else "✗"
+
+
 def section(experiment: Experiment, records: Sequence[Record], templates: Path | None) -> str:
     """The section of an experiment, with a note on the GRU below its first table that has one."""
     fields = _told(experiment.fields, records)
@@ -98,7 +147,7 @@ def section(experiment: Experiment, records: Sequence[Record], templates: Path |
 
     lines = ("\n" + re.sub(r"\{(\w+)\}", filled, template)).split("\n")
     of_gru = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]
-    if of_gru:
+    if of_gru and not experiment.resets_before:
         end = next((i for i in range(of_gru[0], len(lines)) if not lines[i].startswith("|")), len(lines))
         lines[end:end] = WHICH_GRU.rstrip("\n").split("\n")
     return "\n".join(lines)
@@ -141,6 +190,8 @@ def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) ->
 def _contents(text: str) -> str:
     """Links to the sections, whose names are made into anchors as GitHub does it."""
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    anchors = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
-    links = [f"- [{heading}](#{anchor})\n" for heading, anchor in zip(headings, anchors, strict=True)]
-    return "\n" + "".join(links)
+    return "\n" + "".join(f"- [{heading}](#{_anchor(heading)})\n" for heading in headings)
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-")

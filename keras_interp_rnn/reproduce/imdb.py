@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _classification, _reading
 from keras_interp_rnn.reproduce._classification import regularized
-from keras_interp_rnn.reproduce._experiment import Record, Run
+from keras_interp_rnn.reproduce._experiment import Claim, Record, Run, below, mean_of_row, number, percent
 
 if TYPE_CHECKING:
     import keras
@@ -60,6 +60,50 @@ class Reviews(_classification.ClassTable):
         "SR-GRU (k = 10)": 0.136,
         "SR-RNN (k = 10)": 0.319,
     }
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        def error(row: str) -> float | None:
+            return mean_of_row(records, row, "test_error")
+
+        own, lstm = "SR-LSTM-P (k = 10, eq. 20)", error("LSTM")
+        sizes = [record["data"]["test"] for record in records]
+        two_errors = 2 * (0.1 * 0.9 / min(sizes)) ** 0.5  # standard errors, of about ten percent on so many reviews
+        gumbel, argmax = (error(f"SR-LSTM-P (k = 10, eq. {n})") for n in (19, 17))
+        return [
+            Claim(
+                "table 4",
+                "An SR-LSTM-P (k = 10, equation 20) has an error of 9.2 %.",
+                f"at most two standard errors ({100 * two_errors:.1f} points) more",
+                (number(error(own), float(self.paper[own]), percent, two_errors),),
+            ),
+            Claim(
+                "table 4",
+                "An LSTM has 10.1 %, an LSTM-P 10.3 %.",
+                "at most two standard errors more",
+                tuple(number(error(row), float(self.paper[row]), percent, two_errors) for row in ("LSTM", "LSTM-P")),
+            ),
+            Claim(
+                "table 4",
+                "SR-LSTM-P (9.2 %) and SR-LSTM (9.4 %) are better than the LSTM (10.1 %).",
+                "by two standard errors, each",
+                tuple(below(error(row), lstm, percent, two_errors) for row in (own, "SR-LSTM (k = 10)")),
+            ),
+            Claim(
+                "table 4",
+                "The mixture of equation 20 is better than equation 19, and that than equation 17.",
+                "in this order",
+                (below(error(own), gumbel, percent), below(gumbel, argmax, percent)),
+            ),
+            Claim(
+                "section 5.3.2",
+                "SR-RNN and SR-GRU are far behind the SR-LSTM-P: 31.9 and 13.6 %.",
+                "by two standard errors, each",
+                tuple(
+                    below(error(own), error(f"{kind} (k = 10)"), percent, two_errors) for kind in ("SR-RNN", "SR-GRU")
+                ),
+            ),
+            *_reading.claims(records, "table 6", "table 10", 0.9),
+        ]
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
         """Tokenized reviews; the vocabulary is that of the training reviews."""

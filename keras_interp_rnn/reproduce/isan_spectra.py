@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _isan_text, _records
-from keras_interp_rnn.reproduce._experiment import Record, Run, table
+from keras_interp_rnn.reproduce._experiment import Claim, Finding, Record, Run, table
 
 if TYPE_CHECKING:
     import keras
@@ -68,6 +68,23 @@ class Spectra(_isan_text.IsanText):
 
     def summary(self, record: Record) -> str:
         return "; ".join(f"{row['network']}: {row['directions']} directions" for row in record["result"]["networks"])
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        shares = {
+            row["network"]: row["directions"][FRACTIONS.index(0.9)] / row["units"]
+            for record in records
+            for row in record["result"]["networks"]
+        }
+        own = min(share for network, share in shares.items() if network.startswith("ISAN"))
+        most = max(share for network, share in shares.items() if not network.startswith("ISAN"))
+        return [
+            Claim(
+                "figure 1",
+                "The spectrum of the states is flatter than those of vanilla RNNs and GRUs of several sizes.",
+                "90 % of the variance takes a larger share of the directions than in each of them",
+                (Finding(f"{own:.0%} against at most {most:.0%}", own > most),),
+            )
+        ]
 
     def table(self, records: Sequence[Record]) -> str:
         rows = [

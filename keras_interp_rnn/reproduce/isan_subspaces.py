@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _isan_text
-from keras_interp_rnn.reproduce._experiment import Record, Run, table
+from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, Run, table
 
 if TYPE_CHECKING:
     import keras
@@ -73,6 +73,51 @@ class Subspaces(_isan_text.IsanText):
             rows.append([record["data"]["name"], *(f"{number:.2f}" for number in numbers)])
         header = ["text", "space", "least letter", "greatest letter", "alignment, mean", "alignment, greatest"]
         return {**super().fields(records), "spectra": table(header, rows)}
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        result = records[-1]["result"]
+        trained = {row["part"]: row["correlation"] for row in result["parts"]}
+        centred = {row["part"]: row for row in result.get("parts_from_mean_state", ())}
+        whole, readout, rest = PARTS
+
+        def correlated(part: str, is_strong: bool) -> Finding:
+            of_mean = centred[part]["correlation"]
+            figure = f"{part} {of_mean:+.2f} (as trained {trained[part]:+.2f})"
+            return Finding(figure, (abs(of_mean) >= 0.6) == is_strong)
+
+        def blocks(part: str, has_blocks: bool) -> Finding:
+            vowels, consonants, across = centred[part]["cosines"]
+            figure = f"{part} {vowels:+.2f} and {consonants:+.2f}, across {across:+.2f}"
+            return Finding(figure, (min(vowels, consonants) - across >= 0.3) == has_blocks)
+
+        norms = (correlated(whole, True), correlated(rest, True), correlated(readout, False)) if centred else UNTRIED
+        spectra, alignment = result["largest_singular_values"], statistics.mean(result[ALIGNMENT])
+        return [
+            Claim(
+                "section 3.5, figure 6",
+                "The norms of the biases follow the log probability of the letters, by their part in the computational "
+                "subspace alone.",
+                "with the origin at the mean state, correlations of at least 0.6 in size of the whole biases and of "
+                "that part, and of less in the readout subspace",
+                norms,
+            ),
+            Claim(
+                "figure 7",
+                "Biases of vowels and of consonants form two blocks, in the readout subspace alone.",
+                "with that origin, mean cosines within both at least 0.3 above those across; in the rest they are not",
+                (blocks(readout, True), blocks(rest, False)) if centred else UNTRIED,
+            ),
+            Claim(
+                "version 1, section 4.4",
+                "The space has the smallest of the largest singular values, and what matrices stretch most predicts a "
+                "space.",
+                "the least of all; cosines of at least 0.5 with the space's readout, in the mean",
+                (
+                    Finding(f"{spectra[0]:.2f} against {min(spectra[1:]):.2f}", spectra[0] < min(spectra[1:])),
+                    Finding(f"{alignment:.2f}", alignment >= 0.5),
+                ),
+            ),
+        ]
 
     def table(self, records: Sequence[Record]) -> str:
         rows = [

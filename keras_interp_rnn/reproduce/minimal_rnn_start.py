@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
+from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, runs, table
 
 if TYPE_CHECKING:
-    import keras
     from numpy.typing import NDArray
 
 DRAWN = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10, 25]}
 
 
 class Start(Experiment):
-    """Untrained networks; a row is a standard deviation of the inputs, or a bias of the gates."""
+    """Untrained networks; a row is a standard deviation of the inputs, or the gates' biases."""
 
     name = "minimal-rnn-start"
     title = "Jacobians at the initial point"
@@ -25,6 +25,7 @@ class Start(Experiment):
     rows = {
         **{f"inputs of standard deviation {scale:g}": {"scale": scale} for scale in (1.0, 0.3)},
         **{f"gate bias {bias:g}": {"scale": 1.0, "gate_bias": bias} for bias in (0.0, 1.0)},
+        "gates for 100 steps": {"scale": 1.0, "gate_steps": 100.0},
     }
 
     def is_deterministic(self, row: str) -> bool:
@@ -64,10 +65,82 @@ class Start(Experiment):
             "runs": runs(records, lambda record: f"scale {record['protocol']['scale']:g}{_gate_bias(record)}"),
         }
 
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        usual = [
+            record
+            for record in records
+            if record["protocol"]["scale"] == 1 and {10, 25} <= set(record["protocol"]["lags"])
+        ]
+        own = [record for record in usual if not {"gate_bias", "gate_steps"} & set(record["protocol"])]
+        critical = [record for record in usual if "gate_steps" in record["protocol"]]
+        equal = [record for record in usual if record["protocol"].get("gate_bias") == 1]
+        vanishes: list[Finding] = []
+        spreads: list[Finding] = []
+        stays: list[Finding] = []
+
+        def at(record: Record, lag: int) -> dict[str, Sequence[float]]:
+            """Percentiles of each network at a lag."""
+            i = record["protocol"]["lags"].index(lag)
+            return {kind: rows["p10_p50_p90"][i] for kind, rows in record["result"].items()}
+
+        for record in own:
+            medians = {kind: percentiles[1] for kind, percentiles in at(record, 25).items()}
+            least = min(value for kind, value in medians.items() if kind != "vanilla")
+            vanishes.append(Finding(f"{medians['vanilla']:.0e} against {least:.0e}", medians["vanilla"] < least))
+            start, end = (at(record, lag)["MinimalRNN"][1] for lag in (0, 25))
+            stays.append(Finding(f"bias of 1: {start:.2g} to {end:.1g}", end >= 0.1 * start))
+        for record in critical:
+            start, end = (at(record, lag)["MinimalRNN"][1] for lag in (0, 25))
+            stays.append(Finding(f"critical gates: {start:.2g} to {end:.1g}", end >= 0.1 * start))
+        for record in equal:
+            spread = {kind: _decades(percentiles) for kind, percentiles in at(record, 10).items()}
+            others = max(spread["CFN"], spread["MinimalRNN"])
+            spreads.append(Finding(f"{spread['GRU']:.1f} decades against {others:.1f}", spread["GRU"] > others))
+        # A step's Jacobian is D_u + D_(h - z) u (1 - u) U_h; with h = -1, z = 1 and U_h = -1 it is u + 2 u (1 - u).
+        gates = [i / 1000 for i in range(1001)]
+        greatest = max(u + 2 * u * (1 - u) for u in gates)
+        nothing = (Finding("", None),)
+        return [
+            Claim(
+                "section 2, equation 4",
+                "With unitary U_h no singular value of a step's Jacobian exceeds 1.",
+                "none of any state, input and gate does ([it reaches 9/8](notes/gated-recurrences.md))",
+                (Finding(f"{greatest:.3f}", greatest <= 1),),
+            ),
+            Claim(
+                "figure 4",
+                "At the initial point the singular values of a vanilla RNN vanish quickly.",
+                "at k = 25 the median is smaller than those of the others",
+                tuple(vanishes) or nothing,
+            ),
+            Claim(
+                "figure 4",
+                "Those of a GRU stretch in some directions and shrink in others from k = 10 on.",
+                "at k = 10 and with equal gate biases of 1, the decades from 10 % to 90 % of them are more than with a "
+                "CFN or a MinimalRNN",
+                tuple(spreads) or nothing,
+            ),
+            Claim(
+                "figure 4",
+                "Those of a MinimalRNN neither stretch nor shrink up to k = 25.",
+                "with the layer's own bias and with critical gates the median at k = 25 is at least a tenth of that at "
+                "k = 0",
+                tuple(stays) or nothing,
+            ),
+        ]
+
+
+def _decades(percentiles: Sequence[float]) -> float:
+    """From the 10 % to the 90 % percentile."""
+    low, _, high = percentiles
+    return math.log10(high / low)
+
 
 def _gate_bias(record: Record) -> str:
-    """Of networks that share one; "" where each has its own."""
-    bias = record["protocol"].get("gate_bias")
+    """Of networks that share one, or the steps that it is made for; "" where each has its own."""
+    bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
+    if steps is not None:
+        return f", gates for {steps:g} steps"
     return "" if bias is None else f", gate bias {bias:g}"
 
 
@@ -77,42 +150,33 @@ def singular_values(protocol: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     Args:
         protocol: units, length, batch, draws, lags, scale: `draws` of all weights and of `batch` sequences of `length`
             steps whose entries have the standard deviation `scale`. gate_bias, if it is there: one bias for the gate
-            that keeps the state, in every architecture that has one; otherwise each layer's own default.
+            that keeps the state, in every architecture that has one; gate_steps: in place of it,
+            `initializers.CriticalBias` for so many steps, in MinimalRNN and GRU; otherwise each layer's own default.
 
     Returns:
         {architecture: (lags, values)}.
     """
     import numpy as np
 
-    from keras_interp_rnn import analysis
-    from keras_interp_rnn.reproduce._recommendation import ARCHITECTURES, recurrent_layer
+    from keras_interp_rnn import analysis, initializers
+    from keras_interp_rnn.reproduce._recommendation import ARCHITECTURES, recurrent_layer, set_gate_bias
 
-    units, lags, gate_bias = protocol["units"], protocol["lags"], protocol.get("gate_bias")
+    units, lags = protocol["units"], protocol["lags"]
+    gate_bias, gate_steps = protocol.get("gate_bias"), protocol.get("gate_steps")
     kinds = [kind for kind in ARCHITECTURES if gate_bias is None or kind != "vanilla"]
+    if gate_steps is not None:
+        kinds = ["GRU", "MinimalRNN"]
     values: dict[str, list[NDArray[Any]]] = {kind: [] for kind in kinds}
     for draw in range(protocol["draws"]):
         shape = (protocol["batch"], protocol["length"], units)
         inputs = np.random.default_rng(draw).normal(scale=protocol["scale"], size=shape).astype("float32")
         for kind, of_kind in values.items():
-            layer = recurrent_layer(kind, units, units, seed=draw)
+            flags = {}
+            if gate_steps is not None:
+                variance = protocol["scale"] ** 2
+                flags["bias_initializer"] = initializers.CriticalBias(kind, gate_steps, input_variance=variance)
+            layer = recurrent_layer(kind, units, units, seed=draw, **flags)
             if gate_bias is not None:
                 set_gate_bias(layer, gate_bias, units)
             of_kind.append(analysis.jacobian_singular_values(layer, inputs, lags=lags).reshape(len(lags), -1))
     return {kind: np.concatenate(of_kind, axis=1) for kind, of_kind in values.items()}
-
-
-def set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
-    """Sets the bias of the gate that keeps the state; in a CFN minus it for the gate that admits the input."""
-    import numpy as np
-
-    from keras_interp_rnn import layers
-
-    if not layer.built:
-        layer.build((None, None, features))
-    bias, n = np.zeros(layer.cell.bias.shape), layer.units
-    bias[..., :n] = value  # u comes first in all three
-    if isinstance(layer, layers.CFN):
-        bias[n : 2 * n] = -value
-    if bias.ndim == 2:  # a GRU has one for the input and one for the state, which are added
-        bias[1] = 0
-    layer.cell.bias.assign(bias)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _classification, _reading
-from keras_interp_rnn.reproduce._experiment import Record, Run
+from keras_interp_rnn.reproduce._experiment import Claim, Record, Run, mean_of_row, number, percent
 
 if TYPE_CHECKING:
     import keras
@@ -58,6 +58,22 @@ class Posts(_classification.ClassTable):
         )
         info = {"name": "newsgroups20", "vocabulary": VOCABULARY, "longest": MAX_LENGTH, "headers": headers}
         return _classification.encoded(train, test, newsgroups20.CLASSES, VOCABULARY, MAX_LENGTH, info, keep_first=True)
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        def is_reached(row: str) -> Claim:
+            paper = float(self.paper[row])
+            sizes = [record["data"]["test"] for record in records]
+            margin = 2 * (paper * (1 - paper) / min(sizes)) ** 0.5
+            network, _, headers = row.partition(", ")
+            headers = headers if headers.endswith("headers") else f"{headers} headers"
+            return Claim(
+                "section 6",
+                f"A network with 20 centroids has an error of {percent(paper)} {headers}.",
+                f"the {network} has at most two standard errors ({100 * margin:.1f} points) more",
+                (number(mean_of_row(records, row, "test_error"), paper, percent, margin),),
+            )
+
+        return [*map(is_reached, self.paper), *_reading.claims(records, "table 7", "", 0.5)]
 
     def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
         # Headers hold addresses of people; the paper too interprets the network without them.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn.reproduce import _characters
+from keras_interp_rnn.reproduce._experiment import Claim, Record, below, mean_of_row, number
 
 
 class Pairs(_characters.CharacterTable):
@@ -28,6 +29,27 @@ class Pairs(_characters.CharacterTable):
         },
     }
     paper = {"ISAN": 3.55 / 2, "LSTM": 3.4 / 2}
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        isan, lstm = (mean_of_row(records, row, "test_bits") for row in ("ISAN", "LSTM"))
+
+        def per_pair(bits: float) -> str:
+            return f"{2 * bits:.2f}"
+
+        return [
+            Claim(
+                "section 3.1",
+                "On pairs of characters an ISAN has 3.55 bits per pair.",
+                "at most 5 % more",
+                (number(isan, 3.55 / 2, per_pair, 0.05 * 3.55 / 2),),
+            ),
+            Claim(
+                "section 3.1",
+                "There an LSTM of as many weights is ahead of it (3.40).",
+                "the LSTM has fewer bits",
+                (below(lstm, isan, per_pair),),
+            ),
+        ]
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _characters.Text:
         from keras_interp_rnn import datasets

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from keras_interp_rnn.reproduce import _languages
+from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, below, percent
 
 
 class Palindromes(_languages.LanguageTable):
@@ -25,3 +28,25 @@ class Palindromes(_languages.LanguageTable):
         "large-SR-LSTM-P": (0.105, 0.167, 0.298),
     }
     paper = _languages.percentages(paper_errors)
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        of = self.means(records)
+
+        def fewer(better: str, worse: str) -> tuple[Finding, ...]:
+            own, other = of.get(f"large-{better}"), of.get(f"large-{worse}")
+            return tuple(below(*pair, percent) for pair in zip(own, other, strict=True)) if own and other else UNTRIED
+
+        return [
+            Claim(
+                "table 3",
+                "Networks with centroids are better than those without: SR-LSTM-P 10.5 to 29.8 %, LSTM 31.2 to 47.7 %.",
+                "SR-LSTM has fewer errors than LSTM, and SR-LSTM-P than LSTM-P, at each length",
+                (*fewer("SR-LSTM", "LSTM"), *fewer("SR-LSTM-P", "LSTM-P")),
+            ),
+            Claim(
+                "table 3",
+                "Networks with peepholes are better than those without.",
+                "LSTM-P has fewer errors than LSTM, and SR-LSTM-P than SR-LSTM, at each length",
+                (*fewer("LSTM-P", "LSTM"), *fewer("SR-LSTM-P", "SR-LSTM")),
+            ),
+        ]

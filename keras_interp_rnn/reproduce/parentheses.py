@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from keras_interp_rnn.reproduce import _languages
-from keras_interp_rnn.reproduce._experiment import Record
+from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,6 +73,87 @@ class Parentheses(_languages.LanguageTable):
         if name.startswith(size)
     }
     paper = _languages.percentages(paper_errors)
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        of = self.means(records)
+        paper = self.paper_errors
+
+        def columns(row: str, bound: Sequence[float], does: Callable[[float, float], bool]) -> tuple[Finding, ...]:
+            """A finding for each test."""
+            if row not in of:
+                return UNTRIED
+            return tuple(
+                Finding(f"{_languages.shown(test)}: {percent(own)}", does(own, limit))
+                for test, own, limit in zip(self.tests, of[row], bound, strict=True)
+            )
+
+        def ordered(*rows: str) -> tuple[Finding, ...]:
+            """Whether errors ascend, for each test."""
+            if not all(row in of for row in rows):
+                missing = ", ".join(row for row in rows if row not in of)
+                return (Finding(f"no record of {missing}", None),)
+            found = []
+            for i, test in enumerate(self.tests):
+                errors = [of[row][i] for row in rows]
+                shown = ", ".join(map(percent, errors))
+                rises = all(a < b for a, b in zip(errors, errors[1:], strict=False))
+                found.append(Finding(f"{_languages.shown(test)}: {shown}", rises))
+            return tuple(found)
+
+        large, small = "large_paper", "small_paper" if "small_paper-LSTM" in of else "small"
+        k = {n: of.get(f"{small}-SR-LSTM-P{'' if n == 5 else f'-{n}'}") for n in (2, 5, 10, 50)}
+        apart = robust = UNTRIED
+        if all(k.values()):
+            by_test = list(zip(*k.values(), strict=True))
+            best = sum(min(errors) == errors[0] for errors in by_test)
+            widest = max(max(errors) - min(errors) for errors in by_test)
+            apart = (Finding(f"{best} of {len(by_test)} columns", best > len(by_test) / 2),)
+            robust = (Finding(f"{100 * widest:.1f} points", widest <= 0.12),)
+        limits = [error + 0.01 for error in paper["large-SR-LSTM-P"]]
+        return [
+            Claim(
+                "table 1, large",
+                "An SR-LSTM-P is almost perfect: 0 to 0.4 % errors, and 2.0 % at depth 20.",
+                f"`{large}`: at most one point more, in each column",
+                columns(f"{large}-SR-LSTM-P", limits, lambda own, limit: own <= limit),
+            ),
+            Claim(
+                "table 1, large",
+                "An LSTM extrapolates badly: 54.3 % errors at depth 20.",
+                f"`{large}`: at least 40 % in that column",
+                columns(f"{large}-LSTM", (0.4,) * len(self.tests), lambda own, limit: own >= limit)[-1:],
+            ),
+            Claim(
+                "table 1, large",
+                "An SR-LSTM-P extrapolates better than an LSTM.",
+                f"`{large}`: fewer errors in each column",
+                ordered(f"{large}-SR-LSTM-P", f"{large}-LSTM"),
+            ),
+            Claim(
+                "table 1, large",
+                "An SR-LSTM is better than an LSTM, where depth or length is not the training's.",
+                f"`{large}`: fewer errors in each column",
+                ordered(f"{large}-SR-LSTM", f"{large}-LSTM"),
+            ),
+            Claim(
+                "table 1, small",
+                "SR-LSTM-P is better than SR-LSTM, which is better than LSTM.",
+                f"`{small}`: in each column, in this order",
+                ordered(f"{small}-SR-LSTM-P", f"{small}-SR-LSTM", f"{small}-LSTM"),
+            ),
+            Claim(
+                "table 2",
+                "Two centroids have the fewest errors on most kinds of strings.",
+                f"`{small}`: of 2, 5, 10 and 50, in most columns",
+                apart,
+            ),
+            Claim(
+                "table 2, figure 6",
+                "The number of centroids matters little.",
+                f"`{small}`: at most 12 points between them in each column, as in the paper",
+                robust,
+            ),
+        ]
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
         """Figure 6: validation errors on `small` by the number of centroids, of the run with the lowest seed."""

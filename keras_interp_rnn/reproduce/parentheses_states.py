@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from keras_interp_rnn.reproduce import _languages, _records
-from keras_interp_rnn.reproduce._experiment import Record, Run, runs, table
+from keras_interp_rnn.reproduce._experiment import Claim, Finding, Record, Run, below, runs, table
 
 TEXT = "((a)b(()c)(d(e))" * 3 + ")" * 3
 
@@ -51,6 +51,25 @@ class ParenthesesStates(_languages.LanguageExperiment):
             "protocol": {**settings, "tests": list(tests)},
             "result": result,
         }
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        drift = {network: of["drift"] for network, of in records[-1]["result"].items()}
+        own, other = drift.get("SR-LSTM-P", {}), drift.get("LSTM", {})
+        drifts = tuple(below(own.get(name), other.get(name), lambda value: f"{value:.1f}") for name in "hc")
+        return [
+            Claim(
+                "section 5.2, figure 5",
+                "An SR-LSTM-P has two hidden states and counts in its memory; an LSTM counts in its hidden state.",
+                "measured along many strings",
+                (Finding("drawn along one string", None),),
+            ),
+            Claim(
+                "figure 5",
+                "States of an LSTM drift, those of an SR-LSTM-P do not.",
+                "the hidden state of the SR-LSTM-P drifts less; its memory does",
+                drifts,
+            ),
+        ]
 
     def summary(self, record: Record) -> str:
         drifts = (

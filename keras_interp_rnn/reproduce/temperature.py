@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_interp_rnn.reproduce import _languages
-from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
+from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, percent, runs, table
 
 
 class Temperature(Experiment):
@@ -90,6 +90,21 @@ class Temperature(Experiment):
         ]
         header = ["language", "seed", "temperature", "least sure", "automaton exact", "words right", "proved"]
         return {"table": table(header, rows), "runs": runs(records, lambda record: record["data"]["name"])}
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        rows = [row for record in records for row in record["result"]["temperatures"] if row["temperature"] <= 1]
+        least, exact = min(row["least"] for row in rows), sum(row["exact"] for row in rows)
+        return [
+            Claim(
+                "figure 3",
+                "Up to a temperature of 1 a network on Tomita 1 behaves like the minimal automaton.",
+                "its automaton is the right one, and no transition of it is less probable than 99 %",
+                (
+                    Finding(f"the right one at {exact} of {len(rows)} temperatures", exact == len(rows)),
+                    Finding(percent(least), least >= 0.99),
+                ),
+            )
+        ]
 
 
 def _yes(value: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import html
 import re
@@ -14,7 +13,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
-from keras_interp_rnn._result import Result, as_html, as_text
+from keras_interp_rnn._result import Result, Sentence, as_html, as_text
 from keras_interp_rnn.analysis import (
     Attribution,
     CellFixedPoints,
@@ -25,10 +24,12 @@ from keras_interp_rnn.analysis import (
     Phrases,
     Prototypes,
     ShapleyValues,
+    Substitutions,
     Trace,
     Truncation,
     WordContributions,
 )
+from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.automata import (
     DFA,
     Agreement,
@@ -42,28 +43,27 @@ from keras_interp_rnn.automata import (
 from keras_interp_rnn.automata.dfa import MISSING
 from keras_interp_rnn.presets import Card, Preset
 from keras_interp_rnn.views import svg, text
-from keras_interp_rnn.views.document import page
+from keras_interp_rnn.views.interactive import view_of
+from tensorboard_plugins.interp_rnn.document import page
+from tensorboard_plugins.interp_rnn.recording import TooLarge
 
 MAX_TARGETS = 200
 """Targets of a text that a page shows one by one, the last ones."""
 MAX_ROWS = 500
 """Rows of a table."""
-MAX_BYTES = 8 * 2**20
-"""Bytes of the terms that a page with the plugin's view holds."""
 MAX_SEQUENCES = 20
 """Sequences of an attribution that are drawn, the first ones."""
 
 
 @functools.singledispatch
 def as_page(result: Any) -> str:
-    """A result as a document of its own."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
-    return page("Automaton" if isinstance(result, DFA) else words, as_html(result))
+    """A result as a document of its own: the plugin's view, where it has one, over the piece of HTML."""
+    return interactive_page(result, title_of(result), as_html(result))
 
 
 @as_page.register
 def contributions_page(split: Contributions) -> str:
-    """The plugin's view, over the last target, and every target before it, folded."""
+    """The last target, and every target before it, folded."""
     targets = range(len(split.targets))[-MAX_TARGETS:]
     folded = "".join(
         f"<details><summary>{html.escape(_read_before(split, i))}</summary>{contributions(split, target=i)}</details>"
@@ -72,23 +72,52 @@ def contributions_page(split: Contributions) -> str:
     others = f"<h2>Earlier predictions</h2>{folded}" if folded else ""
     dropped = len(split.targets) - len(targets)
     left_out = f"<p>{dropped:,} predictions before these are left out.</p>" if dropped > 0 else ""
-    title = "Shapley values of a prediction" if isinstance(split, ShapleyValues) else "Contributions to a prediction"
-    body = contributions(split) + others + left_out
-    steps, outputs = len(split.symbols), len(split.bias)
-    every = split.targets.tolist() == list(range(1, steps + 1))
-    if not every or not steps or outputs < 2:
-        return page(title, body)
-    if (steps * (steps + 3) // 2 + 1) * outputs * 4 > MAX_BYTES:
-        note = f"<p>The interactive view is left out: its data exceed {MAX_BYTES // 2**20} MiB.</p>"
-        return page(title, body + note)
-    terms = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
-    tensor = np.concatenate([*terms, split.bias[None]]).astype("<f4")
-    data = {
-        "symbols": [split.source_name(source).strip() for source in range(1, steps + 1)],
-        "outputs": [split.name(output).strip() for output in range(outputs)],
-        "tensor": base64.b64encode(tensor.tobytes()).decode(),
-    }
-    return page(title, body, view="contributions", data=data)
+    return interactive_page(split, title_of(split), contributions(split) + others + left_out)
+
+
+def title_of(result: Any) -> str:
+    """What the page of a result is called."""
+    if isinstance(result, Contributions):
+        of_background = isinstance(result, ShapleyValues)
+        return "Shapley values of a prediction" if of_background else "Contributions to a prediction"
+    names = {DFA: "Automaton", Derivatives: "Jacobians", Substitutions: "What if a symbol were another"}
+    for kind, name in names.items():
+        if isinstance(result, kind):
+            return name
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
+
+
+def interactive_page(result: Any, title: str, body: str) -> str:
+    """The plugin's view over a piece of HTML; the piece alone where there is no such view, or too much data for it."""
+    try:
+        view = view_of(result)
+    except TooLarge as error:
+        return page(title, f"{body}<p>The interactive view is left out. {html.escape(str(error))}</p>")
+    return (
+        page(title, body) if view is None else page(title, body, view=view.name, data=view.data, lead=lead_of(result))
+    )
+
+
+def lead_of(result: Any) -> str:
+    """What stands above the plugin's view of a result: what it says, if it is a sentence."""
+    if isinstance(result, Explanation):
+        return f"Class {result.prediction}; {_caption(result)}."
+    return as_text(result) if isinstance(result, Sentence) else ""
+
+
+def in_notebook(result: Any) -> str:
+    """A result as a notebook shows it: its page in a frame of its own, and below it, folded, the piece of HTML.
+
+    Where frames or scripts are blocked, the piece is what is left.
+    """
+    document = as_page(result)
+    if "<script>" not in document:
+        return as_html(result)
+    return (
+        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title_of(result))}" width="100%" '
+        f'height="640" sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>'
+        f"{as_html(result)}</details></div>"
+    )
 
 
 @as_html.register
@@ -192,20 +221,23 @@ def explanation(explained: Explanation) -> str:
         f"{html.escape(visible(token))}</span>"
         for token, weight in zip(explained.tokens, explained.weights.tolist(), strict=True)
     )
-    places = ", ".join(map(str, explained.centroids))
-    caption = f"class {explained.prediction}; shade: probability of moving to centroid {places}"
+    caption = f"class {explained.prediction}; {_caption(explained)}"
     return f'<div style="line-height:1.7">{spans}<br><small>{caption}</small></div>'
+
+
+def _caption(explained: Explanation) -> str:
+    return f"shade: probability of moving to centroid {', '.join(map(str, explained.centroids))}"
 
 
 @as_html.register
 def prototypes(result: Prototypes) -> str:
     """A row for each centroid that is used."""
     rows = (
-        (f"{i}", f"{result.classes[i]}", f"{result.share[i]:.1%}", _ranking(result.tokens[i]))
+        (f"{i}", f"{result.classes[i]}", f"{result.share[i]:.1%}", svg.bar(result.share[i]), _ranking(result.tokens[i]))
         for i in np.argsort(-result.share)
         if result.share[i] > 0
     )
-    return table(("centroid", "class", "share of steps", "tokens"), rows)
+    return table(("centroid", "class", "share of steps", "", "tokens"), rows)
 
 
 @as_html.register
@@ -226,6 +258,51 @@ def trace(traced: Trace) -> str:
         f"<div><p>The first sequence: at most {svg.MAX_STEPS} steps, from left to right, and {svg.MAX_ENTRIES} "
         f"entries, from top to bottom. Blue is positive, red negative, grey unknown; full colour is 1, or more where "
         f"values exceed 1.</p>{maps}</div>"
+    )
+
+
+@as_html.register
+def substitutions(changed: Substitutions) -> str:
+    """The replacements that change the prediction most."""
+    _, usual = changed.probabilities()
+    first = int(usual.argmax())
+    single = len(usual) == 1
+    scale = max(float(np.abs(changed.changes()).max(initial=0)), 1e-300)
+    rows = (
+        (
+            f"{position}",
+            html.escape(changed.name(int(changed.symbols[position]))),
+            html.escape(changed.name(symbol)),
+            f"{change:+.4g}" if single else f"{change:+.1%}",
+            svg.bar(abs(change) / scale, signed(change)),
+        )
+        for position, symbol, change in changed.top(text.ITEMS)
+    )
+    what = "the output" if single else f"the probability of {html.escape(text.output_name(changed, first))}"
+    read = html.escape("".join(changed.name(int(symbol)) for symbol in changed.symbols))
+    return (
+        f"<div><p>After <b>{read}</b>: {html.escape(text.prediction(changed, usual))}. The replacements of one symbol "
+        f"that change {what} most:</p>{table(('position', 'symbol', 'instead', 'change', ''), rows)}</div>"
+    )
+
+
+@as_html.register
+def jacobians(values: Derivatives) -> str:
+    """Of singular values a row for each lag; of a Jacobian the matrix of the first sequence."""
+    if values.ndim != 3 or not values.size:
+        return f"<div><pre>{html.escape(np.array2string(np.asarray(values)))}</pre></div>"
+    if not values.lags:
+        return (
+            f"<div><p>The Jacobian of the first of {len(values)} sequences, by {html.escape(values.method)}: a row for "
+            f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
+            f"Blue is positive, red negative; full colour is 1, or more where values exceed 1.</p>"
+            f"{svg.heat_map(np.asarray(values[0]).T)}</div>"
+        )
+    rows = ((f"{lag}", *(f"{value:.3g}" for value in quantiles), "") for lag, *quantiles in text.by_lag(values))
+    head = ("lag", *(f"{percent} %" for percent in text.PERCENTS), "")
+    return (
+        f"<div><p>Percentiles of the singular values of the last state's derivative by the input some steps before, by "
+        f"{html.escape(values.method)}.</p>{table(head, rows)}</div>"
     )
 
 

@@ -17,7 +17,7 @@ from keras_interp_rnn.views import html, svg
 
 
 def show(result: Any, *, browser: bool | None = None) -> None:
-    """Shows a result: as HTML in a notebook; as text elsewhere, and as a page in a tab of the browser.
+    """Shows a result: as its page in a notebook; as text elsewhere, and as a page in a tab of the browser.
 
     Args:
         result: what a function of `analysis` or `automata` returned.
@@ -39,7 +39,9 @@ def show(result: Any, *, browser: bool | None = None) -> None:
     """
     _check_result(result)
     if _in_notebook():
-        sys.modules["IPython.display"].display({"text/html": as_html(result), "text/plain": as_text(result)}, raw=True)
+        sys.modules["IPython.display"].display(
+            {"text/html": html.in_notebook(result), "text/plain": as_text(result)}, raw=True
+        )
         return
     print(as_text(result))
     if _at_a_display() if browser is None else browser:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,14 +24,18 @@ from keras_interp_rnn.analysis import (
     Minimization,
     Phrases,
     Prototypes,
+    Substitutions,
     Trace,
     Truncation,
     WordContributions,
 )
+from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport
 
 WORD = 60
 """Characters of a word before it is cut."""
+PERCENTS = (0, 16, 50, 84, 100)
+"""Percentiles of singular values."""
 ITEMS = 15
 """Words, steps or kinds of points of a result that are listed."""
 
@@ -161,6 +166,53 @@ def trace(traced: Trace) -> str:
     for name, values in traced.items():
         lines.append(f"{name:{width}}  {'x'.join(map(str, values.shape))}  {span(values)}")
     return "\n".join(lines)
+
+
+@as_text.register
+def substitutions(changed: Substitutions, *, width: int = 24) -> str:
+    """The replacements that change the prediction most."""
+    _, usual = changed.probabilities()
+    first, single = int(usual.argmax()), len(usual) == 1
+    what = "the output" if single else f"the probability of {output_name(changed, first)!r}"
+    read = "".join(changed.name(int(symbol)) for symbol in changed.symbols)
+    lines = [f"after {read[-WORD:]!r}: {prediction(changed, usual)}", f"position  symbol  instead  change of {what}"]
+    strongest = changed.top(ITEMS)
+    scale = max((abs(change) for *_, change in strongest), default=0) or 1e-300
+    for position, symbol, change in strongest:
+        bar = ("#" if change > 0 else "-") * round(width * abs(change) / scale)
+        value = f"{change:+.4g}" if single else f"{change:+.1%}"
+        read_there = changed.name(int(changed.symbols[position]))
+        lines.append(f"{position:8}  {read_there:6}  {changed.name(symbol):7}  {value:>8}  {bar}")
+    return "\n".join(lines)
+
+
+def prediction(changed: Substitutions, probabilities: ArrayLike) -> str:
+    """The most probable output; the value of a single one."""
+    values = np.asarray(probabilities)
+    first = int(values.argmax())
+    return f"{values[0]:.4f}" if len(values) == 1 else f"{output_name(changed, first)} {values[first]:.1%}"
+
+
+def output_name(changed: Substitutions, output: int) -> str:
+    """The name of an output: that of a symbol, where the alphabet has as many."""
+    named = changed.alphabet is not None and len(changed.alphabet) == len(changed.original)
+    return changed.name(output) if named else f"output {output}"
+
+
+@as_text.register
+def jacobians(values: Derivatives) -> str:
+    """Of singular values a line for each lag; of anything else the array."""
+    if not values.lags:
+        return np.array2string(np.asarray(values))
+    lines = [f"singular values by {values.method}, percentiles", " lag" + "".join(f"{p:>9} %" for p in PERCENTS)]
+    lines += [f"{lag:4}" + "".join(f"{value:11.3g}" for value in quantiles) for lag, *quantiles in by_lag(values)]
+    return "\n".join(lines[: ITEMS + 3])
+
+
+def by_lag(values: Derivatives) -> list[tuple[Any, ...]]:
+    """Of each lag the percentiles of its singular values."""
+    found = np.percentile(np.asarray(values).reshape(len(values.lags), -1), PERCENTS, axis=1).T
+    return [(lag, *row) for lag, row in zip(values.lags, found.tolist(), strict=True)]
 
 
 @as_text.register

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tensorboard import errors
 from tensorboard.data import provider as provider_types
 
-from tensorboard_plugins.interp_rnn import schema
+from tensorboard_plugins.interp_rnn import recording, schema
 from tensorboard_plugins.interp_rnn.checks import UnknownContent
 from tensorboard_plugins.interp_rnn.kinds._kind import BadRequest, Kind
 
@@ -130,6 +130,34 @@ class Logs:
             context, experiment, run, tag, step, lambda read, value: read.kind.slice(read.description, value, index)
         )
 
+    def recorded(self, context: Any, experiment: str, run: str, tag: str, **state: Any) -> dict[str, Any]:
+        """A pane of a page without a server (recording.py): a tag, and the tags of its run that are read beside it.
+
+        Args:
+            state: of the view; `step` is the step that is looked at.
+        """
+        beside = [entry["tag"] for entry in self.tags(context, experiment).get(run, []) if _is_beside(entry)]
+        tags = [self._recording(context, experiment, run, name) for name in (tag, *beside) if name]
+        try:
+            return recording.pane(tags, run=run, **state)
+        except recording.TooLarge as error:
+            raise errors.InvalidArgumentError(str(error)) from None
+
+    def _recording(self, context: Any, experiment: str, run: str, tag: str) -> recording.Tag:
+        series = self.series(context, experiment, run, tag)
+
+        def answers(step: int) -> dict[str, Any]:
+            return self._asked(
+                context,
+                experiment,
+                run,
+                tag,
+                step,
+                lambda read, value: read.kind.answers(read.description, value, read.overview),
+            )
+
+        return recording.Tag(tag, series, answers)
+
     def _asked(
         self, context: Any, experiment: str, run: str, tag: str, step: int, answer: Callable[[Series, Any], Any]
     ) -> Any:
@@ -200,6 +228,11 @@ def _description(listed: Any) -> dict[str, Any]:
 
 def _is_part(tag: str, description: Mapping[str, Any]) -> bool:
     return "part_of" in description and tag.startswith(f"{description['part_of']}/")
+
+
+def _is_beside(entry: Mapping[str, Any]) -> bool:
+    """Whether a listed tag has no view of its own."""
+    return "kind" in entry and schema.KINDS[entry["kind"]].VIEW is None
 
 
 def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:

@@ -17,7 +17,8 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tensorboard_plugins.interp_rnn import schema
+from tensorboard_plugins.interp_rnn import document, schema
+from tensorboard_plugins.interp_rnn.checks import list_of, names
 from tensorboard_plugins.interp_rnn.data import MAX_STEPS, Logs
 
 STATIC = Path(__file__).parent / "static"
@@ -51,6 +52,7 @@ class Plugin(base_plugin.TBPlugin):
             "/graph": _json(lambda request: logs.graph(*_tag(request), _number(request, "step"))),
             "/texts": _json(lambda request: logs.texts(*_tag(request), _number(request, "step"))),
             "/slice": self.serve_slice,
+            "/page": self.serve_page,
         }
 
     def is_active(self) -> bool:
@@ -66,6 +68,26 @@ class Plugin(base_plugin.TBPlugin):
         response = http_util.Respond(request, values.astype("<f4").tobytes(), "application/octet-stream")
         response.headers["X-Shape"] = ",".join(map(str, values.shape))
         return response
+
+    @wrappers.Request.application
+    def serve_page(self, request: wrappers.Request) -> wrappers.Response:
+        """A view as one HTML file that needs no server; arguments view, panes, overlays.
+
+        panes is a JSON list of objects with run, tag and the state of the view; overlays one of objects with run and
+        tag, whose series are drawn over the first pane.
+        """
+        view = _text(request, "view")
+        if view not in schema.views():
+            raise errors.InvalidArgumentError(f"view must be one of {', '.join(schema.views())}. Received: {view!r}.")
+        where = _where(request)
+        panes = [self._logs.recorded(*where, **state) for state in _tags(request, "panes")]
+        series = {one["run"]: self._logs.series(*where, one["run"], one["tag"]) for one in _tags(request, "overlays")}
+        if not panes:
+            raise errors.InvalidArgumentError("panes must name at least one tag. Received: [].")
+        title = f"{view.capitalize()}: {', '.join(pane['run'] or '.' for pane in panes)}"
+        data = {"panes": panes, "overlays": series}
+        text = document.page(title, "<p>The drawing needs scripts.</p>", view=view, data=data)
+        return http_util.Respond(request, text, "application/octet-stream")
 
 
 class Loader(base_plugin.TBLoader):
@@ -109,6 +131,17 @@ def _text(request: wrappers.Request, name: str) -> str:
     if value is None:
         raise errors.InvalidArgumentError(f"The request needs the argument {name}.")
     return value
+
+
+def _tags(request: wrappers.Request, name: str) -> list[dict[str, Any]]:
+    """The JSON list of an argument: objects with run and tag."""
+    try:
+        entries = json.loads(request.args.get(name, "[]"))
+    except ValueError:
+        entries = None
+    if not list_of(entries, lambda entry: isinstance(entry, dict) and names([entry.get("run"), entry.get("tag")])):
+        raise errors.InvalidArgumentError(f"{name} must be a JSON list of objects with run and tag.")
+    return list(entries)
 
 
 def _number(request: wrappers.Request, name: str, default: int | None = None) -> int:

@@ -31,6 +31,9 @@ KINDS: dict[str, Kind] = {
         "transition_probabilities",
         "outputs",
         "contributions",
+        "shapley_values",
+        "substitutions",
+        "trace",
         "jacobian",
     )
 }

@@ -1,6 +1,7 @@
 """The readers of text, of brackets and of reviews do what their cards say, by the loops of the oracles."""
 
 import functools
+import json
 import os
 import subprocess
 import sys
@@ -184,3 +185,50 @@ def test_presets_say_the_same_under_every_backend(tmp_path, backend):
             np.testing.assert_allclose(found[name], outputs(name, ids[name]), atol=1e-4)
         assert found["reviews-sr-lstm"][0, 0] == pytest.approx(logit(ids["reviews-sr-lstm"][0]), abs=1e-4)
         assert found["tomita-4"][0, 0] > 0
+
+
+FIGURES = """
+import json, sys
+import numpy as np
+from keras_interp_rnn import losses, presets
+from keras_interp_rnn.reproduce import EXPERIMENTS, _presets
+
+found = {}
+for name, recipe in _presets.recipes(EXPERIMENTS).items():
+    preset = presets.load(name)
+    if name == "text-isan":
+        passage = preset.encode(_presets.PASSAGE)
+        bits = losses.BitsPerSymbol()(passage[None, 1:], preset.model.predict(passage[None, :-1], verbose=0))
+        found[name] = {"passage_bits": float(bits)}
+    elif name == "reviews-sr-lstm":
+        said = [preset.model.predict(preset.encode(text)[None], verbose=0)[0, 0] > 0 for text, _ in _presets.REVIEWS]
+        right = sum(bool(one) == bool(label) for one, (_, label) in zip(said, _presets.REVIEWS))
+        found[name] = {"own_right": float(right)}
+    else:
+        found[name] = {figure: float(value) for figure, value, _ in recipe.figures(preset, None, None)}
+print(json.dumps(found))
+"""
+NEED_DATA = {"text-isan": {"test_bits"}, "reviews-sr-lstm": {"test_error"}}
+"""Figures that are measured on texts which do not ship with the package."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_every_preset_gives_the_figures_of_its_card_under_every_backend(backend):
+    if find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", FIGURES],
+        env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found) == set(presets.list())
+    for name, figures in found.items():
+        card = cards.read_card(name)
+        assert set(figures) == {figure.name for figure in card.figures} - NEED_DATA.get(name, set())
+        for figure, value in figures.items():
+            assert value == pytest.approx(card.figure(figure), rel=2e-3, abs=1e-5), (name, figure)

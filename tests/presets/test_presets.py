@@ -235,6 +235,34 @@ def test_damaged_entries_of_a_card_are_refused(copy):
         presets.load("tomita-4", source=folder)
 
 
+@pytest.mark.parametrize("names", [("<pad>",), ("the", "a", "film")])
+def test_another_vocabulary_is_refused(copy, names):
+    folder = copy("reviews-sr-lstm")
+    edit(folder, "reviews-sr-lstm", vocabulary=list(names))
+    with pytest.raises(ValueError, match=r"The vocabulary of reviews-sr-lstm has 8000 words.*Received: ") as error:
+        presets.load("reviews-sr-lstm", source=folder)
+    assert "install the package again" in str(error.value)
+
+
+def test_what_is_refused_is_refused_in_one_line(copy, loaded):
+    folder = copy()
+    (folder / "tomita-4.npz").write_bytes(b"damaged")
+    (folder / "tomita-5.json").write_text("{")
+    refused = {
+        "unknown": lambda: presets.load("tomita"),
+        "damaged": lambda: presets.load("tomita-4", source=folder),
+        "card": lambda: presets.load("tomita-5", source=folder),
+        "missing": lambda: presets.load("tomita-4", source=folder / "nothing.npz"),
+        "symbol": lambda: loaded("tomita-4").encode("0 1"),
+        "word": lambda: loaded("reviews-sr-lstm").encode("zzyzx"),
+        "figure": lambda: loaded("tomita-4").card.figure("bits"),
+    }
+    for name, call in refused.items():
+        with pytest.raises(ValueError, match="Received: ") as error:
+            call()
+        assert "\n" not in str(error.value), name
+
+
 # Weights that are not in the package
 
 

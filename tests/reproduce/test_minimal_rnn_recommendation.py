@@ -1,11 +1,17 @@
 """The section and the pictures of the recommenders."""
 
+import keras
+import numpy as np
 import pytest
 
+from keras_interp_rnn import initializers
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
 from keras_interp_rnn.reproduce import minimal_rnn_recommendation
 from tests.reproduce.common import a_run
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
 
 RECOMMENDATION = minimal_rnn_recommendation.Recommendation()
 
@@ -71,6 +77,40 @@ def test_the_first_seed_of_every_network_on_the_last_data_is_drawn():
     drawn = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in by_steps.lines}
     assert drawn == {"GRU": ([1, 2], [0.1, 0.1]), "CFN": ([1, 2], [0.3, 0.3])}
     assert list(by_hours.lines[0].get_xdata()) == [0.01, 0.02]
+
+
+def test_a_network_is_named_by_its_gates_and_drawn_beside_its_default():
+    def started(kind, score, **protocol):
+        point = {"step": 1, "seconds": 36, "map_20": score, "singular_values": [[1e-3, 0.1, 1.0]]}
+        given = a_record(kind, map_20=score, gate={"diagonal": score, "moving": 1.0, "moved": 1.0})
+        return {**given, "curve": [point, {**point, "step": 2}], "protocol": {"lags": [0], **protocol}}
+
+    given = [
+        started("GRU", 0.1),
+        started("GRU", 0.2, gate_bias=1.0, gate_steps=None),
+        started("MinimalRNN", 0.3, gate_bias=None, gate_steps=100.0),
+    ]
+    text = results(given)
+    assert "| video | GRU | 1 | 0.1000 |" in text
+    assert "| video | GRU, gate bias 1 | 1 | 0.2000 |" in text
+    assert "| video | MinimalRNN, gates for 100 steps | 1 | 0.3000 |" in text
+    assert RECOMMENDATION.fields(given)["diagonal"] == "not measured"  # of the default alone
+    pictures = RECOMMENDATION.pictures(given)
+    shown = pictures["jacobians_in_training_by_gates.png"]
+    titles = {text.get_text() for axis in shown.axes for text in (axis.title, axis.yaxis.label)}
+    assert {"GRU", "GRU, gate bias 1", "MinimalRNN, gates for 100 steps"} <= titles
+    assert len(pictures["recommendation_progress.png"].axes[0].lines) == 1
+
+
+def test_a_row_says_how_its_gates_start():
+    from keras_interp_rnn.reproduce import _recommendation
+
+    recommender = _recommendation.recommender("GRU", 20, 4, True, gate_bias=2.0)
+    bias = keras.ops.convert_to_numpy(recommender.get_layer("recurrent").cell.bias)
+    np.testing.assert_array_equal(bias, [[2.0] * 4 + [0.0] * 8, [0.0] * 12])
+    recommender = _recommendation.recommender("MinimalRNN", 20, 4, False, gate_steps=50.0)
+    bias = keras.ops.convert_to_numpy(recommender.get_layer("recurrent").cell.bias)
+    np.testing.assert_allclose(bias, initializers.CriticalBias("MinimalRNN", 50.0).gate_bias, rtol=1e-6)
 
 
 def test_without_data_it_says_what_to_give(tmp_path):

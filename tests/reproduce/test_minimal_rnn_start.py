@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
+from keras_interp_rnn.reproduce import _recommendation, minimal_rnn_start
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
-from keras_interp_rnn.reproduce import minimal_rnn_start
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
@@ -42,6 +42,15 @@ def test_every_draw_adds_its_values_and_a_network_without_gates_has_no_gate_bias
     np.testing.assert_array_equal(biased["MinimalRNN"], values["MinimalRNN"])  # 1 is its own
 
 
+def test_critical_gates_are_those_of_networks_that_have_a_mean_field():
+    protocol = {"units": 16, "length": 30, "batch": 2, "draws": 1, "lags": [0, 20], "scale": 1.0}
+    values = minimal_rnn_start.singular_values({**protocol, "gate_steps": 100.0})
+    assert list(values) == ["GRU", "MinimalRNN"]
+    for of_kind in values.values():
+        first, last = np.median(of_kind, axis=1)
+        assert last > 0.5 * first
+
+
 @pytest.mark.parametrize(
     ("layer", "expected"),
     [
@@ -52,6 +61,6 @@ def test_every_draw_adds_its_values_and_a_network_without_gates_has_no_gate_bias
     ids=["MinimalRNN", "CFN", "GRU"],
 )
 def test_the_gate_that_keeps_the_state_has_the_bias(layer, expected):
-    minimal_rnn_start.set_gate_bias(layer, 2.0, features=5)
+    _recommendation.set_gate_bias(layer, 2.0, features=5)
     bias = keras.ops.convert_to_numpy(layer.cell.bias)
     np.testing.assert_array_equal(bias[..., : np.shape(expected)[-1]], expected)

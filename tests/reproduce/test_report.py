@@ -8,6 +8,7 @@ import keras
 import pytest
 
 from keras_interp_rnn import reproduce
+from keras_interp_rnn.reproduce import _experiment as experiment
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
 from tests.reproduce.common import EXPERIMENTS, RECORDS, tables
@@ -17,6 +18,11 @@ ROOT = Path(__file__).parents[2]
 
 if not RECORDS.is_dir():
     pytest.skip("the source archive has no records", allow_module_level=True)
+
+
+def tables_of_sections(text):
+    """All but those of the claims."""
+    return tables("".join(text.split("\n## ")[2:]))
 
 
 def results(given, folder=None, templates=RECORDS):
@@ -63,8 +69,10 @@ def test_every_section_is_linked_at_the_top_and_its_runs_are_folded():
     links = re.findall(r"^- \[(.*)\]\(#(.*)\)$", top, re.MULTILINE)
     assert [heading for heading, _ in links] == [section.splitlines()[0] for section in sections]
     assert len({anchor for _, anchor in links}) == len(links)
-    assert links[0][1] == "isan-on-character-text-foerster-et-al-2017-table-1"
-    for section in sections:
+    assert links[1][1] == "isan-on-character-text-foerster-et-al-2017-table-1"
+    glance, *of_experiments = sections
+    assert glance.startswith("The claims of the papers at a glance\n")
+    for section in of_experiments:
         assert section.count("<details>") == section.count("</details>") > 0
         assert section.endswith("\n\n</details>\n")
 
@@ -148,7 +156,7 @@ def test_sections_stand_in_one_order_whatever_the_order_of_the_records():
         text = results(list(order))
         found = [text.index(title) for title in ("## ISAN on", "## IMDB", "## MNIST")]
         assert found == sorted(found)
-        assert text.count("\n## ") == 3
+        assert text.count("\n## ") == 4  # the claims first
 
 
 def equal_time(network, bits, minutes=30, size="1.28e6"):
@@ -161,7 +169,7 @@ def equal_time(network, bits, minutes=30, size="1.28e6"):
 
 def test_networks_given_equal_time_have_a_table_of_their_own_the_best_first():
     text = results([equal_time("LSTM", 2.0), record(), equal_time("ISAN", 1.6)])
-    [[_, whole], [_, best, other]] = tables(text)[:2]
+    [[_, whole], [_, best, other]] = tables_of_sections(text)[:2]
     assert whole[1:3] == ["ISAN", "8e4"]
     assert (best[1], best[4], best[5]) == ("ISAN", "1.600", "1.58")
     assert (other[1], other[4], other[5]) == ("LSTM", "2.000", "1.59")
@@ -170,7 +178,7 @@ def test_networks_given_equal_time_have_a_table_of_their_own_the_best_first():
 
 def test_networks_given_equal_time_stand_by_size():
     given = [equal_time("LSTM", 2.0), equal_time("ISAN", 1.9, 6, "8e4"), equal_time("ISAN", 1.6)]
-    [[_, *rows]] = tables(results([record(), *given]))[1:2]
+    [[_, *rows]] = tables_of_sections(results([record(), *given]))[1:2]
     assert [(row[1], row[3], row[6]) for row in rows] == [
         ("ISAN", "80,000", "6 of 6"),
         ("ISAN", "1,280,000", "30 of 30"),
@@ -183,7 +191,7 @@ def of_table(row, order, error, seed=0):
         "experiment": "sr-mnist",
         "environment": record()["environment"],
         "table": {"row": row, "order": order},
-        "data": {"name": "mnist"},
+        "data": {"name": "mnist", "pixels": 784, "test": 1000},
         "model": {"network": "LSTM", "parameters": 1234},
         "protocol": {"seed": seed},
         "result": {
@@ -205,7 +213,7 @@ def test_tables_of_the_command_have_a_line_for_each_row_in_its_order_with_the_pa
     ]
     text = results(given)
     assert "## MNIST pixel by pixel (Wang, Lawrence and Niepert 2022, table 5)" in text
-    [[_, first, second, third]] = tables(text)
+    [[_, first, second, third]] = tables_of_sections(text)
     assert first == ["mnist", "LSTM", "1,234", "2", "20.0% (10.0% to 30.0%)", "2.3%", "10.0%", "2", "900 sequences"]
     assert second[1:6] == ["of our own", "1,234", "1", "40.0%", ""]
     assert third[1:6] == ["SR-GRU (k = 100)", "1,234", "1", "20.0%", "failed to converge"]
@@ -263,3 +271,148 @@ def test_a_record_of_which_nothing_can_be_drawn_is_named(tmp_path):
     path.write_text(json.dumps({**whole, "curve": [{}]}))
     with pytest.raises(ValueError, match=r"A record of recommend holds all .* Received: .*mine.json \(KeyError"):
         report.write(reproduce.EXPERIMENTS, report.read(tmp_path), tmp_path / "results.md")
+
+
+def finding(*holds):
+    return tuple(experiment.Finding(f"{i}", each) for i, each in enumerate(holds))
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        ((True,), "found"),
+        ((True, True), "found"),
+        ((True, False), "partly"),
+        ((True, None), "partly"),
+        ((False, None, True), "partly"),
+        ((False, False), "not found"),
+        ((None, False), "not found"),
+        ((None, None), "not tried"),
+    ],
+)
+def test_a_verdict_follows_from_what_holds(holds, verdict):
+    assert experiment.Claim("table 1", "a claim", "a rule", finding(*holds)).verdict == verdict
+
+
+def test_a_figure_is_held_against_the_papers():
+    def shown(value):
+        return f"{value:.2f}"
+
+    assert experiment.below(1.0, 2.0, shown) == experiment.Finding("1.00 against 2.00", True)
+    assert not experiment.below(2.0, 2.0, shown).holds
+    assert not experiment.below(1.0, 2.0, shown, margin=1.0).holds
+    assert experiment.below(1.0, 2.0, shown, margin=0.9).holds
+    assert experiment.below(None, 2.0, shown).holds is experiment.below(1.0, None, shown).holds is None
+    assert experiment.number(1.25, 1.0, shown, 0.25) == experiment.Finding("1.25", True)
+    assert experiment.number(0.1, 1.0, shown, 0.25).holds
+    assert not experiment.number(1.26, 1.0, shown, 0.25).holds
+    assert experiment.number(None, 1.0, shown, 0.25).holds is None
+
+
+def claims_of(text):
+    """(place, what the paper says) -> verdict, of the tables at the top of a report."""
+    glance = text.partition("## The claims of the papers")[2].partition("\n## ")[0]
+    rows = [row for table in tables(glance) for row in table[1:]]
+    return {(re.sub(r"\[(.*)\]\(#.*\)", r"\1", row[0]), row[1]): row[4].strip("*") for row in rows}
+
+
+def test_the_report_counts_the_verdicts_on_all_claims_and_on_those_of_each_paper():
+    text = results(report.read(RECORDS))
+    found = list(claims_of(text).values())
+    counts = [found.count(verdict) for verdict in report.VERDICTS]
+    assert sum(counts) == len(found) > 60
+    line = ", ".join(f"{count} {verdict}" for count, verdict in zip(counts, report.VERDICTS, strict=True))
+    assert f"\nOf {len(found)} claims: {line}.\n" in text
+    of_papers = re.findall(r"^### .* \d{4}: (\d+) found, (\d+) partly, (\d+) not found, (\d+) not tried$", text, re.M)
+    assert [sum(map(int, column)) for column in zip(*of_papers, strict=True)] == counts
+    assert len(of_papers) == 3
+
+
+def test_a_claim_links_to_a_section_that_is_there():
+    text = results(report.read(RECORDS))
+    headings = re.findall(r"^###? (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+    links = re.findall(r"^\| \[.*?\]\(#(.*?)\)", text, re.MULTILINE)
+    assert set(links) <= anchors
+    assert len(set(links)) > 15
+
+
+def test_records_that_bear_on_no_claim_have_no_table_of_claims():
+    tuned = [each for each in report.read(RECORDS) if each["experiment"] == "tuning"]
+    assert "at a glance" not in results(tuned)
+
+
+def changed(experiment, change):
+    """Verdicts on the claims of an experiment, as committed and after its records were changed."""
+    names = (EXPERIMENTS[experiment].name, EXPERIMENTS[experiment].former_name)
+    given = [each for each in report.read(RECORDS) if each["experiment"] in names]
+    before = claims_of(results(given))
+    for each in given:
+        change(each)
+    return before, claims_of(results(given))
+
+
+def verdict(claims, beginning):
+    [found] = [verdict for (_, says), verdict in claims.items() if says.startswith(beginning)]
+    return found
+
+
+def test_more_bits_or_errors_make_a_claim_unfound():
+    def worse(record):
+        record["result"]["test_bits"] *= 1.1
+
+    before, after = changed("isan-text8", worse)
+    assert verdict(before, "An ISAN of 1.28 million") == "found"
+    assert verdict(after, "An ISAN of 1.28 million") == "not found"
+
+    def many_errors(record):
+        record["result"]["test_error"] = 0.5
+
+    before, after = changed("sr-newsgroups", many_errors)
+    for headers in ("14.4% with", "34.3% without"):
+        says = f"A network with 20 centroids has an error of {headers} headers"
+        assert verdict(before, says) == "found"
+        assert verdict(after, says) == "not found"
+
+
+def test_one_uncertified_network_makes_a_claim_on_all_unfound():
+    def uncertified(record):
+        record["result"]["certified"] &= record["model"]["seed"] != 3
+
+    before, after = changed("tomita", uncertified)
+    says = "A network without memory does as its automaton does"
+    assert (verdict(before, says), verdict(after, says)) == ("found", "not found")
+
+
+def test_a_claim_on_every_column_is_partly_found_by_one():
+    def one_column(record):
+        if record["model"]["layer"] == "SR-LSTM-P":
+            record["result"]["errors"]["test_d5_l200"] = 0.4
+
+    before, after = changed("sr-parentheses", one_column)
+    says = "An SR-LSTM-P extrapolates better than an LSTM"
+    assert (verdict(before, says), verdict(after, says)) == ("found", "partly")
+
+
+def test_networks_trained_to_their_end_decide_what_was_not_tried():
+    """The claim on small networks is about the end of training, which no baseline on record has reached."""
+    given = [each for each in report.read(RECORDS) if each["experiment"] == "isan_text8"]
+    says = "Of 80,000 weights it is considerably worse"
+    assert verdict(claims_of(results(given)), says) == "not tried"
+    [own] = [
+        each
+        for each in given
+        if (each["model"]["size"], each["data"]["name"]) == ("8e4", "wiki27") and not each["protocol"].get("minutes")
+    ]
+    for better in (True, False):
+        bits = own["result"]["test_bits"] + (-0.1 if better else 0.1)
+        others = [
+            {
+                **own,
+                "model": {**own["model"], "layer": network},
+                "protocol": {**own["protocol"], "minutes": None},
+                "result": {**own["result"], "test_bits": bits},
+            }
+            for network in ("RNN", "IRNN", "GRU", "LSTM")
+        ]
+        assert verdict(claims_of(results([*given, *others])), says) == ("found" if better else "not found")

@@ -22,6 +22,7 @@ from tensorboard_plugins.interp_rnn.plugin import Loader
 
 ALPHABET = datasets.text.ALPHABET
 TEXT = " the return value of the"
+WHAT_IF = "the name"
 ROOT = Path(__file__).parents[2]
 
 
@@ -32,6 +33,8 @@ def written() -> Path:
     keras.utils.set_random_seed(0)
     _isan(folder / "isan")
     _state_regularized(folder / "sr")
+    _what_if(folder / "what_if")
+    _traces(folder / "gru")
     for name in ("GRU", "MinimalRNN"):
         _jacobians(folder / name, name)
     return folder
@@ -53,8 +56,30 @@ def _isan(folder: Path) -> None:
         epochs=3,
         shuffle=False,
         verbose=0,
-        callbacks=[callbacks.Contributions(folder, texts, alphabet=ALPHABET)],
+        callbacks=[
+            callbacks.Contributions(folder, texts, alphabet=ALPHABET),
+            callbacks.ShapleyValues(folder, texts, alphabet=ALPHABET),
+        ],
     )
+
+
+def _what_if(folder: Path) -> None:
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), layers.ISAN(6, 27, return_sequences=True), keras.layers.Dense(27)]
+    )
+    model.compile(keras.optimizers.Adam(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x = datasets.text.python_documentation()[:2_000].reshape(40, 50)
+    watch = callbacks.Substitutions(folder, [WHAT_IF], alternatives="aeiou", alphabet=ALPHABET)
+    model.fit(x[:, :-1], x[:, 1:], 20, 2, verbose=0, callbacks=[watch])
+
+
+def _traces(folder: Path) -> None:
+    model = keras.Sequential([keras.layers.Embedding(4, 3, mask_zero=True), keras.layers.GRU(5), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(1e-2), "mse")
+    x = np.random.default_rng(0).integers(1, 4, (8, 6))
+    x[1, 4:] = 0  # padding
+    tokens = ["", "<b>one</b>", "two", "three"]
+    model.fit(x, x[:, :1] / 3, 4, 2, verbose=0, callbacks=[callbacks.Traces(folder, x[:3], tokens=tokens)])
 
 
 def _state_regularized(folder: Path) -> None:

@@ -12,6 +12,7 @@ import urllib.request
 import numpy as np
 import pytest
 
+from tensorboard_plugins.interp_rnn import schema
 from tests.tensorboard_plugin import logs
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -225,6 +226,7 @@ def test_contributions(tab):
     assert "%" in tab.text()
     assert not tab.all(".now")
     stack = tab.one("rect.pick")
+    tab.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", stack)
     at = stack.size["width"] // 2 - 2, stack.size["height"] // 2 - 2  # the last source, in the chosen column
     ActionChains(tab.driver).move_to_element_with_offset(stack, *at).perform()
     hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
@@ -257,7 +259,7 @@ def test_switching_a_source_off_gives_what_the_backend_says(tab):
     probabilities /= probabilities.sum()
     winner = int(probabilities.argmax())
     name = "␣" if winner == 0 else logs.ALPHABET[winner]
-    assert f"{name} {100 * probabilities[winner]:.1f} %" in tab.one(".now").text
+    assert f"{name} {100 * probabilities[winner]:.1f}%" in tab.one(".now").text
 
 
 def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
@@ -274,7 +276,7 @@ def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "contributions")) as opened:
         [button] = [button for button in opened.all("button") if button.text == "By words"]
         button.click()
-        rows = [text.text for text in opened.all("figure:last-of-type svg g text")]
+        rows = [text.text for text in opened.all("figure:last-of-type svg g text:not(.number)")]
         assert rows == ["h₀", "a_b", "␣_a", "bias"]
         assert not opened.troubles()
 
@@ -296,12 +298,131 @@ def test_jacobians(tab):
     over[0].click()
     tab.until(lambda: not tab.all("p.note span"))
     tab.all(".pick")[0].click()
-    assert "Distribution at step" in tab.text()
+    tab.settled()
+    tab.until(lambda: "Distribution at step" in tab.text())
     assert not tab.troubles()
 
 
+def test_traces(tab):
+    tab.view("traces")
+    select = Select(tab.all(".controls select")[1])
+    assert [option.text for option in select.options][1].startswith("1: ")
+    select.select_by_index(1)
+    tab.until(lambda: len(tab.all("p.text span")) == 4)  # the padding is not read
+    assert not tab.all("p.text b")
+    maps = [one.get_attribute("aria-label") for one in tab.all(".maps svg[role=img]")]
+    assert [label.split(":")[0] for label in maps] == ["u", "r", "candidate", "h"]
+    assert all("5 entries at 4 tokens" in label for label in maps)
+    tab.all(".maps rect.pick")[3].click()  # the middle of the map of h
+    assert "h of unit 2" in tab.text()
+    assert {span.get_attribute("title").split(":")[0] for span in tab.all("p.text span")} == {"h of unit 2"}
+    assert not tab.troubles()
+
+
+def test_shapley_values(tab):
+    tab.view("shapley")
+    assert "".join(span.text for span in tab.all("p.text span")) == logs.TEXT.replace(" ", "␣")
+    assert "From the mean logits of the background" in tab.text()
+    drag(tab, tab.one("input.steps"), 0)
+    assert len(tab.all("figure svg")) >= 2
+    assert not tab.troubles()
+
+
+def test_what_if(tab):
+    tab.view("substitutions")
+    tab.all("p.text span")[2].click()
+    assert "If “e” at position 2 were" in tab.text()
+    Select(tab.all(".controls select")[-1]).select_by_visible_text("o")
+    assert "were “o” (tho␣name)" in tab.text()
+    assert len(tab.all("tbody tr")) == 5
+    assert not tab.troubles()
+
+
+def test_two_runs_side_by_side(tab):
+    tab.open("jacobians", run="GRU/jacobians")
+    [button] = [button for button in tab.all("button") if button.text == "Side by side"]
+    button.click()
+    tab.until(lambda: len(tab.all(".panes > section .downloads")) == 2)
+    tab.settled()
+    first, second = tab.all(".panes > section")
+    chosen = [pane.find_element(By.CSS_SELECTOR, "select").get_attribute("value") for pane in (first, second)]
+    assert chosen == ["GRU/jacobians", "MinimalRNN/jacobians"]
+    assert first.location["y"] == second.location["y"]
+    assert first.location["x"] + first.size["width"] <= second.location["x"]
+    slider = second.find_element(By.CSS_SELECTOR, "input.steps")
+    drag(tab, slider, 0)
+    shown = [pane.find_element(By.CSS_SELECTOR, "output").text for pane in (first, second)]
+    assert shown[0] != shown[1] == "step 0"
+
+    def noted():
+        query = urllib.parse.urlparse(tab.driver.execute_script("return window.parent.location.href")).query
+        return json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
+
+    tab.until(lambda: (noted().get("beside") or {}).get("step") == 0)
+    tab.open(**noted())
+    tab.until(lambda: len(tab.all(".panes > section .downloads")) == 2)
+    [button] = [button for button in tab.all("button") if button.text == "Close"]
+    button.click()
+    tab.until(lambda: len(tab.all(".downloads")) == 1)
+    assert not tab.troubles()
+
+
+def content(tab):
+    """What the first pane says outside of its drawings, and what its drawings are called."""
+    said, names = tab.driver.execute_script(
+        "const copy = document.querySelector('section .view').cloneNode(true);"
+        "const names = [...copy.querySelectorAll('svg[aria-label]')].map((one) => one.getAttribute('aria-label'));"
+        "copy.querySelectorAll('svg, fieldset').forEach((one) => one.remove());"  # a file has no other runs
+        "return [copy.textContent, names]"
+    )
+    return said.replace("Save as HTML", ""), names
+
+
+@pytest.mark.parametrize("view", [*schema.views(), "two panes"])
+def test_a_view_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
+    two = view == "two panes"
+    name = "contributions" if two else view
+    tab.open(name, **({"beside": {"index": 3}} if two else {}))
+    tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    looked_at = content(tab)
+    [button, *_] = [button for button in tab.all("button") if button.text == "Save as HTML"]
+    button.click()
+    saved = tmp_path / f"{name}.html"
+    tab.until(saved.exists)
+    tab.driver.switch_to.default_content()
+    tab.driver.execute_cdp_cmd("Network.enable", {})
+    try:
+        nothing = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", nothing)
+        tab.driver.get(saved.as_uri())
+        tab.until(lambda: len(tab.all("section .view .downloads")) == (2 if two else 1))
+        assert tab.all("section .view figure svg")
+        assert content(tab) == looked_at
+        for slider in tab.all("input.steps"):
+            drag(tab, slider, 0)
+        assert not tab.troubles()
+    finally:
+        everything = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", everything)
+        tab.open(name)
+
+
+def test_a_page_that_would_be_too_large_says_so(tmp_path):
+    import tensorflow as tf
+
+    values = np.zeros((3_000, 1_000, 1), np.float32)
+    described = schema.metadata("trace", quantities=[["h", 1]], tokens=[])
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        tf.summary.write("interp_rnn/trace", tf.constant(values), step=0, metadata=described)
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "traces")) as opened:
+        [button] = [button for button in opened.all("button") if button.text == "Save as HTML"]
+        button.click()
+        opened.until(lambda: opened.all("[role=alert]"))
+        assert "A page holds data of at most 8 MiB" in opened.one("[role=alert]").text
+
+
 def test_dark_mode_turns_the_page_dark(tab):
-    for view in ("states", "transitions", "contributions", "jacobians"):
+    for view in schema.views():
         tab.view(view)
         light = tab.pixels("body").mean()
         tab.dark(True)
@@ -347,9 +468,18 @@ def test_a_mangled_link_leads_to_the_first_view(tab, kept):
     assert not tab.troubles()
 
 
-@pytest.mark.parametrize("view", ["transitions", "contributions", "jacobians"])
+@pytest.mark.parametrize("view", ["transitions", "contributions", "shapley", "substitutions", "traces", "jacobians"])
 def test_a_mangled_link_leads_to_the_view_that_it_names(tab, view):
-    wrong = {"index": "x", "centroid": {}, "off": 5, "words": 1, "over": "x", "logarithmic": []}
+    wrong = {
+        "index": "x",
+        "centroid": {},
+        "off": 5,
+        "words": 1,
+        "over": "x",
+        "logarithmic": [],
+        "beside": [1],
+        "unit": 1e9,
+    }
     tab.open(view, **wrong)
     assert tab.one("figure svg")
     assert not tab.all("[role=alert]")
@@ -365,15 +495,17 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
     def saved():
         return {path.name for path in tmp_path.iterdir() if path.suffix in (".svg", ".png", ".csv")}
 
-    for view in ("states", "transitions", "contributions", "jacobians"):
+    for view in schema.views():
         tab.open(view)
         tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", folder)
         for button in tab.all(".downloads button"):
+            if button.text == "Save as HTML":
+                continue
             have = saved()
             button.click()
             tab.until(lambda have=have: saved() > have)
     found = {path.name: path for path in tmp_path.iterdir()}
-    names = ("automaton", "transitions", "contributions", "jacobians")
+    names = ("automaton", "transitions", "contributions", "shapley-values", "substitutions", "traces", "jacobians")
     assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
     header, *rows = found["automaton.csv"].read_text().splitlines()
     assert header == "step,from,symbol,to,probability"
@@ -488,6 +620,9 @@ def test_without_logs_the_page_says_how_to_write_them(tmp_path):
             ("states", "Automaton"),
             ("transitions", "TransitionProbabilities"),
             ("contributions", "Contributions"),
+            ("shapley", "ShapleyValues"),
+            ("substitutions", "Substitutions"),
+            ("traces", "Traces"),
             ("jacobians", "JacobianHistograms"),
         ):
             opened.view(view)
@@ -499,7 +634,7 @@ def test_without_logs_the_page_says_how_to_write_them(tmp_path):
 
 def test_the_fast_loader_shows_the_same():
     with logs.served(logs.written(), fast=True) as address, contextlib.closing(Tab(address)) as opened:
-        for view in ("states", "transitions", "contributions", "jacobians"):
+        for view in schema.views():
             opened.view(view)
             opened.one("figure svg")
         assert not opened.troubles()

@@ -31,7 +31,8 @@ class TestTables:
     def test_each_view_is_a_file_and_each_file_that_draws_is_a_view(self):
         drawing = [name for name in plugin.FILES if "export async function draw(" in (plugin.STATIC / name).read_text()]
         assert sorted(drawing) == sorted(f"{view}.js" for view in schema.views())
-        others = {"index.js", "page.js", "charts.js", "embedded.js", "style.css"}  # embedded.js: pages without a server
+        # embedded.js: pages without a server
+        others = {"index.js", "page.js", "charts.js", "shares.js", "embedded.js", "style.css"}
         assert set(plugin.FILES) == {*drawing, *others}
 
     def test_the_page_has_no_list_of_its_own(self):

@@ -2,16 +2,20 @@
 
 import shutil
 
+import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, views
-from tests.views.test_views import RESULTS, every_result, model_of_symbols
+from keras_interp_rnn import analysis, automata, views
+from keras_interp_rnn._result import as_html
+from keras_interp_rnn.views import html as html_views
+from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
@@ -32,6 +36,14 @@ def driver():
     opened.quit()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def offline(driver):
+    """No network at all."""
+    driver.execute_cdp_cmd("Network.enable", {})
+    nothing = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", nothing)
+
+
 def opened(driver, result, folder):
     views.save(result, folder / "x.html")
     driver.get((folder / "x.html").as_uri())
@@ -45,7 +57,8 @@ def test_a_page_opens_from_a_file(driver, name, tmp_path):
     assert not driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
     # The policy let the one style element through.
     assert driver.execute_script("return document.styleSheets.length") == 1
-    assert driver.execute_script("return getComputedStyle(document.body).maxWidth") == "1024px"
+    widest = "none" if name in VIEWS else "1024px"
+    assert driver.execute_script("return getComputedStyle(document.body).maxWidth") == widest
 
 
 @pytest.mark.parametrize("width", [400, 1200])
@@ -106,7 +119,7 @@ def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_pat
     driver.switch_to.active_element.send_keys(Keys.SPACE)
     winner = int(probabilities.argmax())
     said = driver.find_element(By.CSS_SELECTOR, ".now").text
-    assert f"{'abc'[winner]} {100 * probabilities[winner]:.1f} %" in said
+    assert f"{'abc'[winner]} {100 * probabilities[winner]:.1f}%" in said
     assert driver.switch_to.active_element.get_attribute("aria-pressed") == "false"
     driver.find_element(By.CSS_SELECTOR, "input[type=range]").send_keys(Keys.ARROW_LEFT)
     assert "after symbol 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
@@ -119,3 +132,126 @@ def test_hostile_names_are_text_in_the_plugins_view(driver, tmp_path):
     assert symbols[0].text.startswith("<script>alert(1)</script>")
     assert not driver.find_elements(By.TAG_NAME, "img")
     assert not driver.get_log("browser")
+
+
+every_view = pytest.mark.parametrize("name", VIEWS)
+
+
+@every_view
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_view_is_drawn_and_every_drawing_has_a_text(driver, name, scheme, tmp_path):
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    try:
+        opened(driver, RESULTS[name](), tmp_path)
+        assert driver.find_elements(By.CSS_SELECTOR, ".view figure svg")
+        silent = driver.execute_script(
+            "return [...document.querySelectorAll('.view svg')].filter((one) => one.ariaHidden !== 'true' && "
+            "!one.getAttribute('aria-label')).map((one) => one.outerHTML.slice(0, 200))"
+        )
+        assert not silent
+        nameless = driver.execute_script(
+            "return [...document.querySelectorAll('.view input, .view select, .view [role=button]')].filter((one) => "
+            "!one.getAttribute('aria-label') && !one.closest('label')).map((one) => one.outerHTML.slice(0, 200))"
+        )
+        assert not nameless
+        assert not driver.get_log("browser")
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@every_view
+def test_without_scripts_the_piece_is_what_is_left(driver, name, tmp_path):
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        opened(driver, RESULTS[name](), tmp_path)
+        assert not driver.find_elements(By.CSS_SELECTOR, ".view")
+        assert len(driver.find_element(By.CSS_SELECTOR, "main > .scroll").text) > 3
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_what_if_a_symbol_were_another_by_keyboard(driver, tmp_path):
+    changed = analysis.substitutions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
+    opened(driver, changed, tmp_path)
+    symbols = driver.find_elements(By.CSS_SELECTOR, "p.text span")
+    driver.execute_script("arguments[0].focus()", symbols[1])
+    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    Select(driver.find_element(By.CSS_SELECTOR, ".controls select")).select_by_visible_text("c")
+    [probabilities] = changed.probabilities()[0][1:2, 2]
+    winner = int(probabilities.argmax())
+    said = driver.find_element(By.CSS_SELECTOR, ".says").text
+    assert "If “b” at position 1 were “c” (acca)" in said
+    assert said.split("): ")[1].startswith(f"{'abc'[winner]} {100 * probabilities[winner]:.1f}%")
+    assert not driver.get_log("browser")
+
+
+def test_a_trace_shows_each_unit(driver, tmp_path):
+    layer = keras.layers.GRU(4, return_sequences=True)
+    model = keras.Sequential([keras.layers.Embedding(4, 3), layer])
+    traced = analysis.trace(model, np.array([[1, 2, 3], [3, 3, 1]]), tokens=["-", "one", "two", "three"])
+    opened(driver, traced, tmp_path)
+    assert driver.find_element(By.CSS_SELECTOR, "p.text").text.split() == ["one", "two", "three"]
+    Select(driver.find_element(By.CSS_SELECTOR, ".controls select")).select_by_index(1)
+    number = driver.find_element(By.CSS_SELECTOR, "input[type=number]")
+    number.clear()
+    number.send_keys("2", Keys.ENTER)
+    number.send_keys(Keys.TAB)
+    spans = driver.find_elements(By.CSS_SELECTOR, "p.text span")
+    assert [span.text.strip() for span in spans] == ["three", "three", "one"]
+    said = [span.get_attribute("title") for span in spans]
+    assert all(one.startswith("h of unit 2: ") for one in said)
+    np.testing.assert_allclose([float(one.split(": ")[1]) for one in said], traced["h"][1, :, 2], rtol=1e-3)
+    lines = driver.find_elements(By.CSS_SELECTOR, "svg[aria-label^='gates and states'] path[stroke]")
+    assert len(lines) == len(traced) == 4
+
+
+def test_shapley_values_are_the_plugins_view(driver, tmp_path):
+    values = analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
+    opened(driver, values, tmp_path)
+    winner, runner = values.winner()
+    spans = driver.find_elements(By.CSS_SELECTOR, "p.text span")
+    said = [span.get_attribute("title") for span in spans]
+    assert all(one.endswith(f"for {'abc'[winner]} over {'abc'[runner]}") for one in said)
+    shown = [float(one.split()[0].replace("−", "-")) for one in said]
+    np.testing.assert_allclose(shown, values.logit_difference()[1:], rtol=1e-2, atol=1e-6)
+
+
+def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
+    opened(driver, automata.tomita(4), tmp_path)
+    state = driver.find_element(By.CSS_SELECTOR, "[data-state='2']")
+    driver.execute_script("arguments[0].focus()", state)
+    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert "Shortest word: “0 0”." in driver.find_element(By.CSS_SELECTOR, ".view .note").text
+    assert driver.find_element(By.CSS_SELECTOR, ".tiles").text.splitlines() == [
+        "states",
+        "4",
+        "after minimization",
+        "4",
+    ]
+
+
+@pytest.mark.parametrize("name", ["contributions", "automaton", "agreement"])
+def test_a_notebook_converted_to_html_shows_results(driver, name, tmp_path):
+    nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
+    result = RESULTS[name]()
+    outputs = [
+        nbformat.v4.new_output("display_data", {"text/html": html_views.in_notebook(result)}),
+        nbformat.v4.new_output("execute_result", {"text/html": as_html(result)}, execution_count=1),
+    ]
+    cell = nbformat.v4.new_code_cell("views.show(result)\nresult", outputs=outputs)
+    document, _ = nbconvert.HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    (tmp_path / "notebook.html").write_text(document, encoding="utf-8")
+    driver.get((tmp_path / "notebook.html").as_uri())
+    frames = driver.find_elements(By.TAG_NAME, "iframe")
+    assert len(frames) == (name in VIEWS)
+    for frame in frames:
+        driver.switch_to.frame(frame)
+        assert driver.find_elements(By.CSS_SELECTOR, ".view figure svg")
+        driver.switch_to.default_content()
+    text = driver.find_element(By.TAG_NAME, "body").text
+    assert "Next:" in text if name == "contributions" else "1 of 2 words" in text if name == "agreement" else True
+    # The template of nbconvert asks for its own scripts, in vain; of ours nothing is asked or refused.
+    ours = [entry["message"] for entry in driver.get_log("browser") if "srcdoc" in entry["message"]]
+    assert not ours

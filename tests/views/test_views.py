@@ -18,8 +18,9 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers, views
 from keras_interp_rnn._result import Result, as_html, as_text
-from keras_interp_rnn.views import document, svg
 from keras_interp_rnn.views import html as html_views
+from keras_interp_rnn.views import svg
+from tensorboard_plugins.interp_rnn import document, recording
 from tests.automata.networks import network_of
 
 HOSTILE = (
@@ -102,8 +103,23 @@ RESULTS = {
     "fixed points of a cell": lambda: analysis.fixed_points(built_gru(), np.zeros(3), num_starts=16),
     "a result without a view of its own": lambda: analysis.fixed_points(model_of_symbols()),
     "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
+    "substitutions": lambda: analysis.substitutions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
+    "singular values": lambda: analysis.jacobian_singular_values(built_gru(), np.ones((2, 6, 3)), lags=[0, 4]),
+    "a Jacobian": lambda: analysis.input_output_jacobian(built_gru(), np.ones((2, 6, 3)), lag=4),
 }
-INTERACTIVE = ("contributions",)
+VIEWS = {
+    "contributions": "contributions",
+    "Shapley values": "shapley",
+    "substitutions": "substitutions",
+    "explanation": "transitions",
+    "trace": "traces",
+    "automaton": "states",
+    "extraction": "states",
+    "certificate": "states",
+    "singular values": "jacobians",
+}
+"""The plugin's view of each result that has one."""
+INTERACTIVE = tuple(VIEWS)
 DRAWN = ("trace", "automaton", "weighted automaton", "extraction", "certificate")
 every_result = pytest.mark.parametrize("name", RESULTS)
 
@@ -251,6 +267,15 @@ def test_in_a_notebook_results_are_displayed(monkeypatch, capsys):
     views.show(result)
     assert displayed == [({"text/html": as_html(result), "text/plain": as_text(result)}, True)]
     assert not capsys.readouterr().out
+    automaton = hostile_automaton()
+    views.show(automaton)
+    page = Page(displayed[-1][0]["text/html"])
+    assert page.outermost == ["div"]
+    assert as_html(automaton) in displayed[-1][0]["text/html"]
+    [document] = [value for name, value in page.attributes if name == "srcdoc"]
+    assert document == html_views.as_page(automaton)
+    [sandbox] = [value for name, value in page.attributes if name == "sandbox"]
+    assert "allow-same-origin" not in sandbox.split()
 
 
 def test_in_a_terminal_of_ipython_results_are_printed(monkeypatch, capsys):
@@ -334,11 +359,13 @@ def test_the_block_of_a_page_holds_the_terms_and_names_of_any_kind():
     [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', saved, re.S)
     assert "<" not in text
     assert text.isascii()
-    data = json.loads(text)
-    assert data["outputs"][0].startswith("<script>alert(1)</script>")
-    assert len(data["symbols"]) == 4
-    tensor = np.frombuffer(base64.b64decode(data["tensor"]), "<f4").reshape(-1, 3)
-    np.testing.assert_allclose(tensor[-5 - 1 : -1], split.values[:, -1], rtol=1e-6, atol=1e-9)
+    [pane] = json.loads(text)["panes"]
+    tag = pane["tags"]["contributions"]
+    assert tag["series"]["outputs"][0].startswith("<script>alert(1)</script>")
+    assert len(tag["series"]["symbols"]) == 4
+    *_, last = tag["steps"]["0"]["slices"]
+    tensor = np.frombuffer(base64.b64decode(last["values"]), "<f4").reshape(last["shape"])
+    np.testing.assert_allclose(tensor[:-1], split.values[:, -1], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(tensor[-1], split.bias, rtol=1e-6, atol=1e-9)
 
 
@@ -348,10 +375,10 @@ def test_a_block_holds_no_nan():
 
 
 def test_data_that_are_too_large_are_left_out_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(html_views, "MAX_BYTES", 8)
+    monkeypatch.setattr(recording, "MAX_BYTES", 8)
     page = Page(html_views.as_page(hostile_contributions()))
     assert "script" not in page.tags
-    assert any(text.startswith("The interactive view is left out") for text in page.texts)
+    assert any(text.startswith("The interactive view is left out. A page holds data of at most") for text in page.texts)
 
 
 def opening(monkeypatch, tmp_path, *, works):
@@ -383,5 +410,6 @@ def test_show_opens_nothing_without_a_terminal_and_a_display(monkeypatch, tmp_pa
 
 def test_without_a_browser_show_says_where_the_page_is(monkeypatch, tmp_path):
     opening(monkeypatch, tmp_path, works=False)
-    with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself"):
+    with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself") as error:
         views.show(RESULTS["agreement"](), browser=True)
+    assert "\n" not in str(error.value)

@@ -227,6 +227,58 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
     return outputs[:, -1] if outputs.ndim == 3 else outputs
 
 
+def regularized_stack(model: Any) -> list[Any]:
+    """A model's state-regularized layers in the order of the model, if they are several and its only recurrent ones."""
+    recurrent = [part for part in getattr(model, "layers", ()) if isinstance(part, _RECURRENT)]
+    is_stack = len(recurrent) > 1 and all(hasattr(getattr(part, "cell", None), "centroids") for part in recurrent)
+    return recurrent if is_stack else []
+
+
+def last_regularized(model: Any) -> str | None:
+    """The name of the last layer of `regularized_stack`; None for other models."""
+    stack = regularized_stack(model)
+    return str(stack[-1].name) if stack else None
+
+
+def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.RNN, states: NDArray[Any]) -> Any:
+    """What the recurrent layer above reads where the one below outputs these states: (rows, n) -> (rows, m).
+
+    Raises:
+        ValueError: if it reads anything else, or if what it reads of a step depends on other steps.
+    """
+    if isinstance(model, keras.Sequential):
+        first, last = (model.layers.index(one) for one in (layer, above))
+        parts = model.layers[first + 1 : last]
+
+        def run(given: Any) -> Any:
+            for part in parts:
+                given = part(given)
+            return given
+    else:
+        masks = _masks(layer)
+        try:
+            graph = keras.Model([layer.output, *masks], tree.flatten(above.input)[0])
+        except keras_quirks.CUT_GRAPH:
+            raise ValueError(
+                f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, "
+                f"whose input depends on more than {layer.name}. Leave the rest out."
+            ) from None
+
+        def run(given: Any) -> Any:
+            return graph([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
+
+    # Each state as a sequence of one step, and all of them, twice, as one sequence.
+    alone = np.asarray(ops.convert_to_numpy(run(ops.cast(states[:, None], layer.compute_dtype))))[:, 0]
+    twice = ops.cast(np.concatenate([states, states])[None], layer.compute_dtype)
+    together = np.asarray(ops.convert_to_numpy(run(twice)))[0]
+    if not np.allclose(together, np.concatenate([alone, alone]), rtol=1e-4, atol=1e-6):
+        raise ValueError(
+            f"What a layer of a stack reads at a step is made of that step. Received: {model.name}, where what "
+            f"{above.name} reads depends on other steps too. Leave the layers between out."
+        )
+    return alone
+
+
 def decision_threshold(model: keras.Model) -> float:
     """Above it a model's single output means class 1: 0.5 behind a sigmoid, else 0, as for a logit."""
     return 0.5 if getattr(model.layers[-1], "activation", None) is keras.activations.sigmoid else 0.0

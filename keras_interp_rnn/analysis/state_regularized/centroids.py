@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis.network import apply_head, centroids_of, recurrent_layer_inputs
+from keras_interp_rnn.analysis.network import apply_head, centroids_of, last_regularized, recurrent_layer_inputs
 from keras_interp_rnn.analysis.state_regularized.transitions import regularized_trace
 
 CHUNK = 256
@@ -25,7 +25,7 @@ class Moves(NamedTuple):
         ids: (rows, time).
         alpha: (rows, time, k), transition probabilities; NaN where the stochastic component is left out.
         read: (rows, time), which steps are read.
-        layer: the state-regularized layer.
+        layer: the state-regularized layer; of a stack of them the last.
     """
 
     ids: NDArray[Any]
@@ -38,7 +38,7 @@ def moves(model: Any, ids: NDArray[Any]) -> Iterator[Moves]:
     """The moves on `ids` (batch, time), at most `CHUNK` rows at a time."""
     for first in range(0, len(ids), CHUNK):
         rows = ids[first : first + CHUNK]
-        layer, reads, mask = recurrent_layer_inputs(model, rows)
+        layer, reads, mask = recurrent_layer_inputs(model, rows, last_regularized(model))
         alpha = regularized_trace(layer, reads, mask)["alpha"]
         read = np.ones(rows.shape, bool) if mask is None else np.asarray(mask)
         yield Moves(rows, alpha[:, ::-1] if layer.go_backwards else alpha, read, layer)

@@ -33,6 +33,9 @@ class GraphKind(Kind):
         points = {state["id"]: overview["positions"][str(state["id"])] for state in graph["states"]}
         return {**graph, **_drawn(graph, points, overview["box"])}
 
+    def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
+        return {"graph": self.graph(description, value, overview)}
+
 
 def placed(edges: set[layout.Edge], graphs: Iterable[Mapping[str, Any]], starts: Sequence[int]) -> dict[str, Any]:
     """Where the states of graphs stand that are to be drawn alike: positions, and the box that holds their edges.
@@ -98,7 +101,7 @@ def _drawn(graph: Mapping[str, Any], points: Mapping[int, Any], box: Sequence[fl
 
 def _label(symbols: Sequence[Sequence[Any]]) -> str:
     """The widest label that the page may give an edge: it leaves out the least probable symbols."""
-    names = [name or "100 %" for name, _ in symbols]
+    names = [name or "100%" for name, _ in symbols]
     return max(layout.shortened(names), layout.shortened(names[:4]), key=layout.text_width)
 
 

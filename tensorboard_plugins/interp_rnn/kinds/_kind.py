@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -45,6 +46,10 @@ class Kind(abc.ABC):
         """What a view shows first, of all steps."""
         return {"shapes": [list(np.shape(value)) for value in values]}
 
+    def num_slices(self, description: Description, value: Any) -> int:
+        """How many parts the value of one step has."""
+        return 0
+
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
         """One part of the value of one step; raises BadRequest if there is no such part."""
         raise BadRequest(f"{self.NAME} has no slices: it comes as a whole.")
@@ -56,6 +61,11 @@ class Kind(abc.ABC):
     def texts(self, value: Any) -> dict[str, Any]:
         """Texts of one step."""
         raise BadRequest(f"{self.NAME} holds no texts.")
+
+    def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
+        """All that a page may ask about the value of one step, as JSON; `encoded` slices."""
+        count = self.num_slices(description, value)
+        return {"slices": [encoded(self.slice(description, value, index)) for index in range(count)]}
 
 
 class ArrayKind(Kind):
@@ -73,8 +83,16 @@ class ArrayKind(Kind):
             raise UnknownContent(f"{self.NAME} must have the shape {axes}. Received: {tensor.shape}.")
         return tensor
 
+    def num_slices(self, description: Description, value: Any) -> int:
+        return 1
+
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
         return np.asarray(value, np.float32)
+
+
+def encoded(values: NDArray[np.float32]) -> dict[str, Any]:
+    """An array in JSON: its shape, and its little-endian float32 in base64."""
+    return {"shape": values.shape, "values": base64.b64encode(values.astype("<f4").tobytes()).decode()}
 
 
 def decoded_text(name: str, tensor: NDArray[Any]) -> dict[str, Any]:

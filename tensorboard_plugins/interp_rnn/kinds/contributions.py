@@ -34,6 +34,9 @@ class _Contributions(ArrayKind):
         expected = (steps * (steps + 3) // 2 + 1, len(description["outputs"]))
         return str(expected), shape == expected
 
+    def num_slices(self, description: Description, value: Any) -> int:
+        return len(description["symbols"]) + 1
+
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
         steps = len(description["symbols"])
         require_within(index, 0, steps)

@@ -22,6 +22,9 @@ class _TransitionProbabilities(ArrayKind):
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
         return "(sequences, time, k)", len(shape) == 3
 
+    def num_slices(self, description: Description, value: Any) -> int:
+        return len(value)
+
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
         require_within(index, 0, len(value) - 1)
         return np.asarray(value[index], np.float32)

@@ -6,6 +6,7 @@ moves, [symbol, from, to, text], of each move a text that ends with it, its last
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ class _TransitionTexts(Kind):
 
     def texts(self, value: Any) -> dict[str, Any]:
         return dict(value)
+
+    def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
+        return {"texts": self.texts(value)}
 
 
 def _is_prototype(value: Any) -> bool:

@@ -37,7 +37,9 @@ export function ticks(low, high, logarithmic = false, whole = false) {
     const every = Math.max(1, Math.ceil((last - first + 1) / 6));
     const powers = [];
     for (let power = first; power <= last; power += every) powers.push(10 ** power);
-    return powers.length ? powers : [low, high];
+    if (powers.length > 1) return powers;
+    const between = [1, 2, 5].flatMap((digit) => [digit * 10 ** (first - 1), digit * 10 ** first]).filter((value) => value >= low && value <= high);
+    return between.length > 1 ? between : [low, high];
   }
   const raw = (high - low) / 5 || 1;
   const unit = 10 ** Math.floor(Math.log10(raw));
@@ -96,6 +98,13 @@ export function rasterImage(box) {
   return svg('image', {...box, preserveAspectRatio: 'none', style: 'image-rendering: pixelated'});
 }
 
+/** What colours stand for: a strip from the colour of 0 to that of 1 (or of `from` to `to`) between two labels. */
+export function colourBar(low, high, colour, from = 0, to = 1) {
+  const strip = svg('svg', {width: 120, height: 12, viewBox: '0 0 120 12', 'aria-hidden': 'true'});
+  for (let i = 0; i < 40; i++) strip.append(svg('rect', {x: 3 * i, y: 0, width: 3.2, height: 12, fill: colour(from + ((to - from) * (i + 0.5)) / 40)}));
+  return html('p', {class: 'colours'}, low, strip, high);
+}
+
 /** Calls `ask` once for each key, and keeps the last results. */
 export function remembering(ask, most = 64) {
   const kept = new Map();
@@ -116,11 +125,13 @@ function mixed(from, to, part) {
   return `rgb(${from.map((start, i) => Math.round(start + clipped * (to[i] - start))).join(',')})`;
 }
 
-export const LINES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
+/** Colours of lines, which the style sheet names: colour-blind people can distinguish them, on light and on dark. */
+export const LINES = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
 /** Lines over steps.
  * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, whole (integers
- * only on the y axis), at (a step to mark; `mark` of the drawing moves it), onpick. */
+ * only on the y axis), range (of the y axis, by default that of the points), wholeX, names (of the places 0, 1, ... on the x axis), at (a step to mark; `mark` of the drawing
+ * moves it), onpick. */
 export function lines(series, options) {
   const {width = 640, height = 260, logarithmic = false} = options;
   const left = 80, right = 12, top = 10, bottom = 40;
@@ -132,7 +143,7 @@ export function lines(series, options) {
     return root;
   }
   let [lowX, highX] = extent(all.map(([x]) => x));
-  let [lowY, highY] = extent(all.map(([, y]) => y));
+  let [lowY, highY] = options.range ?? extent(all.map(([, y]) => y));
   if (lowX === highX) [lowX, highX] = [lowX - 1, highX + 1];
   if (lowY === highY) [lowY, highY] = logarithmic ? [lowY / 2, highY * 2] : [lowY - 0.5, highY + 0.5];
   const x = scale(lowX, highX, left, width - right);
@@ -143,8 +154,10 @@ export function lines(series, options) {
       svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)),
     );
   }
-  for (const tick of ticks(lowX, highX)) {
-    root.append(svg('text', {x: x(tick), y: height - bottom + 16, 'text-anchor': 'middle'}, shown(tick)));
+  for (const tick of options.names ? spaced(options.names, x) : ticks(lowX, highX, false, options.wholeX)) {
+    const label = options.names ? cut(options.names[tick], 10) : shown(tick);
+    const outside = x(tick) + 3.6 * label.length > width;
+    root.append(svg('text', {x: outside ? width : x(tick), y: height - bottom + 16, 'text-anchor': outside ? 'end' : 'middle'}, label));
   }
   root.append(
     svg('text', {x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle'}, options.x),
@@ -163,20 +176,41 @@ export function lines(series, options) {
     root.mark(options.at);
     root.append(cursor);
   }
-  if (options.onpick) {
-    const steps = [...new Set(all.map(([a]) => a))];
-    root.append(
-      svg('rect', {
-        x: left, y: top, width: width - left - right, height: height - top - bottom, fill: 'transparent', class: 'pick',
-        onclick: (event) => {
-          const box = root.getBoundingClientRect();
-          const at = ((event.clientX - box.left) / box.width) * width;
-          options.onpick(steps.reduce((best, step) => (Math.abs(x(step) - at) < Math.abs(x(best) - at) ? step : best)));
-        },
-      }),
-    );
-  }
+  const steps = [...new Set(all.map(([a]) => a))];
+  const nearest = (event) => {
+    const box = root.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * width;
+    return steps.reduce((best, step) => (Math.abs(x(step) - at) < Math.abs(x(best) - at) ? step : best));
+  };
+  const tip = svg('title', {}, '');
+  root.append(svg('rect', {
+    x: left, y: top, width: width - left - right, height: height - top - bottom, fill: 'transparent', class: options.onpick ? 'pick' : null,
+    onclick: options.onpick ? (event) => options.onpick(nearest(event)) : () => {},
+    onmousemove: (event) => {
+      const step = nearest(event);
+      const values = series.map(({name, points}) => [name, points.find(([a]) => a === step)?.[1]]).filter(([, value]) => usable(value ?? null));
+      tip.textContent = `${options.x} ${options.names ? options.names[step] : shown(step)}\n${values.map(([name, value]) => `${name}: ${shown(value)}`).join('\n')}`;
+    },
+  }, tip));
   return root;
+}
+
+/** A text of at most so many characters. */
+export function cut(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** The places on an axis whose names have room, from the left. */
+function spaced(names, x) {
+  const kept = [];
+  let end = -Infinity;
+  names.forEach((name, i) => {
+    const half = 3.6 * cut(name, 10).length;
+    if (x(i) - half < end) return;
+    kept.push(i);
+    end = x(i) + half + 4;
+  });
+  return kept;
 }
 
 export function extent(values) {
@@ -228,6 +262,44 @@ export function saveCsv(rows, name) {
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   save(new Blob([rows.map((row) => row.map(cell).join(',')).join('\n') + '\n'], {type: 'text/csv'}), `${name}.csv`);
+}
+
+/** A slider over steps, with their number and a button that plays them; null for a single step. */
+export function stepSlider(steps, state, onstep) {
+  if (steps.length < 2) return null;
+  const output = html('output', {}, `step ${state.step}`);
+  const id = `ticks-${Math.random().toString(36).slice(2)}`;
+  const input = html('input', {type: 'range', min: 0, max: steps.length - 1, step: 1, 'aria-label': 'training step', class: 'steps',
+    list: id, oninput: () => {
+      state.step = steps[Number(input.value)];
+      output.textContent = `step ${state.step}`;
+      input.setAttribute('aria-valuetext', output.textContent);
+      onstep(state.step);
+    }});
+  input.value = String(steps.indexOf(state.step));
+  const ticks = html('datalist', {id}, ...(steps.length <= 60 ? steps.map((step, i) => html('option', {value: i})) : []));
+  let timer = null;
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    play.textContent = 'Play';
+  };
+  const play = html('button', {type: 'button', onclick: () => {
+    if (timer !== null) return stop();
+    play.textContent = 'Stop';
+    if (Number(input.value) === steps.length - 1) input.value = '-1';
+    timer = setInterval(() => {
+      if (!input.isConnected || Number(input.value) === steps.length - 1) return stop();
+      input.value = String(Number(input.value) + 1);
+      input.dispatchEvent(new Event('input'));
+    }, 400);
+  }}, 'Play');
+  return html('div', {class: 'slider'}, html('label', {class: 'slider'}, 'Step', input, ticks, output), play);
+}
+
+/** Saves a text as a file. */
+export function saveText(text, name, type) {
+  save(new Blob([text], {type}), name);
 }
 
 function save(blob, name) {

@@ -1,6 +1,7 @@
 // What every symbol of a text contributes to every prediction of an ISAN, and the prediction without some of them.
 
-import {html, raster, rasterImage, remembering, signed, share, shown, svg} from './charts.js';
+import {colourBar, html, raster, rasterImage, remembering, share, shown, svg} from './charts.js';
+import {bars, best, grouped, number, says, shadedText, softmax, strongest, wordStarts} from './shares.js';
 
 export const title = 'Contributions';
 export const about = 'Every logit of an input-switched affine network, split exactly among the symbols it has read.';
@@ -19,40 +20,64 @@ model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
     callbacks.Contributions("logs", watched, alphabet=datasets.text.ALPHABET),
 ])`;
 
-const BARS = 50;
 const CONTEXT = 60;
 
 export async function draw(body, page) {
   const {series, state} = page;
   const {symbols, outputs} = series;
   const steps = symbols.length;
-  state.index = Math.min(Math.max(1, state.index ?? steps), steps);
   const off = new Set(state.off ?? []);
   let words = state.words ?? false;
-  const overview = html('figure', {style: 'overflow-x: auto'});
+  state.index = Math.min(Math.max(1, state.index ?? steps), steps);
+  const overview = html('figure', {class: 'wide'});
   const text = html('p', {class: 'text', 'aria-label': 'the text; click a symbol to leave it out'});
   const column = html('figure');
-  const prediction = html('p');
+  const prediction = html('p', {class: 'says', 'aria-live': 'polite'});
+  const legend = html('p', {class: 'note'});
   let slice = null;
 
   const slices = remembering(page.slice, 16);
   const sources = ['h₀', ...symbols];
   const starts = wordStarts(symbols);
+  const width = () => (page.width() >= 900 ? (page.width() - 24) / 2 : page.width());
+
+  const chosen = html('output', {});
+  const targets = html('input', {type: 'range', min: 1, max: steps, step: 1, 'aria-label': 'prediction after this symbol', oninput: () => {
+    state.index = Number(targets.value);
+    show();
+  }});
+  const noted = () => {
+    targets.value = String(state.index);
+    chosen.textContent = `after symbol ${state.index} of ${steps}`;
+    targets.setAttribute('aria-valuetext', chosen.textContent);
+  };
 
   async function show() {
+    noted();
     const [step, target] = [state.step, state.index];
     const [whole, one] = await Promise.all([slices(step, 0), slices(step, target)]);
     if (!page.current() || step !== state.step || target !== state.index) return;
     slice = one;
-    overview.replaceChildren(html('figcaption', {}, 'Norm of each contribution in nats. Rows are sources, columns are targets. Click a column to select it.'),
-      stack(whole, sources, symbols, state.index, page.dark(), (target) => { state.index = target; show(); }, strongestOutputs));
+    const largest = whole.values.subarray(0, (steps + 1) * steps).reduce((most, value) => Math.max(most, value), 1e-9);
+    overview.replaceChildren(
+      html('figcaption', {}, 'Norm of each contribution in nats: a row for each source, a column for each prediction. Click a column to select it.'),
+      html('div', {class: 'scroll'}, stack(whole, largest, sources, symbols, state.index, page.dark(), (target) => { state.index = target; show(); }, strongestOutputs, width())),
+      colourBar('0', `${shown(largest)} nats; colour by the square root`, (part) => share(part, page.dark())));
     paint();
     page.remember();
-    const at = series.steps.indexOf(step);
-    for (const near of [at - 1, at + 1].filter((i) => i in series.steps)) {
-      slices(series.steps[near], 0);
-      slices(series.steps[near], target);
+    const at = page.steps.indexOf(step);
+    for (const near of [at - 1, at + 1].filter((i) => i in page.steps)) {
+      slices(page.steps[near], 0);
+      slices(page.steps[near], target);
     }
+  }
+
+  function toggle(members) {
+    const on = members.every((one) => off.has(one));
+    for (const member of members) on ? off.delete(member) : off.add(member);
+    state.off = [...off];
+    paint();
+    page.remember();
   }
 
   function paint() {
@@ -65,47 +90,34 @@ export async function draw(body, page) {
       for (let s = 0; s <= target; s++) if (kept(s)) sum += value(s, o);
       return sum;
     });
-    const full = softmax(logits(() => true));
-    const now = softmax(logits((s) => !off.has(s)));
-    const [winner, runner] = best(full);
+    const full = logits(() => true);
+    const [winner, runner] = best(softmax(full));
+    const pair = K === 1 ? [winner] : [winner, runner];
     const groups = words ? grouped(starts, target) : [...Array(target + 1).keys()].map((s) => [s]);
     const sum = (group, output) => group.reduce((total, s) => total + value(s, output), 0);
-    const name = (group) => group.map((s) => sources[s]).join('');
-    const leads = groups.map((group) => sum(group, winner) - sum(group, runner));
-    const limit = Math.max(...leads.map(Math.abs), 1e-9);
-    text.replaceChildren(...symbols.map((symbol, i) => {
-      const s = i + 1;
-      const group = groups.find((one) => one.includes(s));
-      const lead = group ? leads[groups.indexOf(group)] : 0;
-      const toggle = () => {
-        const members = group ?? [s];
-        const on = members.every((one) => off.has(one));
-        for (const member of members) on ? off.delete(member) : off.add(member);
-        state.off = [...off];
-        paint();
-        page.remember();
+    const lead = (group) => sum(group, winner) - (K === 1 ? 0 : sum(group, runner));
+    const groupAt = (i) => groups.find((one) => one.includes(i + 1));
+    shadedText(text, symbols, (i) => {
+      const group = groupAt(i);
+      return {
+        value: group ? lead(group) : null, off: off.has(i + 1), at: i + 1 === target,
+        says: group ? `${number(lead(group))} nats for ${outputs[winner]}${K === 1 ? '' : ` over ${outputs[runner]}`}` : 'not read yet',
       };
-      return html('span', {
-        class: `${off.has(s) ? 'off' : ''}${s === target ? ' at' : ''}`, tabindex: 0, role: 'button',
-        'aria-pressed': String(!off.has(s)), style: s <= target ? `background:${signed(lead * 0.8, limit, page.dark())}` : 'opacity:0.4',
-        title: s <= target ? `${shown(lead)} nats for ${outputs[winner]} over ${outputs[runner]}` : 'not read yet',
-        onclick: toggle, onkeydown: (event) => {
-          if (!['Enter', ' '].includes(event.key)) return;
-          event.preventDefault();
-          toggle();
-          text.children[i].focus();
-        },
-      }, symbol);
-    }));
-    const [first, second] = best(now);
+    }, {dark: page.dark(), ontoggle: (i) => toggle(groupAt(i) ?? [i + 1])});
+    for (const [i, span] of [...text.children].entries()) span.setAttribute('aria-pressed', String(!off.has(i + 1)));
+    const [first, then] = says(full, outputs);
+    const [now, nowThen] = says(logits((s) => !off.has(s)), outputs);
     prediction.replaceChildren(
-      `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join('')}: `, html('b', {}, `${outputs[winner]} ${(100 * full[winner]).toFixed(1)} %`),
-      `, then ${outputs[runner]} ${(100 * full[runner]).toFixed(1)} %. `,
-      off.size ? html('span', {class: 'now'}, `Without the symbols left out: ${outputs[first]} ${(100 * now[first]).toFixed(1)} %, then ${outputs[second]} ${(100 * now[second]).toFixed(1)} %.`) : '',
+      `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join('')}: `, html('b', {}, first), `${then}. `,
+      off.size ? html('span', {class: 'now'}, `Without the symbols left out: ${now}${nowThen}.`) : '',
     );
-    column.replaceChildren(html('figcaption', {}, `Contributions to ${outputs[winner]} (blue) and ${outputs[runner]} (orange), nats`),
-      bars([...strongest(groups.map((group) => ({name: name(group), off: group.every((s) => off.has(s)),
-        values: [sum(group, winner), sum(group, runner)]}))), {name: 'bias', off: false, values: [bias(winner), bias(runner)]}]));
+    legend.textContent = K === 1 ? 'Blue symbols raised the output, red ones lowered it.'
+      : `Blue symbols speak for ${outputs[winner]}, red ones for ${outputs[runner]}.`;
+    const rows = groups.map((group) => ({name: group.map((s) => sources[s]).join(''), sources: group, off: group.every((s) => off.has(s)),
+      values: pair.map((output) => sum(group, output))}));
+    column.replaceChildren(
+      html('figcaption', {}, 'Contributions to ', ...pair.flatMap((output, j) => [j ? ' and ' : '', html('b', {class: j ? 'second' : 'first'}, '■ '), outputs[output]]), ', nats. Click a row to leave it out.'),
+      bars([...strongest(rows), {name: 'bias', off: false, values: pair.map(bias)}], {width: Math.min(width(), 760), onpick: (row) => toggle(row.sources)}));
   }
 
   /** The outputs to which a source contributes most, at the selected target. */
@@ -125,27 +137,27 @@ export async function draw(body, page) {
   }}, words ? 'By symbols' : 'By words');
   const all = html('button', {type: 'button', onclick: () => { off.clear(); state.off = []; paint(); page.remember(); }}, 'Reset');
   body.replaceChildren(
-    page.slider(show), html('div', {class: 'row'}, byWord, all),
+    ...[page.slider(show)].filter(Boolean), html('label', {class: 'slider'}, 'Prediction', targets, chosen),
     html('p', {class: 'note'}, 'Click a symbol to leave its contribution out. The sum is exact, so the prediction below is the network’s without it.'),
-    text, prediction, html('div', {class: 'side'}, overview, column),
+    html('div', {class: 'row'}, byWord, all),
+    text, legend, prediction, html('div', {class: page.width() >= 900 ? 'two' : 'side'}, overview, column),
     page.downloads(() => overview.querySelector('svg'), () => rows(slice, sources, outputs, state), 'contributions'),
   );
   await show();
 }
 
 /** Norms of all terms. */
-function stack(whole, sources, symbols, target, dark, onpick, detail) {
+function stack(whole, limit, sources, symbols, target, dark, onpick, detail, available) {
   const steps = symbols.length;
-  const cell = Math.max(2, Math.min(18, Math.floor(900 / steps)));
+  const cell = Math.max(4, Math.min(26, Math.floor((available - 48) / steps)));
   const left = 40, top = 6, foot = 30;
   const width = left + steps * cell + 8, height = top + (steps + 1) * cell + foot;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none',
     'aria-label': `norms of the contributions of ${steps + 1} sources to ${steps} targets`});
-  const limit = whole.values.subarray(0, (steps + 1) * steps).reduce((most, value) => Math.max(most, value), 1e-9);
   const shades = Float32Array.from(whole.values.subarray(0, (steps + 1) * steps), (value) => Math.sqrt(value / limit));
   const image = rasterImage({x: left, y: top, width: steps * cell, height: (steps + 1) * cell});
   image.setAttribute('href', raster(shades, steps + 1, steps, (value) => share(value, dark)));
-  root.append(image);
+  root.append(image, svg('rect', {x: left, y: top, width: steps * cell, height: (steps + 1) * cell, class: 'frame'}));
   const every = Math.max(1, Math.ceil(14 / cell));
   sources.forEach((name, s) => s % every === 0 && root.append(svg('text', {x: left - 6, y: top + s * cell + cell / 2 + 4, 'text-anchor': 'end'}, name)));
   symbols.forEach((name, t) => t % every === 0 && root.append(svg('text', {x: left + t * cell + cell / 2, y: height - foot + 16, 'text-anchor': 'middle'}, name)));
@@ -164,63 +176,6 @@ function stack(whole, sources, symbols, target, dark, onpick, detail) {
       tip.textContent = s > t + 1 ? `${sources[s]} is read later` : `${sources[s]} → after ${symbols[t]} (${t + 1}): norm ${shown(whole.values[s * steps + t])} nats${t + 1 === target ? `: ${detail(s)}` : ''}`;
     }}, tip));
   return root;
-}
-
-/** Of many rows, those in which the two outputs differ most, in order, and the sum of the others. */
-function strongest(rows) {
-  if (rows.length <= BARS) return rows;
-  const apart = (row) => Math.abs(row.values[0] - row.values[1]);
-  const kept = new Set([...rows].sort((a, b) => apart(b) - apart(a)).slice(0, BARS - 1));
-  const others = rows.filter((row) => !kept.has(row));
-  const total = (i) => others.reduce((sum, row) => sum + row.values[i], 0);
-  return [{name: `${others.length} others`, off: false, values: [total(0), total(1)]}, ...rows.filter((row) => kept.has(row))];
-}
-
-function bars(rows) {
-  const height = Math.max(11, Math.min(22, 620 / rows.length));
-  const limit = Math.max(...rows.flatMap((row) => row.values.map(Math.abs)), 1e-9);
-  const left = 90, width = 440, middle = left + (width - left) / 2;
-  const reach = (width - left) / 2 - 6;
-  const root = svg('svg', {viewBox: `0 0 ${width} ${rows.length * height + 24}`, width, height: rows.length * height + 24,
-    role: 'img', 'aria-label': 'contributions to the two most probable outputs'});
-  rows.forEach((row, i) => {
-    const y = i * height;
-    const group = svg('g', {class: row.off ? 'gone' : ''}, svg('title', {}, `${row.name}: ${shown(row.values[0])} and ${shown(row.values[1])} nats`),
-      svg('text', {x: left - 6, y: y + height / 2 + 4, 'text-anchor': 'end'}, row.name.length > 12 ? `…${row.name.slice(-11)}` : row.name));
-    row.values.forEach((value, j) => group.append(svg('rect', {
-      x: value < 0 ? middle + (value / limit) * reach : middle, y: y + 1 + (j * (height - 2)) / 2,
-      width: (Math.abs(value) / limit) * reach, height: (height - 2) / 2, fill: j ? '#e69f00' : '#0072b2',
-    })));
-    root.append(group);
-  });
-  root.append(svg('line', {x1: middle, x2: middle, y1: 0, y2: rows.length * height, class: 'grid'}),
-    svg('text', {x: left, y: rows.length * height + 18}, `−${shown(limit)}`),
-    svg('text', {x: width - 6, y: rows.length * height + 18, 'text-anchor': 'end'}, `${shown(limit)} nats`));
-  return root;
-}
-
-/** First symbol, from 1, of each word: a word begins at white space. */
-function wordStarts(symbols) {
-  const spaces = symbols.map((symbol, i) => [symbol, i + 1]).filter(([symbol]) => ['␣', '⏎', '⇥'].includes(symbol)).map(([, s]) => s);
-  return [...new Set([0, 1, ...spaces])].sort((a, b) => a - b);
-}
-
-function grouped(starts, target) {
-  const ends = [...starts.slice(1), Infinity];
-  return starts.filter((start) => start <= target)
-    .map((start, i) => [...Array(Math.min(ends[i] - 1, target) - start + 1).keys()].map((offset) => start + offset));
-}
-
-function softmax(logits) {
-  const largest = Math.max(...logits);
-  const scaled = logits.map((value) => Math.exp(value - largest));
-  const total = scaled.reduce((sum, value) => sum + value, 0);
-  return scaled.map((value) => value / total);
-}
-
-function best(probabilities) {
-  const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
-  return [order[0], order[1] ?? order[0]];
 }
 
 function rows(slice, sources, outputs, state) {

@@ -1,6 +1,6 @@
 // Percentiles of the singular values of the input-output Jacobian through training, of one run or several.
 
-import {html, lines, LINES, scale, shown, svg} from './charts.js';
+import {extent, html, lines, LINES, scale, shown, svg} from './charts.js';
 
 export const title = 'Jacobians';
 export const about = 'Singular values of the derivative of the last state with respect to the input some steps earlier, through training.';
@@ -17,6 +17,7 @@ model.fit(x, y, callbacks=[
 export async function draw(body, page) {
   const {state} = page;
   const all = page.runs.map((one) => one.run);
+  const single = page.series.steps.length === 1;
   const over = new Set((state.over ?? []).filter((run) => all.includes(run)));
   const loaded = new Map([[state.run, page.series]]);
   const legend = html('p', {class: 'note'});
@@ -27,24 +28,26 @@ export async function draw(body, page) {
   async function show() {
     for (const run of over) {
       if (loaded.has(run)) continue;
-      const tag = page.runs.find((one) => one.run === run).tags[0].tag;
-      loaded.set(run, await page.json(`./series?${page.query({run, tag})}`));
+      loaded.set(run, await page.seriesOfRun(run));
     }
     const step = state.step;
     const values = await page.slice(step);
     if (!page.current() || step !== state.step) return;
     const runs = [state.run, ...[...over].filter((run) => run !== state.run)];
     const lags = page.series.lags;
+    const columns = Math.max(1, Math.min(lags.length, Math.floor(page.width() / 400)));
+    const width = (page.width() - 24 * (columns - 1)) / columns;
     legend.replaceChildren(...(runs.length > 1 ? runs.flatMap((run, r) =>
       [html('span', {style: `color:${LINES[r % LINES.length]}`}, '■ '), `${run || '.'}  `]) : []));
-    place.replaceChildren(...lags.map((lag) => html('figure', {},
+    const range = extent(runs.flatMap((run) => loaded.get(run).percentiles.flat(2)).filter((value) => Number.isFinite(value) && (value > 0 || !state.logarithmic)));
+    place.replaceChildren(...(single ? [byLag(page.series, state.logarithmic, page.width())] : lags.map((lag) => html('figure', {},
       html('figcaption', {}, `lag ${lag}`),
       lines(runs.flatMap((run, r) => percentiles(loaded.get(run), lag, run, LINES[r % LINES.length])), {
-        x: 'training step', y: 'singular value', logarithmic: state.logarithmic, width: 460, height: 280,
+        x: 'training step', y: 'singular value', logarithmic: state.logarithmic, width, height: 280, range,
         at: state.step, label: `percentiles of the singular values at lag ${lag}`,
-        onpick: (step) => { state.step = step; show(); },
-      }))));
-    histogram.replaceChildren(html('figcaption', {}, `Distribution at step ${state.step}, run ${state.run || '.'}`),
+        onpick: (step) => page.go({step}),
+      })))));
+    histogram.replaceChildren(html('figcaption', {}, single ? 'Distributions' : `Distribution at step ${state.step}, run ${state.run || '.'}`),
       html('div', {class: 'side'}, ...lags.map((lag, i) => density(values.values.subarray(101 * i, 101 * (i + 1)), lag, state.logarithmic))));
     page.remember();
   }
@@ -59,18 +62,27 @@ export async function draw(body, page) {
     }}), ` ${run || '.'} `))) : null;
   body.replaceChildren(
     html('div', {class: 'controls'}, log, others),
-    html('p', {class: 'note'}, `Lines: ${page.series.lines.join(', ')} %; the median is thick. Click a step to see its distribution.`),
-    legend, place, page.slider(show), histogram,
+    ...[page.slider(show)].filter(Boolean),
+    html('p', {class: 'note'}, `Percentiles of the singular values: ${page.series.lines.join(', ')}%; the median is thick, minimum and maximum are dashed.${single ? '' : ' Click a step to see its distribution.'}`),
+    legend, place, histogram,
     page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
   );
   await show();
+}
+
+/** Of a single step: the percentiles against the lag. */
+function byLag(series, logarithmic, width) {
+  return html('figure', {class: 'wide'}, lines(series.lines.map((percent, line) => ({
+    name: `${percent}%`, color: LINES[0], width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
+    points: series.lags.map((lag, i) => [lag, series.percentiles[0][i][line]]).sort((a, b) => a[0] - b[0]),
+  })), {x: 'lag', y: 'singular value', logarithmic, wholeX: true, width, height: 300, label: 'percentiles of the singular values by lag'}));
 }
 
 function percentiles(series, lag, run, color) {
   const i = series.lags.indexOf(lag);
   if (i < 0) return [];
   return series.lines.map((percent, line) => ({
-    name: `${run}: ${percent} %`, color, width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
+    name: `${run}: ${percent}%`, color, width: percent === 50 ? 3 : 1, dashed: percent === 0 || percent === 100,
     points: series.steps.map((step, s) => [step, series.percentiles[s][i][line]]),
   }));
 }
@@ -97,7 +109,7 @@ function density(values, lag, logarithmic) {
   const x = scale(0, bins.length, 10, width - 10);
   const y = scale(0, Math.max(...bins), height - bottom, top);
   bins.forEach((mass, j) => root.append(svg('rect', {x: x(j), y: y(mass), width: x(1) - x(0) - 1, height: height - bottom - y(mass), fill: LINES[0]},
-    svg('title', {}, `${shown(mass)} % of the singular values`))));
+    svg('title', {}, `${shown(mass)}% of the singular values`))));
   root.append(svg('text', {x: 10, y: height - 18}, shown(usable[0])),
     svg('text', {x: width - 10, y: height - 18, 'text-anchor': 'end'}, shown(usable[usable.length - 1])),
     svg('text', {x: width / 2, y: height - 4, 'text-anchor': 'middle'}, `singular value, lag ${lag}`));
@@ -105,7 +117,7 @@ function density(values, lag, logarithmic) {
 }
 
 function rows(loaded) {
-  const head = ['run', 'step', 'lag', ...[...loaded.values()][0].lines.map((percent) => `${percent} %`)];
+  const head = ['run', 'step', 'lag', ...[...loaded.values()][0].lines.map((percent) => `${percent}%`)];
   return [head, ...[...loaded].flatMap(([run, series]) => series.steps.flatMap((step, s) =>
     series.lags.map((lag, i) => [run, step, lag, ...series.percentiles[s][i]])))];
 }

@@ -1,12 +1,13 @@
 // The tab's frame: which view, run, tag and step; loading, empty and error states; dark mode; reload.
 
-import {downloads, html} from './charts.js';
+import {downloads, html, saveText, stepSlider} from './charts.js';
 
 /** Name -> the module ./NAME.js and the kinds that it shows: the server has the list. */
 const VIEWS = {};
 const PARAMETER = 'interp_rnn';
 
-const state = {view: null, run: null, tag: null, step: null, index: null};
+/** Of the first pane, with the view and, in `beside`, the state of a second pane of the same view. */
+const state = {view: null, run: null, tag: null, step: null, index: null, beside: null};
 let tags = {};
 let turn = 0;
 
@@ -22,7 +23,7 @@ export async function start(document) {
     return;
   }
   Object.assign(state, remembered());
-  watchDarkMode(document);
+  watchLook(document);
   document.addEventListener('keydown', onKey);
   listenForReload();
   listenForRefusals();
@@ -67,42 +68,88 @@ async function draw(again = true) {
     frame(...notes, empty(view));
     return;
   }
-  const [run, entries] = runs.find(([name]) => name === state.run) ?? runs[0];
-  const entry = entries.find((one) => one.tag === state.tag) ?? entries[0];
-  Object.assign(state, {view: name, run, tag: entry.tag});
-  remember();
-  const controls = html('div', {class: 'controls'},
-    chooser('Run', runs.map(([name]) => name), run, (value) => go({run: value, tag: null, step: null, index: null})),
-    entries.length > 1
-      ? chooser('Tag', entries.map((one) => one.tag), entry.tag, (value) => go({tag: value, step: null, index: null}))
-      : null,
-  );
-  const body = html('div', {class: 'view', 'aria-live': 'polite'}, message('loading', 'Reading …'));
-  frame(...notes, controls, body);
+  state.view = name;
+  const panes = [state, state.beside].filter(Boolean);
+  const sections = panes.map(() => html('section', {}));
+  frame(...notes, html('div', {class: panes.length > 1 ? 'panes' : ''}, ...sections));
   try {
-    const series = await json(`./series?${query({run, tag: entry.tag})}`);
-    if (mine !== turn) return;
-    for (const text of series.left_out) body.before(message('note', text));
-    if (!series.steps.length) throw new Error('no step of this tag can be read');
-    const steps = series.steps;
-    if (!steps.includes(state.step)) state.step = steps[steps.length - 1];
-    await view.draw(body, {
-      series, state, runs: runs.map(([name, list]) => ({run: name, tags: list})), go, json, query, remember,
-      slice: (step, index) => slice(run, entry.tag, step, index),
-      seriesOf: (tag) => json(`./series?${query({run, tag})}`),
-      sliceOf: (tag, step) => slice(run, tag, step, 0),
-      graph: (step) => json(`./graph?${query({run, tag: entry.tag, step})}`),
-      texts: (tag, step) => json(`./texts?${query({run, tag, step})}`),
-      related: (kind) => tags[run].find((one) => one.kind === kind)?.tag ?? null,
-      slider: (onstep) => slider(steps, onstep),
-      downloads,
-      dark: () => document.documentElement.classList.contains('dark'),
-      current: () => mine === turn,
-    });
+    await Promise.all(panes.map((pane, i) => drawPane(view, runs, pane, sections[i], () => mine === turn)));
+    remember();
   } catch (error) {
     if (mine !== turn) return;
     if (again && error.status === GONE) await refresh(false);
-    else body.replaceChildren(message('error', `This view cannot be drawn: ${error.message}`));
+    else {
+      for (const waiting of document.querySelectorAll('.loading')) waiting.remove();
+      sections[0].append(message('error', `This view cannot be drawn: ${error.message}`));
+    }
+  }
+}
+
+/** Draws one run and tag of a view, below the controls that choose them. */
+async function drawPane(view, runs, pane, section, current) {
+  const [run, entries] = runs.find(([name]) => name === pane.run) ?? runs[0];
+  const entry = entries.find((one) => one.tag === pane.tag) ?? entries[0];
+  Object.assign(pane, {run, tag: entry.tag});
+  const change = (values) => {
+    Object.assign(pane, values);
+    remember();
+    return draw();
+  };
+  const first = pane === state;
+  const controls = html('div', {class: 'controls'},
+    chooser('Run', runs.map(([name]) => name), run, (value) => change({run: value, tag: null, step: null, index: null})),
+    entries.length > 1
+      ? chooser('Tag', entries.map((one) => one.tag), entry.tag, (value) => change({tag: value, step: null, index: null}))
+      : null,
+    first && state.beside ? null : html('button', {type: 'button', class: 'beside',
+      onclick: () => go({beside: first ? {...state, beside: null, run: (runs.find(([name]) => name !== run) ?? runs[0])[0], tag: null} : null}),
+    }, first ? 'Side by side' : 'Close'),
+  );
+  const body = html('div', {class: 'view'}, message('loading', 'Reading …'));
+  section.replaceChildren(controls, body);
+  const series = await json(`./series?${query({run, tag: entry.tag})}`);
+  if (!current()) return;
+  for (const text of series.left_out) body.before(message('note', text));
+  const {steps} = series;
+  if (!steps.length) throw new Error('no step of this tag can be read');
+  if (!steps.includes(pane.step)) pane.step = steps[steps.length - 1];
+  await view.draw(body, {
+    series, steps, state: pane, current, remember, go: change,
+    runs: runs.map(([name]) => ({run: name})),
+    seriesOfRun: (name) => json(`./series?${query({run: name, tag: runs.find(([other]) => other === name)[1][0].tag})}`),
+    slice: (step, index) => slice(run, entry.tag, step, index),
+    seriesOf: (tag) => json(`./series?${query({run, tag})}`),
+    sliceOf: (tag, step, index = 0) => slice(run, tag, step, index),
+    graph: (step) => json(`./graph?${query({run, tag: entry.tag, step})}`),
+    texts: (tag, step) => json(`./texts?${query({run, tag, step})}`),
+    related: (kind) => tags[run].find((one) => one.kind === kind)?.tag ?? null,
+    slider: (onstep) => stepSlider(steps, pane, (step) => {
+      remember();
+      onstep(step);
+    }),
+    downloads: (...what) => {
+      const row = downloads(...what);
+      row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
+      return row;
+    },
+    dark: () => document.documentElement.classList.contains('dark'),
+    width: () => body.clientWidth,
+  });
+}
+
+/** Saves what is looked at, all panes, as one file that needs no server. */
+async function saveAsHtml() {
+  const panes = [state, state.beside].filter(Boolean).map(({view, beside, ...pane}) => pane);
+  const runs = logged(VIEWS[state.view]);
+  const overlays = (state.over ?? []).flatMap((name) => {
+    const found = runs.find(([run]) => run === name);
+    return found ? [{run: name, tag: found[1][0].tag}] : [];
+  });
+  const asked = query({view: state.view, panes: JSON.stringify(panes), overlays: JSON.stringify(overlays)});
+  try {
+    saveText(await fetched(`./page?${asked}`, (response) => response.text()), `${state.view}.html`, 'text/html');
+  } catch (error) {
+    document.querySelector('main').prepend(message('error', `The page cannot be saved: ${error.message}`));
   }
 }
 
@@ -117,8 +164,8 @@ function frame(...children) {
   const bar = html('nav', {role: 'tablist', 'aria-label': 'Views'},
     ...Object.entries(VIEWS).map(([name, view]) =>
       html('button', {
-        role: 'tab', type: 'button', 'aria-selected': String(name === current), 'data-view': name,
-        onclick: () => go({view: name, run: null, tag: null, step: null, index: null}),
+        role: 'tab', type: 'button', class: logged(view).length ? null : 'nothing', title: logged(view).length ? view.about : `${view.about} Nothing is logged yet.`, 'aria-selected': String(name === current), 'data-view': name,
+        onclick: () => go({view: name, run: null, tag: null, step: null, index: null, beside: null}),
       }, view.title),
     ),
   );
@@ -145,23 +192,7 @@ function chooser(label, options, chosen, onchange) {
   return html('label', {}, `${label} `, select);
 }
 
-/** A slider over the logged steps; arrow keys move it wherever the focus is. */
-function slider(steps, onstep) {
-  const output = html('output', {}, `step ${state.step}`);
-  const input = html('input', {
-    type: 'range', min: 0, max: steps.length - 1, step: 1, 'aria-label': 'training step', class: 'steps',
-    oninput: () => {
-      state.step = steps[Number(input.value)];
-      output.textContent = `step ${state.step}`;
-      input.setAttribute('aria-valuetext', output.textContent);
-      remember();
-      onstep(state.step);
-    },
-  });
-  input.value = String(steps.indexOf(state.step));
-  return html('label', {class: 'slider'}, input, output);
-}
-
+/** Arrow keys move the slider wherever the focus is. */
 function onKey(event) {
   if (!['ArrowLeft', 'ArrowRight'].includes(event.key) || event.target.closest('input, select, button')) return;
   const input = document.querySelector('input.steps');
@@ -223,10 +254,9 @@ const integer = (value) => Number.isInteger(value);
 const flag = (value) => typeof value === 'boolean';
 const listOf = (holds) => (value) => Array.isArray(value) && value.every(holds);
 
-/** What a link may hold. Other entries, and entries of another type, are ignored. */
+/** What a link may hold of a pane. Other entries, and entries of another type, are ignored. */
 const KEPT = {
-  view: (value) => text(value) && Object.hasOwn(VIEWS, value),
-  run: text, tag: text, step: integer, index: integer, centroid: integer,
+  run: text, tag: text, step: integer, index: integer, centroid: integer, unit: integer, token: integer,
   off: listOf(integer), over: listOf(text), words: flag, logarithmic: flag,
   threshold: (value) => value >= 0 && value <= 1 && typeof value === 'number',
 };
@@ -234,12 +264,17 @@ const KEPT = {
 function remembered() {
   try {
     const kept = JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}') ?? {};
-    return Object.fromEntries(Object.entries(KEPT)
-      .filter(([name, holds]) => Object.hasOwn(kept, name) && holds(kept[name]))
-      .map(([name]) => [name, kept[name]]));
+    const view = text(kept.view) && Object.hasOwn(VIEWS, kept.view) ? kept.view : null;
+    return {...paneIn(kept), view, beside: kept.beside ? paneIn(kept.beside) : null};
   } catch {
     return {};
   }
+}
+
+function paneIn(kept) {
+  return Object.fromEntries(Object.entries(KEPT)
+    .filter(([name, holds]) => Object.hasOwn(kept, name) && holds(kept[name]))
+    .map(([name]) => [name, kept[name]]));
 }
 
 let noting;
@@ -260,7 +295,8 @@ function note() {
   }
 }
 
-function watchDarkMode(document) {
+/** Draws again where dark mode or the width of the window changes. */
+function watchLook(document) {
   const host = window.parent.document.body;
   const apply = () => {
     const dark = host !== document.body && host.classList.contains('dark-mode');
@@ -269,6 +305,16 @@ function watchDarkMode(document) {
     if (turn) draw();
   };
   apply();
+  let width = window.innerWidth;
+  let resizing;
+  window.addEventListener('resize', () => {
+    clearTimeout(resizing);
+    resizing = setTimeout(() => {
+      if (window.innerWidth === width) return;
+      width = window.innerWidth;
+      if (turn) draw();
+    }, 200);
+  });
   new MutationObserver(apply).observe(host, {attributes: true, attributeFilter: ['class']});
 }
 

@@ -33,12 +33,15 @@ export async function draw(body, page) {
   });
   threshold.value = String(state.threshold);
   const minimum = html('output', {}, threshold.value);
-  const numbers = html('p', {class: 'note'});
+  const bar = html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum);
+  const numbers = html('dl', {class: 'tiles'});
   const place = html('figure');
   const reference = html('figure');
   const hint = `Click a state for its prototypes, or an edge for example texts. Above ${LABELLED} edges, only the edges of the selected state are labelled.`;
   const details = html('p', {class: 'note', 'aria-live': 'polite'}, hint);
-  const through = html('div', {class: 'side'}, ...history(series, state.step, (step) => page.go({step})));
+  const columns = Math.max(1, Math.min(3, Math.floor(page.width() / 380)));
+  const through = html('div', {class: 'side'}, ...history(series, state.step, (page.width() - 24 * (columns - 1)) / columns, (step) => page.go({step})));
+  const expected = series.reference_graph;
   const textsTag = page.related('transition_texts');
   let chosen = null;
   let graph = null;
@@ -51,18 +54,19 @@ export async function draw(body, page) {
     const answer = await graphs(step);
     if (!page.current() || step !== state.step) return;
     graph = answer;
+    bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null));
     paint();
     page.remember();
-    const at = series.steps.indexOf(step);
-    for (let i = at - AHEAD; i <= at + AHEAD; i++) if (i in series.steps) graphs(series.steps[i]);
+    const at = page.steps.indexOf(step);
+    for (let i = at - AHEAD; i <= at + AHEAD; i++) if (i in page.steps) graphs(page.steps[i]);
   }
 
   function paint() {
     place.replaceChildren(
-      html('figcaption', {}, `${counted ? 'Transitions' : 'Automaton'} at step ${state.step}: ${numberOf(graph.states)}`),
-      picture(graph, series.positions, state.threshold, chosen, pick),
+      html('figcaption', {}, `${counted ? 'Transitions' : 'Automaton'}${page.steps.length > 1 ? ` at step ${state.step}` : ''}: ${numberOf(graph.states)}`),
+      html('div', {class: 'scroll'}, fitting(picture(graph, series.positions, state.threshold, chosen, pick), expected ? page.width() / 2 : page.width())),
     );
-    numbers.textContent = measured(graph);
+    numbers.replaceChildren(...measured(graph));
     for (const chart of through.querySelectorAll('svg')) chart.mark(state.step);
     describe();
   }
@@ -88,11 +92,13 @@ export async function draw(body, page) {
     paint();
     page.remember();
   });
-  const expected = series.reference_graph;
-  if (expected) reference.append(html('figcaption', {}, 'Reference'), picture(expected, expected.positions, 0, null, () => {}));
+  if (expected) {
+    reference.append(html('figcaption', {}, 'Reference'),
+      html('div', {class: 'scroll'}, fitting(picture(expected, expected.positions, 0, null, () => {}), page.width() / 2)));
+  }
   body.replaceChildren(
-    page.slider(show),
-    html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum),
+    ...[page.slider(show)].filter(Boolean),
+    bar,
     numbers, details,
     html('div', {class: 'pair'}, place, reference), through,
     page.downloads(() => place.querySelector('svg'), () => rows(graph, state.step), 'automaton'),
@@ -100,17 +106,30 @@ export async function draw(body, page) {
   await show();
 }
 
-/** The callback's measurements, as a sentence. */
+/** The callback's measurements: a tile for each that is known. */
 function measured(graph) {
-  const parts = [];
-  if (Number.isInteger(graph.minimal)) parts.push(`${graph.minimal} ${graph.minimal === 1 ? 'state' : 'states'} after minimization`);
-  if (Number.isFinite(graph.agreement)) parts.push(`agrees with the network on ${(100 * graph.agreement).toFixed(1)} % of test words`);
-  if (graph.equivalent === true) parts.push('equivalent to the reference');
-  if (graph.equivalent === false) parts.push(`not equivalent to the reference: they differ on ${quoted(graph.counterexample ?? [])}`);
-  if (graph.equivalent !== true && Number.isFinite(graph.distance)) parts.push(`differs from the reference on ${(100 * graph.distance).toFixed(1)} % of its words`);
-  if (Number.isFinite(graph.entropy)) parts.push(`entropy of the transitions ${shown(graph.entropy)} nats`);
-  const text = parts.join(', ');
-  return text ? `${text[0].toUpperCase()}${text.slice(1)}.` : '';
+  const tiles = [];
+  const tile = (value, name) => tiles.push(html('div', {}, html('dt', {}, name), html('dd', {}, value)));
+  tile(String(graph.states.length), graph.states.length === 1 ? 'state' : 'states');
+  if (Number.isInteger(graph.minimal)) tile(String(graph.minimal), 'after minimization');
+  if (Number.isFinite(graph.agreement)) tile(percent(graph.agreement), 'of test words: agrees with the network');
+  if (graph.equivalent === true) tile('yes', 'equivalent to the reference');
+  if (graph.equivalent === false) tile('no', `equivalent to the reference: they differ on ${quoted(graph.counterexample ?? [])}`);
+  if (graph.equivalent !== true && Number.isFinite(graph.distance)) tile(percent(graph.distance), 'of its words: differs from the reference');
+  if (Number.isFinite(graph.entropy)) tile(`${shown(graph.entropy)} nats`, 'entropy of the transitions');
+  return tiles;
+}
+
+const percent = (part) => `${(100 * part).toFixed(1)}%`;
+
+/** A drawing, up to 1.6 times its size where there is room, and never so small that its text cannot be read. */
+function fitting(drawing, width) {
+  const {width: own, height} = drawing.viewBox.baseVal;
+  const factor = Math.max(0.75, Math.min(1.6, (width - 24) / own, 560 / height));
+  drawing.setAttribute('width', Math.round(factor * own));
+  drawing.setAttribute('height', Math.round(factor * height));
+  drawing.style.maxWidth = 'none';
+  return drawing;
 }
 
 const numberOf = ({length}) => `${length} ${length === 1 ? 'state' : 'states'}`;
@@ -165,7 +184,7 @@ function picture(graph, positions, threshold, chosen, onpick) {
     const [cx, cy] = positions[id];
     const r = graph.radii[id];
     const pick = () => onpick({kind: 'state', id});
-    const text = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)} % of the steps`}`;
+    const text = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)}% of the steps`}`;
     root.append(svg('g', {tabindex: 0, role: 'button', 'data-state': id, 'aria-label': text, onclick: pick,
       onkeydown: (event) => event.key === 'Enter' && pick()},
       svg('title', {}, text),
@@ -187,7 +206,7 @@ function named([name, probability]) {
 
 /** At most four names, of at most 16 characters, and how many more; the probability of a symbol without a name. */
 function shortened(symbols) {
-  const names = symbols.map(([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)} %`);
+  const names = symbols.map(([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)}%`);
   return names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} +${names.length - 3}`;
 }
 
@@ -198,7 +217,7 @@ function describeState({id}, graph, texts) {
   const arriving = graph.edges.filter(({to}) => to === id).flatMap(({symbols}) => symbols);
   const best = texts?.prototypes?.[id] ?? distinct(arriving).slice(0, 5);
   const parts = [`State ${id}${state.accepting === null ? '' : state.accepting ? ', accepting' : ', rejecting'}.`];
-  if (state.use !== null) parts.push(`${(100 * state.use).toFixed(1)} % of the steps end here.`);
+  if (state.use !== null) parts.push(`${(100 * state.use).toFixed(1)}% of the steps end here.`);
   parts.push(best.length ? `Prototypes: ${best.map(named).join(', ')}.` : 'No symbol leads here.');
   if (graph.start !== null) {
     const word = shortest(graph).get(id);
@@ -247,7 +266,8 @@ function shortest(graph) {
 }
 
 /** Charts of the number of states, entropy and agreement through training, as far as they are known. */
-function history({steps, history: numbers}, at, onpick) {
+function history({steps, history: numbers}, at, width, onpick) {
+  if (steps.length < 2) return [];
   const known = (name) => (numbers[name] ?? []).some((value) => Number.isFinite(value));
   const line = (name, label, color, factor = 1) => known(name) && {name: label, color,
     points: numbers[name].map((value, i) => [steps[i], Number.isFinite(value) ? factor * value : null])};
@@ -261,7 +281,7 @@ function history({steps, history: numbers}, at, onpick) {
     if (!series.length) return [];
     const legend = series.flatMap(({name, color}) => [html('span', {style: `color:${color}`}, '■ '), `${name}  `]);
     return [html('figure', {}, html('figcaption', {}, ...legend),
-      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: 400, height: 190, whole: y === 'states', onpick}))];
+      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: Math.min(width, 560), height: 210, whole: y === 'states', onpick}))];
   });
 }
 

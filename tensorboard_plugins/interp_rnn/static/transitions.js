@@ -1,7 +1,7 @@
 // Token by centroid: the probability of each centroid after each token of a logged sequence, and which words support the
 // prediction.
 
-import {html, raster, rasterImage, remembering, share, shown, signed, svg} from './charts.js';
+import {colourBar, html, raster, rasterImage, remembering, share, shown, signed, svg} from './charts.js';
 
 export const title = 'Transitions';
 export const about = 'The transition probabilities of a state-regularized network along fixed sequences, token by token.';
@@ -19,7 +19,7 @@ model.fit(x, y, callbacks=[
     callbacks.TransitionProbabilities("logs", x[:4], tokens=words),
 ])`;
 
-const CELL = 18;
+const LEFT = 46;
 
 export async function draw(body, page) {
   const {series, state} = page;
@@ -59,8 +59,10 @@ export async function draw(body, page) {
     const key = [state.index, k, ...read].join();
     if (drawn?.key !== key) {
       const spans = names.map((name) => html('span', {}, `${name} `));
-      drawn = {key, spans, ...heat(names, k, mark)};
-      map.replaceChildren(html('figcaption', {}, 'Probability of each centroid (row) after each token (column), from 0 (white) to 1 (blue).'), drawn.root);
+      const cell = Math.max(14, Math.min(34, Math.floor((page.width() - LEFT - 12) / names.length), Math.floor(440 / k)));
+      drawn = {key, spans, ...heat(names, k, mark, cell)};
+      map.replaceChildren(html('figcaption', {}, 'Probability of each centroid (row) after each token (column)'),
+        html('div', {class: 'scroll'}, drawn.root), colourBar('0', '1', (part) => share(part, page.dark())));
       text.replaceChildren(...spans);
     }
     drawn.fill((column, i) => at(read[column], i), marked, page.dark());
@@ -87,25 +89,24 @@ export async function draw(body, page) {
   const select = html('select', {onchange: () => { state.index = Number(select.value); show(); }},
     ...names.map((name, i) => html('option', {value: i, selected: i === state.index ? '' : null}, name)));
   body.replaceChildren(
-    html('label', {}, 'Sequence ', select),
-    page.slider(show),
-    html('div', {style: 'overflow-x: auto'}, map), hint, text,
+    sequences > 1 ? html('label', {}, 'Sequence ', select) : '',
+    ...[page.slider(show)].filter(Boolean), map, hint, text,
     page.downloads(() => map.querySelector('svg'), () => rows(alpha, series, state), 'transitions'),
   );
   await show();
 }
 
 /** The empty map, and `fill`, which sets its values by (column, centroid) and the selected centroid. */
-function heat(tokens, k, onmark) {
+function heat(tokens, k, onmark, cell) {
   const longest = Math.max(...tokens.map((token) => token.length), 1);
   const foot = Math.min(110, 14 + 6.5 * longest);
-  const left = 46;
-  const [wide, high] = [tokens.length * CELL, k * CELL];
+  const left = LEFT;
+  const [wide, high] = [tokens.length * cell, k * cell];
   const width = left + wide + 10;
   const height = high + foot + 10;
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img',
     'aria-label': `probabilities of ${k} centroids after each of ${tokens.length} tokens`, style: 'max-width: none'});
-  const labels = [...Array(k).keys()].map((i) => svg('text', {x: left - 8, y: i * CELL + 14, 'text-anchor': 'end', class: 'label',
+  const labels = [...Array(k).keys()].map((i) => svg('text', {x: left - 8, y: (i + 0.5) * cell + 4, 'text-anchor': 'end', class: 'label',
     tabindex: 0, role: 'button', 'aria-label': `select centroid ${i}`, onclick: () => onmark(i),
     onkeydown: (event) => event.key === 'Enter' && onmark(i)}));
   const image = rasterImage({x: left, y: 0, width: wide, height: high});
@@ -113,12 +114,12 @@ function heat(tokens, k, onmark) {
   let value = null;
   const place = (event) => {
     const box = root.getBoundingClientRect();
-    const column = Math.floor((((event.clientX - box.left) / box.width) * width - left) / CELL);
-    const row = Math.floor((((event.clientY - box.top) / box.height) * height) / CELL);
+    const column = Math.floor((((event.clientX - box.left) / box.width) * width - left) / cell);
+    const row = Math.floor((((event.clientY - box.top) / box.height) * height) / cell);
     return [Math.max(0, Math.min(tokens.length - 1, column)), Math.max(0, Math.min(k - 1, row))];
   };
   root.append(
-    ...labels, image, svg('path', {d: grid(left, wide, high), class: 'gap'}),
+    ...labels, image, svg('path', {d: grid(left, wide, high, cell), class: 'gap'}), svg('rect', {x: left, y: 0.5, width: wide, height: high, class: 'frame'}),
     svg('rect', {x: left, y: 0, width: wide, height: high, fill: 'transparent', class: 'pick',
       onclick: (event) => onmark(place(event)[1]),
       onmousemove: (event) => {
@@ -126,7 +127,7 @@ function heat(tokens, k, onmark) {
         tip.textContent = `after “${tokens[column]}”, centroid ${i}: ${shown(value(column, i))}`;
       }}, tip),
     ...tokens.map((token, column) => svg('text', {
-      transform: `translate(${left + column * CELL + 12} ${high + 8}) rotate(-90)`, 'text-anchor': 'end',
+      transform: `translate(${left + (column + 0.5) * cell + 4} ${high + 8}) rotate(-90)`, 'text-anchor': 'end',
     }, token.length > 16 ? `${token.slice(0, 15)}…` : token)),
   );
   const fill = (values, marked, dark) => {
@@ -144,9 +145,9 @@ function heat(tokens, k, onmark) {
 }
 
 /** Lines between the cells. */
-function grid(left, wide, high) {
-  const down = [...Array(Math.round(wide / CELL) + 1).keys()].map((i) => `M${left + i * CELL} 0V${high}`);
-  const across = [...Array(Math.round(high / CELL) + 1).keys()].map((i) => `M${left} ${i * CELL}h${wide}`);
+function grid(left, wide, high, cell) {
+  const down = [...Array(Math.round(wide / cell) + 1).keys()].map((i) => `M${left + i * cell} 0V${high}`);
+  const across = [...Array(Math.round(high / cell) + 1).keys()].map((i) => `M${left} ${i * cell}h${wide}`);
   return [...down, ...across].join('');
 }
 

@@ -4,8 +4,8 @@ The policy stands in the page. It allows nothing but the one style element and t
 pictures in the page itself; so no style attribute may be left, and each becomes a rule of the style element. Pieces of
 HTML escape quotes in everything that comes from a user: `style="` can only stand in a tag that this package wrote.
 
-The script is the drawing code of the TensorBoard plugin: its modules, joined. It reads a block of JSON. Where scripts
-are blocked, the piece of HTML stays.
+The script is the drawing code of the tab: its modules, joined. It reads a block of JSON, the answers that the server
+would give (`kinds`, `Kind.answers`). Where scripts are blocked, the piece of HTML stays.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+STATIC = Path(__file__).parent / "static"
 
 STYLE = """\
 :root { color-scheme: light dark; }
@@ -33,14 +35,17 @@ summary { cursor: pointer; } svg { max-width: 100%; height: auto; }
 """
 
 
-def page(title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None) -> str:
+def page(
+    title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None, lead: str = ""
+) -> str:
     """A whole document around a piece of HTML; it refers to nothing outside itself.
 
     Args:
         title: text.
         body: HTML.
-        view: the plugin's module that draws over the body; None for a page without scripts.
-        data: what it reads, without NaN.
+        view: the module static/VIEW.js that draws over the body; None for a page without scripts.
+        lead: text that stands above the view; the body says it too.
+        data: the answers that it reads, without NaN; `recorded` makes them.
     """
     plain, rules = _without_style_attributes(body)
     style, sources, scripts = f"\n{STYLE}{rules}", "", ""
@@ -51,11 +56,13 @@ def page(title: str, body: str, *, view: str | None = None, data: Mapping[str, A
         scripts = f'<script type="application/json" id="data">{block(data or {})}</script>\n<script>{code}</script>\n'
     policy = f"default-src 'none'; style-src '{digest(style)}'; {sources}base-uri 'none'; form-action 'none'"
     named = html.escape(title)
+    above = f'<p class="lead">{html.escape(lead)}</p>\n' if view is not None and lead else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{named}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{named}</h1>\n"
+        f"{above}"
         f'<div class="scroll" role="region" aria-label="{named}" tabindex="0">{plain}</div>\n'
         f"</main>\n{scripts}</body>\n</html>\n"
     )
@@ -71,16 +78,26 @@ def block(data: Mapping[str, Any]) -> str:
 
 
 def joined(view: str) -> str:
-    """The plugin's modules that a view needs, as one script: each module is a function of its own.
+    """The modules that a view needs, as one script: each module is a function of its own.
 
     Raises:
         ValueError: if a module imports or exports in another way than these do.
     """
-    modules = "".join(_module(name) for name in ("charts", view, "embedded"))
+    order: dict[str, None] = {}
+    for name in (view, "embedded"):
+        _needed(name, order)
+    modules = "".join(map(_module, order))
     code = f"\n'use strict';\n{modules}embedded.open({view});\n"
     if "</" in code or "<!--" in code:
         raise ValueError(f"A script in a page must not end its element. Received: the view {view!r}.")
     return code
+
+
+def _needed(name: str, order: dict[str, None]) -> None:
+    """Adds a module to the order, behind those that it imports."""
+    for other in re.findall(r"^import .* from '\./(\w+)\.js';$", _static(f"{name}.js"), flags=re.M):
+        _needed(other, order)
+    order.setdefault(name)
 
 
 def _module(name: str) -> str:
@@ -94,7 +111,7 @@ def _module(name: str) -> str:
 
 
 def _static(name: str) -> str:
-    return files("tensorboard_plugins.interp_rnn").joinpath("static", name).read_text(encoding="utf-8")
+    return (STATIC / name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:

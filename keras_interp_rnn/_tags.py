@@ -1,0 +1,122 @@
+"""Results in the form of the TensorBoard plugin's tags: what callbacks log, and what pages without a server hold.
+
+Each function gives the tensor and the description of a kind, as `tensorboard_plugins/interp_rnn/kinds` says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._display import visible
+from keras_interp_rnn.analysis import Contributions, ShapleyValues, Substitutions, Trace
+from keras_interp_rnn.automata import DFA
+
+Tag = tuple[NDArray[Any], dict[str, Any]]
+"""A tensor, and the description beside it."""
+
+
+def contributions(split: Contributions) -> Tag:
+    """Of all targets of a text."""
+    rows = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
+    return np.concatenate([*rows, split.bias[None]]).astype(np.float32), _names_of(split)
+
+
+def shapley_values(values: ShapleyValues) -> Tag:
+    """Of all symbols up to the target, and the mean."""
+    end = int(values.targets[0])
+    names = _names_of(values)
+    rows = np.concatenate([values.values[1 : end + 1, 0], values.bias[None]]).astype(np.float32)
+    return rows, {**names, "symbols": names["symbols"][:end]}
+
+
+def substitutions(changed: Substitutions) -> Tag:
+    """Logits, the original first; probabilities become their logarithms."""
+    rows = np.concatenate([changed.original[None], changed.outputs.reshape(-1, len(changed.original))])
+    if changed.are_probabilities and len(changed.original) > 1:
+        rows = np.log(np.maximum(rows, 1e-30))
+    named = changed.alphabet is not None and len(changed.alphabet) == len(changed.original)
+    outputs = range(len(changed.original))
+    return rows.astype(np.float32), {
+        "symbols": [changed.name(int(symbol)) for symbol in changed.symbols],
+        "alternatives": [changed.name(int(symbol)) for symbol in changed.alternatives],
+        "outputs": [changed.name(output) if named else str(output) for output in outputs],
+    }
+
+
+def trace(traced: Trace) -> Tag:
+    """All quantities of a step side by side; a step that is not read is NaN throughout."""
+    arrays = {name: _entries(values) for name, values in traced.items()}
+    joined = np.concatenate([*arrays.values()], axis=-1).astype(np.float32)
+    # States are kept where a step is masked; all else is NaN there.
+    computed = [values for name, values in arrays.items() if not re.search(r"(^|/)(h|c|state_\d+|centroid)$", name)]
+    if computed:
+        joined[np.isnan(np.concatenate(computed, axis=-1)).all(axis=-1)] = np.nan
+    return joined, {
+        "quantities": [[name, values.shape[-1]] for name, values in arrays.items()],
+        "tokens": [list(row) for row in traced.tokens],
+    }
+
+
+def transition_probabilities(alpha: ArrayLike, tokens: Sequence[Sequence[str]]) -> Tag:
+    """(sequences, time, k) of a state-regularized network."""
+    return np.asarray(alpha, np.float32), {"tokens": [list(row) for row in tokens]}
+
+
+def jacobian(singular_values: ArrayLike, lags: Sequence[int]) -> Tag:
+    """Percentiles of the singular values (lags, sequences, values)."""
+    array = np.asarray(singular_values, np.float64)
+    percentiles = np.percentile(array.reshape(len(lags), -1), np.arange(101), axis=1).T
+    return percentiles.astype(np.float32), {"lags": [int(lag) for lag in lags]}
+
+
+def automaton(
+    dfa: DFA,
+    centroids: Sequence[int] | None = None,
+    confidence: NDArray[np.floating[Any]] | None = None,
+    *,
+    reference: DFA | None = None,
+    **measured: Any,
+) -> tuple[str, dict[str, Any]]:
+    """An automaton of centroids, and what was measured of it; the tensor is a text."""
+    known = None
+    if confidence is not None:
+        known = [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in confidence]
+    text = json.dumps(
+        {
+            **_table(dfa),
+            "centroids": [int(centroid) for centroid in (range(len(dfa)) if centroids is None else centroids)],
+            "confidence": known,
+            **measured,
+        }
+    )
+    return text, {
+        "symbols": [visible(str(symbol)) for symbol in dfa.alphabet],
+        "reference": None if reference is None else _table(reference),
+    }
+
+
+def _table(dfa: DFA) -> Mapping[str, Any]:
+    return {
+        "transitions": [list(row) for row in dfa.transitions],
+        "accepting": sorted(dfa.accepting),
+        "start": dfa.start,
+    }
+
+
+def _names_of(split: Contributions) -> dict[str, Any]:
+    return {
+        "symbols": [split.name(int(symbol)).strip() for symbol in split.symbols],
+        "outputs": [split.name(output).strip() for output in range(len(split.bias))],
+    }
+
+
+def _entries(values: NDArray[Any]) -> NDArray[np.float64]:
+    """(sequences, time, entries) of a quantity."""
+    array = np.asarray(values, np.float64)
+    return array.reshape(*array.shape[:2], -1)

@@ -1,0 +1,172 @@
+"""What a network would say if one symbol of a text were another: every replacement is read, whatever the network is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+
+from keras_interp_rnn._display import visible
+from keras_interp_rnn._result import Result
+from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text
+
+Array = NDArray[np.float64]
+
+BATCH = 256
+"""Texts that are read at a time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Substitutions(Result):
+    """The outputs for a text, and for each text that differs from it in one symbol.
+
+    Attributes:
+        symbols: (T,), the text.
+        alternatives: (A,), the symbols that are read in the place of each.
+        outputs: (T, A, outputs); `outputs[t, a]` are those for the text with `alternatives[a]` at position t, from 0.
+        original: (outputs,), those for the text as it is.
+        alphabet: names of the symbols, for views; None for their ids.
+
+    Example: see `substitutions`.
+    """
+
+    symbols: NDArray[np.int64]
+    alternatives: NDArray[np.int64]
+    outputs: Array
+    original: Array
+    alphabet: Sequence[str] | None = None
+
+    def probabilities(self) -> tuple[Array, Array]:
+        """`outputs` and `original` as probabilities; of a single output the output itself.
+
+        Outputs that are not negative and sum to 1 are taken for probabilities, others for logits.
+        """
+        if len(self.original) == 1 or self.are_probabilities:
+            return self.outputs, self.original
+        return softmax(self.outputs, axis=-1), softmax(self.original)
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether all outputs are distributions already."""
+        rows = np.concatenate([self.outputs.reshape(-1, self.outputs.shape[-1]), self.original[None]])
+        return bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
+
+    def changes(self, output: int | None = None) -> Array:
+        """(T, A): by how much each replacement changes the probability of an output; of a single output its value.
+
+        Args:
+            output: by default the most probable one.
+        """
+        changed, usual = self.probabilities()
+        chosen = int(usual.argmax()) if output is None else output
+        return changed[..., chosen] - usual[chosen]
+
+    def top(self, num_substitutions: int = 5, *, output: int | None = None) -> list[tuple[int, int, float]]:
+        """The replacements that change an output most.
+
+        Args:
+            num_substitutions: maximum number of replacements.
+            output: as for `changes`.
+
+        Returns:
+            [(position, symbol read instead, change), ...], the largest change first, of either sign.
+        """
+        changes = np.where(self.symbols[:, None] == self.alternatives, 0.0, self.changes(output))
+        order = np.argsort(-np.abs(changes), axis=None, kind="stable")[:num_substitutions]
+        places = np.unravel_index(order, changes.shape)
+        return [(int(t), int(self.alternatives[a]), float(changes[t, a])) for t, a in zip(*places, strict=True)]
+
+    def name(self, symbol: int) -> str:
+        """How a symbol is shown: its name, a space as "␣"; without an alphabet its id."""
+        if self.alphabet is None or not 0 <= symbol < len(self.alphabet):
+            return str(symbol)
+        return visible(self.alphabet[symbol])
+
+
+def substitutions(
+    network: Any,
+    symbols: ArrayLike | str,
+    *,
+    alternatives: ArrayLike | str | None = None,
+    target: int = -1,
+    alphabet: Sequence[str] | None = None,
+) -> Substitutions:
+    r"""What a network says if one symbol of a text is another: all T A texts that differ in one place.
+
+    Args:
+        network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs);
+            not a stateful one.
+        symbols: int (T,), one text; or a string, where there is an alphabet.
+        alternatives: int (A,), or a string: the symbols that are tried in each place; by default the whole alphabet.
+        target: of outputs for every step: which one, negative from the end.
+        alphabet: names of the symbols; by default those that the model carries (`datasets.text.Alphabet`).
+
+    Returns:
+        `Substitutions`; `print` lists the strongest, and `views.save` makes a page in which each can be tried.
+
+    Raises:
+        ValueError: if the model does not read ids or is stateful, if the text is empty, if there is neither an alphabet
+            nor alternatives, if a symbol is not in the alphabet.
+
+    Exactness: every text is read by the network itself, in its own dtype.
+    Cost: T A texts.
+    Example:
+
+        >>> from keras_interp_rnn import analysis, presets
+        >>> reader = presets.load("text-isan").model
+        >>> changed = analysis.substitutions(reader, "the return val", alternatives="aeiou")
+        >>> changed.outputs.shape
+        (14, 5, 27)
+        >>> position, symbol, change = changed.top(1)[0]
+        >>> position, changed.name(symbol), round(change, 2)
+        (10, 'i', -0.42)
+    """
+    names = alphabet_of(network) if alphabet is None else alphabet
+    text = _ids("A text", symbols, names)
+    if getattr(network, "stateful", False) or any(
+        getattr(layer, "stateful", False) for layer in getattr(network, "layers", [])
+    ):
+        raise ValueError(
+            f"Texts are read from the start. Received: {network.name}, whose state is carried over batches "
+            "(stateful=True). Build the model anew without it, and give it the same weights."
+        )
+    if alternatives is None and names is None:
+        raise ValueError(
+            "The symbols to be tried must be known. Received: neither alternatives nor an alphabet. Pass one of them."
+        )
+    others = np.arange(len(names)) if alternatives is None else _ids("Alternatives", alternatives, names)  # type: ignore[arg-type]
+    changed = np.repeat(text[None], len(text) * len(others), axis=0)
+    changed[np.arange(len(changed)), np.repeat(np.arange(len(text)), len(others))] = np.tile(others, len(text))
+    everything = np.concatenate([text[None], changed]).astype(np.int32)
+    parts = [_outputs(network, everything[i : i + BATCH], target) for i in range(0, len(everything), BATCH)]
+    found = np.concatenate(parts)
+    shown = names if names is None or hasattr(names, "decode") else [*map(str, names)]
+    return Substitutions(text, others, found[1:].reshape(len(text), len(others), -1), found[0], shown)
+
+
+def _outputs(network: Any, ids: NDArray[np.int32], target: int) -> Array:
+    found = network.predict_on_batch(ids)
+    if isinstance(found, list | tuple | dict):
+        raise ValueError(f"A network has one output. Received: {network.name}, with {len(found)}. Choose one of them.")
+    outputs = np.asarray(found, np.float64)
+    if outputs.ndim == 3:
+        if not -outputs.shape[1] <= target < outputs.shape[1]:
+            raise ValueError(f"A target is a step of the text of {outputs.shape[1]}. Received: target={target}.")
+        outputs = outputs[:, target]
+    if outputs.ndim != 2:
+        raise ValueError(f"Outputs are (batch, outputs) or (batch, time, outputs). Received: shape {outputs.shape}.")
+    return outputs
+
+
+def _ids(what: str, given: Any, names: Any) -> NDArray[np.int64]:
+    ids = as_array(what, encode_text(given, names) if isinstance(given, str) else given)
+    if ids.ndim != 1 or not len(ids) or not np.issubdtype(ids.dtype, np.integer):
+        raise ValueError(
+            f"{what} must be integers, at least one, in one dimension. Received: {ids.dtype} of shape {ids.shape}. "
+            "Pass the ids that the model reads, or a string and an alphabet."
+        )
+    return ids.astype(np.int64)

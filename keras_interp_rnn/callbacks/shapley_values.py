@@ -1,0 +1,67 @@
+"""The exact Shapley values of the symbols of a few texts, through training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.callbacks import _summaries
+from keras_interp_rnn.callbacks._texts import TextProbe
+from tensorboard_plugins.interp_rnn import schema
+
+
+class ShapleyValues(TextProbe):
+    r"""Logs the Shapley value of every symbol of fixed texts during `fit`, for every output after the last symbol.
+
+    - `interp_rnn/shapley_values/text_i`, for the plugin: (T + 1) outputs numbers a text and step, the means last;
+    - `interp_rnn/shapley_values_residual`, by how much their sum misses $f(x) - E f$, the largest of all texts.
+
+    Steps are optimizer iterations and continue when a saved model is trained further.
+
+    Args:
+        log_dir: its events go to the folder `shapley_values` in it, a run of its own.
+        texts: a few, each int (T,), T <= 200, as the network reads them; or strings, where there is an alphabet.
+        background: of unknown symbols, as `analysis.shapley_values`.
+        alphabet: names of the symbols and of the outputs; as `analysis.shapley_values`.
+        update_freq: "epoch", or a number of training steps. Logged before the first step too.
+
+    Raises:
+        ValueError: if there is no text, one is empty or too long, or a frequency is no positive number; when training
+            begins, as `analysis.shapley_values`.
+
+    If weights become non-finite, warns once and stops logging; training continues.
+
+    Example:
+
+        texts = [datasets.text.encode("annual revenue")]
+        model.fit(windows, callbacks=[ShapleyValues("logs", texts, alphabet=datasets.text.ALPHABET)])
+    """
+
+    folder = "shapley_values"
+    longest = 200
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        texts: Sequence[ArrayLike],
+        *,
+        background: analysis.Background | ArrayLike | None = None,
+        alphabet: Sequence[str] | None = None,
+        update_freq: str | int = "epoch",
+    ) -> None:
+        super().__init__(log_dir, texts, alphabet, update_freq)
+        self.background = background
+
+    def measured(self, text: Any) -> analysis.ShapleyValues:
+        return analysis.shapley_values(self.model, text, background=self.background, alphabet=self.alphabet)
+
+    def write(self, found: list[analysis.ShapleyValues], step: int) -> None:
+        for i, values in enumerate(found):
+            rows, description = _tags.shapley_values(values)
+            described = schema.metadata("shapley_values", **description)
+            _summaries.tensor(f"interp_rnn/shapley_values/text_{i}", rows, step, described)
+        _summaries.scalar("interp_rnn/shapley_values_residual", max(values.residual for values in found), step)

@@ -1,0 +1,65 @@
+"""What a network would say if one symbol of a text were another, through training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.callbacks import _summaries
+from keras_interp_rnn.callbacks._texts import TextProbe
+from tensorboard_plugins.interp_rnn import schema
+
+
+class Substitutions(TextProbe):
+    r"""Logs what a network says of fixed texts, and of every text that differs from one in a single symbol.
+
+    - `interp_rnn/substitutions/text_i`, for the plugin: (1 + T alternatives) outputs numbers a text and step.
+
+    Steps are optimizer iterations and continue when a saved model is trained further.
+
+    Args:
+        log_dir: its events go to the folder `substitutions` in it, a run of its own.
+        texts: a few, each int (T,), T <= 100, as the model reads them; or strings, where there is an alphabet.
+        alternatives: as `analysis.substitutions`.
+        alphabet: names of the symbols; as `analysis.substitutions`. They name the outputs too, where there are as many.
+        update_freq: "epoch", or a number of training steps. Logged before the first step too.
+
+    Raises:
+        ValueError: if there is no text, one is empty or too long, or a frequency is no positive number; when training
+            begins, as `analysis.substitutions`.
+
+    If weights become non-finite, warns once and stops logging; training continues.
+
+    Example:
+
+        texts = [datasets.text.encode("annual revenue")]
+        model.fit(windows, callbacks=[Substitutions("logs", texts, alphabet=datasets.text.ALPHABET)])
+    """
+
+    folder = "substitutions"
+    longest = 100
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        texts: Sequence[ArrayLike],
+        *,
+        alternatives: ArrayLike | str | None = None,
+        alphabet: Sequence[str] | None = None,
+        update_freq: str | int = "epoch",
+    ) -> None:
+        super().__init__(log_dir, texts, alphabet, update_freq)
+        self.alternatives = alternatives
+
+    def measured(self, text: Any) -> analysis.Substitutions:
+        return analysis.substitutions(self.model, text, alternatives=self.alternatives, alphabet=self.alphabet)
+
+    def write(self, found: list[analysis.Substitutions], step: int) -> None:
+        for i, changed in enumerate(found):
+            rows, description = _tags.substitutions(changed)
+            described = schema.metadata("substitutions", **description)
+            _summaries.tensor(f"interp_rnn/substitutions/text_{i}", rows, step, described)

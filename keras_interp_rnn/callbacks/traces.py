@@ -1,0 +1,69 @@
+"""What a recurrent layer computes while it reads a few sequences, through training."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+
+from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.analysis.traces import token_names
+from keras_interp_rnn.callbacks import _summaries
+from keras_interp_rnn.callbacks._probes import InputProbe
+from tensorboard_plugins.interp_rnn import schema
+
+
+class Traces(InputProbe):
+    r"""Logs gates, states and all else that a recurrent layer computes at every step of fixed sequences, during `fit`.
+
+    - `interp_rnn/trace/step_n`, all quantities of `analysis.trace`, for the plugin: 4 sequences time entries bytes.
+
+    Steps are optimizer iterations and continue when a saved model is trained further.
+
+    Args:
+        log_dir: its events go to the folder `traces` in it, a run of its own.
+        inputs: the fixed sequences, (sequences, time, ...), as the model reads them. A handful is plenty.
+        tokens: names of the ids in `inputs`; a sequence, or a mapping; as `analysis.trace`.
+        layer: name of the recurrent layer, where the model has several. Or the layer itself, for a subclassed model;
+            `inputs` are then what the layer reads.
+        update_freq: "epoch", or a number of training steps. Logged before the first step too.
+
+    Raises:
+        ValueError: if there are no sequences, or a frequency is no positive number; when training begins, if there is
+            no such layer or a sequence reads no step.
+
+    If weights become non-finite, warns once and stops logging; training continues.
+
+    Example:
+
+        model.fit(x, y, callbacks=[Traces("logs", x[:4], tokens=words)])
+    """
+
+    folder = "traces"
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        inputs: Any,
+        *,
+        tokens: Sequence[str] | Mapping[int, str] | None = None,
+        layer: str | keras.layers.Layer | None = None,
+        update_freq: str | int = "epoch",
+    ) -> None:
+        super().__init__(log_dir, inputs, layer, update_freq)
+        self.tokens = tokens
+
+    def measure(self) -> analysis.Trace:
+        layer, reads, mask = self.layer_and_reads(self.inputs)
+        traced = analysis.trace(layer, reads, mask=mask)
+        names = token_names(self.inputs, self.tokens, backwards=layer.go_backwards)
+        return dataclasses.replace(traced, tokens=names)
+
+    def write(self, found: analysis.Trace, step: int) -> None:
+        series = "interp_rnn/trace"
+        values, description = _tags.trace(found)
+        described = schema.metadata("trace", part_of=series, **description)
+        _summaries.tensor(f"{series}/step_{step}", values, step, described)

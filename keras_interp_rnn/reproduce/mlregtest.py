@@ -1,0 +1,186 @@
+"""MLRegTest: automata of regular languages of known classes from long words alone (van der Poel et al., 2024)."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn._files import read_json, write_json
+from keras_interp_rnn.reproduce import _records
+from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
+
+if TYPE_CHECKING:
+    from keras_interp_rnn.automata import DFA
+
+CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "SF", "Zp", "Reg")
+"""Strictly local and piecewise; locally, and piecewise, testable; with thresholds; star-free; counting; regular. T is
+for on a tier."""
+
+EVERY = {"04": 3, "16": 5}
+"""Of the languages of so many letters every third, and every fifth, is run; the search was developed on the others."""
+
+NUM_WORDS, NUM_TESTED = 10_000, 2_000
+"""Of the training set, and of each test set."""
+
+SECONDS = 240.0
+"""For one language, on the training words that are not held out and on all of them."""
+
+RULE = "A language of an unfinished run is JSON with its seconds"
+
+TESTS = {"SR": "short_random", "LR": "long_random", "SA": "short_adversarial", "LA": "long_adversarial"}
+
+
+class RegularLanguages(Experiment):
+    """Automata that are found, of every class and size of the alphabet."""
+
+    name = "mlregtest"
+    title = "Regular languages from long words"
+    place = "van der Poel et al. 2024, MLRegTest"
+    measure = "languages whose automaton is found"
+    data = "the benchmark's automata, a folder or an archive of it"
+    options = frozenset({"data"})
+    rows = {f"{letters}.{kind}": {"letters": letters, "kind": kind} for letters in EVERY for kind in CLASSES}
+
+    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
+        """Language -> automaton."""
+        from keras_interp_rnn import automata
+        from keras_interp_rnn.datasets import mlregtest
+
+        if smoke:
+            return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
+        if data is None:
+            raise ValueError("The benchmark's files are not downloaded. Received: no --data. Give their folder.")
+        names = mlregtest.languages(source=data)
+        chosen = [
+            name
+            for letters, every in EVERY.items()
+            for name in [name for name in names if name.startswith(f"{letters}.")][::every]
+        ]
+        return {name: mlregtest.automaton(name, source=data) for name in chosen}
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        import numpy as np
+
+        text = "\n".join(f"{name} {dfa.to_json()}" for name, dfa in self.load(run).items())
+        return {"sha256": _records.sha256(np.frombuffer(text.encode(), np.uint8))}
+
+    def run(self, run: Run) -> Record:
+        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
+        results: dict[str, Any] = {}
+        for name, truth in self.load(run).items():
+            letters, _, kind = name.split(".")[:3]
+            if (letters, kind) != (run.settings["letters"], run.settings["kind"]) and not run.smoke:
+                continue
+            done = run.folder / f"{name}.json"
+            results[name] = (
+                read_json(done, RULE, {"seconds": float}, "Remove it.") if done.exists() else _learned(name, truth, run)
+            )
+            write_json(done, results[name])
+            if run.verbose:
+                print(f"  {name}: {_said(results[name])}", flush=True)
+        return {
+            "environment": environment,
+            "data": {"name": "smoke" if run.smoke else "MLRegTest", "words": NUM_WORDS, **self.identity(run)},
+            "model": {"layer": "SRGRU", "compiled": True},
+            "protocol": {"time_budget": SECONDS, "method": "search", "seed": run.seed},
+            "result": results,
+        }
+
+    def summary(self, record: Record) -> str:
+        found = record["result"].values()
+        exact = sum(one["exact"] for one in found)
+        return f"{exact} of {len(found)} exact, {sum(one['certified'] for one in found)} certified"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        header = "languages | number | exact | certified | contradict no word | SR | LR | SA | LA | median seconds"
+        missed = [
+            f"| {name} | {one['states']} | {_said(one)} |"
+            for record in records
+            for name, one in record["result"].items()
+            if not one["exact"]
+        ]
+        every = [one for record in records for one in record["result"].values()]
+        return {
+            "table": table(
+                header.split(" | "),
+                [
+                    *([record["table"]["row"], *_cells([*record["result"].values()])] for record in records),
+                    ["all", *_cells(every)],
+                ],
+            ),
+            "exact": f"{sum(one['exact'] for one in every)} of {len(every)}",
+            "certified": str(sum(one["certified"] for one in every)),
+            "missed": "\n".join(["| language | states | what was found |", "|---|---|---|", *missed]),
+            "runs": runs(records, lambda record: record["table"]["row"]),
+        }
+
+
+def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
+    """What is found of a language, and how good it is on the test sets."""
+    from keras_interp_rnn import automata
+    from keras_interp_rnn.datasets import mlregtest
+
+    sets: dict[str, tuple[list[Any], list[bool]]]
+    if run.smoke:
+        words = [truth.sample(length, seed) for length in range(3, 9) for seed in range(20)]
+        words += [truth.complement().sample(length, seed) for length in range(3, 9) for seed in range(20)]
+        sets = {"train": (words, [truth.accepts(word) for word in words])}
+        sets |= dict.fromkeys(TESTS.values(), sets["train"])
+    else:
+        assert run.data is not None
+        sets = {}
+        for split in ("train", *TESTS.values()):
+            number = NUM_WORDS if split == "train" else NUM_TESTED
+            drawn = mlregtest.load(split, language=name, source=run.data, num_words=number, seed=run.seed)
+            sets[split] = [*drawn.words], drawn.labels.tolist()
+    began = time.monotonic()
+    try:
+        model = automata.train_recognizer(
+            sets["train"][0],
+            sets["train"][1],
+            alphabet=truth.alphabet,
+            seed=run.seed,
+            verbose=0,
+            time_budget=SECONDS,
+            method="search",
+        )
+    except ValueError:
+        model = None
+    result: dict[str, Any] = {"states": len(truth), "seconds": time.monotonic() - began, "found": None}
+    result |= {"exact": False, "certified": False, "method": "", **dict.fromkeys(TESTS)}
+    if model is not None:
+        assert model.report is not None
+        dfa = automata.extract(model).dfa.minimize()
+        assert isinstance(dfa, automata.DFA)  # of a network with one output
+        result |= {
+            "found": len(dfa),
+            "exact": dfa.equivalent(truth),
+            "certified": model.report.certified,
+            "method": model.report.method,
+        }
+        for test, split in TESTS.items():
+            words, labels = sets[split]
+            result[test] = statistics.fmean(
+                dfa.accepts(word) == label for word, label in zip(words, labels, strict=True)
+            )
+    return result
+
+
+def _cells(found: Sequence[dict[str, Any]]) -> list[object]:
+    learned = [one for one in found if one["found"] is not None]
+    return [
+        *(len(found), sum(one["exact"] for one in found), sum(one["certified"] for one in found), len(learned)),
+        *(f"{statistics.fmean(one[test] for one in learned):.1%}" if learned else "" for test in TESTS),
+        f"{statistics.median(one['seconds'] for one in found):.0f}",
+    ]
+
+
+def _said(one: dict[str, Any]) -> str:
+    if one["found"] is None:
+        return f"nothing, in {one['seconds']:.0f} s"
+    if one["exact"]:
+        return f"exact, {one['states']} states, by {one['method']}, in {one['seconds']:.0f} s"
+    return f"another automaton of {one['found']} states that contradicts no word; LA {one['LA']:.1%}"

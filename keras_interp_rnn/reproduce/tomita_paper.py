@@ -1,0 +1,239 @@
+"""Section 5.1 of Wang, Lawrence and Niepert, 2022, by the paper's own protocol: fifty centroids, and no recipe of ours.
+
+`tomita.py` trains networks into automata by the recipe of `automata.train_recognizer`. Here a network with 100 units
+and 50 centroids is trained from the start as the paper and its published code do, until it is right on all training
+words; so is a plain GRU.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from keras_interp_rnn.reproduce import _languages
+from keras_interp_rnn.reproduce._experiment import (
+    UNTRIED,
+    Claim,
+    Experiment,
+    Finding,
+    Record,
+    Run,
+    grouped,
+    runs,
+    table,
+)
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_interp_rnn.datasets import LabelledWords
+
+LEARNED = ("1", "2", "3", "4", "7")
+"""The languages on which the paper's GRU converged."""
+
+NETWORKS = ("GRU", "SR-GRU")
+
+PROTOCOL = {
+    **{"units": 100, "centroids": 50, "batch": 2, "sorted_epochs": 10, "epochs": 1000},
+    **{"rho": 0.95, "epsilon": 1e-6, "readout_decay": 1e-4, "centroids_scale": 0.1},
+}
+"""Adadelta's rho and epsilon; an L2 penalty on the readout; centroids U(-0.1, 0.1)."""
+
+SMOKE = {"units": 6, "centroids": 3, "batch": 8, "sorted_epochs": 1, "epochs": 2}
+
+
+class TomitaPaper(Experiment):
+    """Networks of 100 units, with fifty centroids and without; a row is a language and a network."""
+
+    name = "tomita-paper"
+    title = "Tomita's languages by the paper's protocol"
+    place = "Wang, Lawrence and Niepert 2022, section 5.1"
+    measure = "automata that are right"
+    options = frozenset({"budget"})
+    minutes = 60
+    resets_before = True
+    rows = {
+        f"{language}-{network}": {"language": language, "network": network}
+        for language in LEARNED
+        for network in NETWORKS
+    }
+
+    def run(self, run: Run) -> Record:
+        from keras_interp_rnn import automata
+        from keras_interp_rnn.reproduce import _records
+
+        language, network = run.settings["language"], run.settings["network"]
+        protocol = {**PROTOCOL, **(SMOKE if run.smoke else {}), "seed": run.seed}
+        train, validation = _words(language, run.smoke)
+        environment = _records.start_run(run.folder, {**protocol, "row": run.row, "minutes": run.minutes})
+        model, curve = _train(network, train, protocol, run)
+        model.save(run.folder / "model.keras")
+        truth = automata.tomita(int(language))
+        result: Record = {
+            "converged": curve[-1]["wrong"] == 0,
+            "validation_error": _wrong(model, validation) / len(validation),
+            "epochs": len(curve),
+            "seconds": curve[-1]["seconds"],
+        }
+        if network == "SR-GRU":
+            extraction = automata.extract(model, alphabet=_encoding())
+            smallest = extraction.dfa.minimize()
+            (run.folder / "centroids.svg").write_text(extraction.dfa.to_svg([str(c) for c in extraction.centroids]))
+            result |= {
+                "exact": smallest == truth,
+                "states": len(truth),
+                "centroids": len(extraction.dfa),
+                "least": float(extraction.confidence.min()),
+            }
+        return {
+            "environment": environment,
+            "data": {"name": f"Tomita {language}", "words": len(train), "positives": train.positives},
+            "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
+            "protocol": protocol,
+            "result": result,
+            "curve": curve,
+        }
+
+    def summary(self, record: Record) -> str:
+        result = record["result"]
+        converged = "converged" if result["converged"] else "did not converge"
+        read = f", {result['centroids']} centroids in use" if "centroids" in result else ""
+        return f"{converged} after {result['epochs']} epochs, {result['seconds']:.0f} s{read}"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        rows = []
+        for record in records:
+            result = record["result"]
+            read: list[object] = [None] * 4
+            if "exact" in result:
+                exact = "yes" if result["exact"] else "no"
+                read = [exact, result["states"], result["centroids"], f"{result['least']:.2f}"]
+            rows.append(
+                [
+                    *(record["data"]["name"], record["model"]["layer"], record["model"]["seed"]),
+                    *("yes" if result["converged"] else "no", result["epochs"], f"{result['seconds'] / 60:.1f}"),
+                    *(f"{result['validation_error']:.1%}", *read),
+                ]
+            )
+        header = "language | network | seed | all training words right | epochs | minutes | validation errors"
+        of_automaton = ["automaton right", "states", "centroids in use", "least sure"]
+        return {
+            "table": table([*header.split(" | "), *of_automaton], rows),
+            "runs": runs(records, lambda record: f"{record['data']['name']}, {record['model']['layer']}"),
+        }
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        regularized = [record for record in records if record["model"]["layer"] == "SR-GRU"]
+        minimal, times = [], []
+        for record in regularized:
+            result, name = record["result"], record["data"]["name"]
+            few = f"{name}: {result['centroids']} for {result['states']} states"
+            right = result["exact"] and result["centroids"] == result["states"]
+            late = f"{name}: not converged in {result['seconds'] / 60:.0f} minutes"
+            minimal.append(Finding(few, right) if result["converged"] else Finding(late, None))
+        for name, of_it in grouped(records, lambda record: record["data"]["name"]).items():
+            seconds = {record["model"]["layer"]: record["result"]["seconds"] for record in of_it}
+            if len(seconds) == len(NETWORKS) and all(record["result"]["converged"] for record in of_it):
+                plain, own = (seconds[network] for network in NETWORKS)
+                times.append(Finding(f"{name}: {own:.0f} s against {plain:.0f}", own <= 2 * plain))
+        recorded = {record["data"]["name"] for record in regularized}
+        missing = [Finding(name, None) for name in (f"Tomita {n}" for n in LEARNED) if name not in recorded]
+        return [
+            Claim(
+                "section 5.1",
+                "Of fifty centroids a network uses as many as the minimal automaton has states.",
+                "the automaton is the right one, and has this number of centroids, for languages 1 to 4 and 7",
+                (*minimal, *missing),
+            ),
+            Claim(
+                "section 5.1",
+                "A network with centroids converges about as fast as the plain GRU.",
+                "in at most twice the time, on the same machine",
+                tuple(times) or UNTRIED,
+            ),
+        ]
+
+
+def _words(language: str, smoke: bool) -> tuple[LabelledWords, LabelledWords]:
+    from keras_interp_rnn import automata, datasets
+
+    if smoke:
+        short = _languages.short_words(automata.tomita(int(language)), 4)
+        return short, short
+    train, validation = (datasets.tomita.load(split, config=language) for split in ("train", "validation"))
+    return train, validation
+
+
+@functools.cache
+def _encoding() -> Any:
+    from keras_interp_rnn import automata
+
+    return automata.WordEncoding.with_tokens("01", start=True)
+
+
+def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
+    """An embedding, a GRU, and one logit, initialized as in the published code."""
+    import keras
+
+    from keras_interp_rnn import layers
+
+    keras.utils.set_random_seed(protocol["seed"])
+    units = protocol["units"]
+    cell = {"reset_after": False, "use_bias": False, "recurrent_activation": "hard_sigmoid"}
+    if network == "GRU":
+        recurrent: keras.layers.RNN = keras.layers.GRU(units, **cell)
+    else:
+        scale = protocol["centroids_scale"]
+        centroids = keras.initializers.RandomUniform(-scale, scale)
+        recurrent = layers.SRGRU(units, protocol["centroids"], centroids_initializer=centroids, **cell)
+    penalty = keras.regularizers.L2(protocol["readout_decay"])
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(_encoding().size, units, mask_zero=True),
+            recurrent,
+            keras.layers.Dense(1, kernel_regularizer=penalty),
+        ]
+    )
+    inner = recurrent.cell if network == "GRU" else recurrent.cell.cell
+    for weight in (inner.kernel, inner.recurrent_kernel):  # orthogonal, each gate by itself
+        gates = [keras.initializers.Orthogonal(seed=protocol["seed"] * 10 + i)((units, units)) for i in range(3)]
+        weight.assign(keras.ops.concatenate(gates, axis=1))
+    optimizer = keras.optimizers.Adadelta(1.0, rho=protocol["rho"], epsilon=protocol["epsilon"])
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, jit_compile=False, steps_per_execution=16)
+    return model
+
+
+def _train(
+    network: str, words: LabelledWords, protocol: Mapping[str, Any], run: Run
+) -> tuple[keras.Model, list[dict[str, Any]]]:
+    """Epochs in the order of the words' lengths, then in a random order, until every word is right or time is up."""
+    import numpy as np
+
+    ids, labels = words.ids(start=True), words.labels.astype("float32")[:, None]
+    by_length = np.argsort([len(word) for word in words.words], kind="stable")
+    model, rng = _build(network, protocol), np.random.default_rng(protocol["seed"])
+    curve: list[dict[str, Any]] = []
+    started = time.monotonic()
+    for epoch in range(protocol["epochs"]):
+        order = by_length if epoch < protocol["sorted_epochs"] else rng.permutation(len(words))
+        history = model.fit(ids[order], labels[order], protocol["batch"], shuffle=False, verbose=0)
+        wrong = _wrong(model, words)
+        curve.append({"loss": history.history["loss"][0], "wrong": wrong, "seconds": time.monotonic() - started})
+        if run.verbose:
+            print(f"epoch {epoch + 1}: loss {curve[-1]['loss']:.4f}, {wrong} of {len(words)} wrong", flush=True)
+        if wrong == 0 or (run.minutes is not None and curve[-1]["seconds"] > 60 * run.minutes):
+            break
+    return model, curve
+
+
+def _wrong(model: keras.Model, words: LabelledWords) -> int:
+    """The number of words that are misclassified."""
+    import numpy as np
+
+    longest = max(map(len, words.words)) + 1
+    logits = model.predict(words.ids(start=True, length=longest), batch_size=512, verbose=0)[:, 0]
+    return int(np.sum((logits > 0) != words.labels))

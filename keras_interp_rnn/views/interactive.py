@@ -1,0 +1,116 @@
+"""Results in the views of the TensorBoard plugin: which view a result has, and the data that it is drawn from."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_interp_rnn import _tags
+from keras_interp_rnn._display import visible
+from keras_interp_rnn.analysis import Contributions, Explanation, ShapleyValues, Substitutions, Trace
+from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine
+from tensorboard_plugins.interp_rnn import recording
+
+MAX_EDGES = 2000
+"""Transitions of an automaton, between states, that are drawn."""
+
+
+class View(NamedTuple):
+    """What a page draws: a view of the plugin, and its data."""
+
+    name: str
+    data: dict[str, Any]
+
+
+@functools.singledispatch
+def view_of(result: Any) -> View | None:
+    """The plugin's view of a result; None for a result that has none.
+
+    Raises:
+        recording.TooLarge: if its data are too large for a page.
+    """
+    return None
+
+
+@view_of.register
+def contributions(split: Contributions) -> View | None:
+    """Where every prediction is taken apart."""
+    if not len(split.symbols) or split.targets.tolist() != list(range(1, len(split.symbols) + 1)):
+        return None
+    return _view("contributions", "contributions", *_tags.contributions(split))
+
+
+@view_of.register
+def shapley_values(values: ShapleyValues) -> View:
+    """The symbols up to the target."""
+    return _view("shapley", "shapley_values", *_tags.shapley_values(values))
+
+
+@view_of.register
+def substitutions(changed: Substitutions) -> View:
+    """What if a symbol were another."""
+    position, symbol, _ = changed.top(1)[0]
+    other = changed.alternatives.tolist().index(symbol)
+    return _view("substitutions", "substitutions", *_tags.substitutions(changed), index=position, token=other)
+
+
+@view_of.register
+def trace(traced: Trace) -> View | None:
+    """All quantities, where they have the same steps."""
+    if len({values.shape[:2] for values in traced.values()}) != 1:
+        return None
+    return _view("traces", "trace", *_tags.trace(traced))
+
+
+@view_of.register
+def explanation(explained: Explanation) -> View | None:
+    """The transition probabilities, shaded by those of the explanation's first centroid."""
+    if not len(explained.tokens):
+        return None
+    tokens = [[visible(token) for token in explained.tokens]]
+    tag = _tags.transition_probabilities(explained.alpha[None], tokens)
+    return _view("transitions", "transition_probabilities", *tag, centroid=explained.centroids[0])
+
+
+@view_of.register
+def jacobians(singular_values: Derivatives) -> View | None:
+    """The distributions of singular values at each lag."""
+    if not singular_values.lags or not singular_values.size:
+        return None
+    return _view("jacobians", "jacobian", *_tags.jacobian(singular_values, singular_values.lags))
+
+
+@view_of.register
+def automaton(dfa: DFA) -> View | None:
+    """The states and edges."""
+    return _states(dfa)
+
+
+@view_of.register
+def extraction(result: Extraction) -> View | None:
+    """The automaton of the centroids, with the confidence of each transition."""
+    return _states(result.dfa, result.centroids, result.confidence)
+
+
+@view_of.register
+def certificate(result: Certificate) -> View | None:
+    """The automaton of the centroids, which the network follows."""
+    return _states(result.path, result.centroids)
+
+
+def _states(dfa: DFA | MooreMachine, *known: Any) -> View | None:
+    if not isinstance(dfa, DFA):  # the plugin knows of states that accept alone
+        return None
+    edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
+    if not dfa.alphabet or len(edges) > MAX_EDGES:
+        return None
+    text, description = _tags.automaton(dfa, *known, minimal=len(dfa.minimize()))
+    return _view("states", "automaton", np.array(text, object), description)
+
+
+def _view(name: str, kind: str, tensor: Any, description: dict[str, Any], **state: Any) -> View:
+    """A view of one pane, of a tag of one step."""
+    return View(name, {"panes": [recording.pane([recording.single(kind, tensor, **description)], **state)]})

@@ -1,0 +1,24 @@
+"""shapley_values: float32 (T + 1, outputs), of each symbol of a text, and last the mean output over the background.
+
+A slice is the whole.
+
+Description: symbols, the names of the T; outputs, their names.
+"""
+
+from __future__ import annotations
+
+from tensorboard_plugins.interp_rnn.checks import Rule, names
+from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
+
+
+class _ShapleyValues(ArrayKind):
+    NAME = "shapley_values"
+    VIEW = "shapley"
+    RULES = (Rule("symbols", "a list of names", names), Rule("outputs", "a list of names", names))
+
+    def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
+        expected = (len(description["symbols"]) + 1, len(description["outputs"]))
+        return str(expected), shape == expected
+
+
+KIND = _ShapleyValues()

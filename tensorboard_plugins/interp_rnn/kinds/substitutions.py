@@ -1,0 +1,31 @@
+"""substitutions: float32 (1 + T alternatives, outputs), what the network says of a text, and with one symbol replaced.
+
+Row 0 is the text as it is; the alternatives to the first symbol follow, then those to the second, and so on. A slice is
+the whole.
+
+Description: symbols, the names of the T; alternatives, names of those that are tried in their places; outputs, their
+names.
+"""
+
+from __future__ import annotations
+
+from tensorboard_plugins.interp_rnn.checks import Rule, names
+from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
+
+
+class _Substitutions(ArrayKind):
+    NAME = "substitutions"
+    VIEW = "substitutions"
+    RULES = (
+        Rule("symbols", "a list of names", names),
+        Rule("alternatives", "a list of names", names),
+        Rule("outputs", "a list of names", names),
+    )
+
+    def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
+        symbols, alternatives, outputs = (len(description[axis]) for axis in ("symbols", "alternatives", "outputs"))
+        expected = (1 + symbols * alternatives, outputs)
+        return str(expected), shape == expected
+
+
+KIND = _Substitutions()

@@ -1,0 +1,43 @@
+"""trace: float32 (sequences, time, entries), all quantities of a step side by side, NaN where there is none.
+
+A slice is one sequence, (time, entries).
+
+Description: quantities, [name, number of entries] of each, in order; tokens, a list of names for each sequence, or [].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorboard_plugins.interp_rnn.checks import Rule, integer, list_of, names
+from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_within
+
+
+class _Trace(ArrayKind):
+    NAME = "trace"
+    VIEW = "traces"
+    RULES = (
+        Rule("quantities", "a list of [name, entries]", lambda value: list_of(value, _is_quantity)),
+        Rule("tokens", "lists of names", lambda value: list_of(value, names)),
+    )
+
+    def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
+        entries = sum(count for _, count in description["quantities"])
+        return f"(sequences, time, {entries})", len(shape) == 3 and shape[2] == entries
+
+    def num_slices(self, description: Description, value: Any) -> int:
+        return len(value)
+
+    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
+        require_within(index, 0, len(value) - 1)
+        return np.asarray(value[index], np.float32)
+
+
+def _is_quantity(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and integer(value[1], 1)
+
+
+KIND = _Trace()

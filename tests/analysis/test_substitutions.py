@@ -1,0 +1,126 @@
+"""What a network says if a symbol were another, against the oracle's loop and against one text after the other."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, datasets, layers
+from tests.oracles import isan as oracle
+
+TEXT = [2, 0, 1, 1, 2]
+
+
+def reader(seed=0, **arguments):
+    """An ISAN of random weights over three symbols."""
+    isan = layers.ISAN(4, 3, return_sequences=True, name="isan", **arguments)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
+    rng = np.random.default_rng(seed)
+    model.set_weights([rng.normal(size=w.shape) * 0.7 for w in model.get_weights()])
+    return model
+
+
+def by_loop(model, text):
+    """The outputs after a text, by the oracle."""
+    kernel, bias, start, matrix, offset = _weights(model)
+    states = oracle.states(np.swapaxes(kernel, 1, 2), bias, start, np.array([text]))
+    return (states @ matrix + offset)[0]
+
+
+def _weights(model):
+    named = {
+        weight.name: np.asarray(keras.ops.convert_to_numpy(weight), np.float64) for weight in model.layers[0].weights
+    }
+    return (
+        *(named[key] for key in ("recurrent_kernel", "bias", "initial_state")),
+        *map(np.asarray, model.layers[1].get_weights()),
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("target", [-1, 1])
+def test_every_text_is_what_the_oracle_says(seed, target):
+    model = reader(seed)
+    changed = analysis.substitutions(model, TEXT, alternatives=[1, 0], target=target)
+    np.testing.assert_allclose(changed.original, by_loop(model, TEXT)[target], atol=1e-5)
+    for position in range(5):
+        for i, other in enumerate((1, 0)):
+            text = [*TEXT[:position], other, *TEXT[position + 1 :]]
+            np.testing.assert_allclose(changed.outputs[position, i], by_loop(model, text)[target], atol=1e-5)
+    if target == 1:  # what is read later changes nothing
+        np.testing.assert_allclose(changed.outputs[2:], np.broadcast_to(changed.original, (3, 2, 3)), atol=1e-6)
+
+
+def test_of_a_classifier_with_one_output_the_value_changes(monkeypatch):
+    module = sys.modules["keras_interp_rnn.analysis.substitutions"]  # the package has a function of that name
+    monkeypatch.setattr(module, "BATCH", 4)
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.layers.Embedding(5, 3), keras.layers.GRU(4), keras.layers.Dense(1)])
+    changed = analysis.substitutions(model, [1, 2, 3], alternatives=[4, 0, 1], alphabet="-abcd")
+    for position in range(3):
+        for i, other in enumerate((4, 0, 1)):
+            text = np.array([[1, 2, 3]])
+            text[0, position] = other
+            expected = model.predict_on_batch(text)[0, 0] - model.predict_on_batch(np.array([[1, 2, 3]]))[0, 0]
+            assert changed.changes()[position, i] == pytest.approx(expected, abs=1e-6)
+    best = changed.top(1)[0]
+    assert abs(best[2]) == np.abs(changed.changes()).max()
+    assert 2 <= len(str(changed).splitlines()) <= 20
+    assert str(changed).startswith("after 'abc': ")
+
+
+def test_probabilities_are_left_as_they_are_and_logits_are_not():
+    model = reader()
+    logits = analysis.substitutions(model, TEXT, alphabet="abc")
+    assert not logits.are_probabilities
+    soft = keras.Model(model.inputs, keras.layers.Softmax()(model.outputs[0]))
+    probable = analysis.substitutions(soft, TEXT, alphabet="abc")
+    assert probable.are_probabilities
+    np.testing.assert_allclose(logits.probabilities()[0], probable.probabilities()[0], atol=1e-6)
+    np.testing.assert_allclose(logits.changes(2), probable.outputs[..., 2] - probable.original[2], atol=1e-6)
+
+
+def test_the_replacement_by_itself_changes_nothing_and_is_not_among_the_strongest():
+    changed = analysis.substitutions(reader(), TEXT, alphabet="abc")
+    for position, symbol in enumerate(TEXT):
+        np.testing.assert_allclose(changed.outputs[position, symbol], changed.original, atol=1e-6)
+    strongest = changed.top(10)
+    assert [abs(change) for *_, change in strongest] == sorted((abs(change) for *_, change in strongest), reverse=True)
+    assert all(TEXT[position] != symbol for position, symbol, _ in strongest)
+    assert analysis.substitutions(reader(), "cab", alphabet="abc").symbols.tolist() == [2, 0, 1]
+
+
+def test_the_alphabet_that_a_model_carries_is_taken():
+    alphabet = datasets.text.Alphabet("abc")
+    plain = reader()
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *plain.layers])
+    changed = analysis.substitutions(model, "cab", alternatives="b")
+    assert (changed.symbols.tolist(), changed.alternatives.tolist(), changed.name(1)) == ([2, 0, 1], [1], "b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], {"alphabet": "abc"}), r"A text must be integers, at least one"),
+        (([[0, 1]], {"alphabet": "abc"}), r"A text must be .*Received: int64 of shape \(1, 2\)"),
+        (([0.5], {"alphabet": "abc"}), r"A text must be integers"),
+        (([0, 1], {}), "Received: neither alternatives nor an alphabet"),
+        (("ab", {}), "Received: 'ab', and none"),
+        (("axb", {"alphabet": "abc"}), "Received: 'x'"),
+        (([0, 1], {"alternatives": [], "alphabet": "abc"}), "Alternatives must be integers"),
+        (([0, 1], {"alphabet": "abc", "target": 2}), "A target is a step of the text of 2. Received: target=2"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    text, named = arguments
+    with pytest.raises(ValueError, match=message) as error:
+        analysis.substitutions(reader(), text, **named)
+    assert "\n" not in str(error.value)
+
+
+def test_a_stateful_model_is_refused():
+    isan = layers.ISAN(4, 3, stateful=True)
+    model = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), isan, keras.layers.Dense(3)])
+    with pytest.raises(ValueError, match=r"Texts are read from the start. Received: .*stateful=True"):
+        analysis.substitutions(model, TEXT, alphabet="abc")

@@ -1,0 +1,192 @@
+"""Automata found by decision trees over patterns: factors, subsequences, sequences, tiers and counts."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata
+from keras_interp_rnn.automata import DFA, _pattern_trees
+from keras_interp_rnn.automata._pattern_trees import Node, shortest_rules
+from keras_interp_rnn.automata._patterns import Family, Pattern, read
+from tests.automata.test_state_splitting import long_words, places, sequential_bits
+
+KINDS = ("factor", "subsequence", "sequence")
+
+
+def occurrences(piece, word):
+    return [i for i in range(len(word) - len(piece) + 1) if tuple(word[i : i + len(piece)]) == piece]
+
+
+def is_in(pattern, family, word):
+    """By the definition, on the word that the tier leaves: places of the pieces are searched in all ways."""
+    read_ = [family.start, *(family.tier.index(symbol) for symbol in word if symbol in family.tier), family.end]
+    if pattern.modulus:
+        return len(occurrences(pattern.pieces[0], read_)) % pattern.modulus == pattern.residue
+    if pattern.times > 1:
+        return len(occurrences(pattern.pieces[0], read_)) >= pattern.times
+    ways = itertools.product(*(occurrences(piece, read_) for piece in pattern.pieces))
+    return any(
+        all(at + len(piece) <= after for at, after, piece in zip(way, way[1:], pattern.pieces, strict=False))
+        for way in ways
+    )
+
+
+def drawn_patterns(family, rng, number=60):
+    """Patterns that random changes lead to."""
+    patterns = family.simplest()
+    found = []
+    for _ in range(number):
+        pattern = patterns[rng.integers(len(patterns))]
+        for _ in range(rng.integers(5)):
+            near = family.neighbours(pattern)
+            pattern = near[rng.integers(len(near))]
+        found.append(pattern)
+    return found
+
+
+@pytest.mark.parametrize("tier", [(0, 1, 2), (0, 2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_automaton_of_a_pattern_finds_what_its_definition_says(kind, tier):
+    family, rng = Family(kind, tier, 3), np.random.default_rng(len(tier))
+    words = [tuple(rng.choice(3, size=rng.integers(13), p=[0.6, 0.1, 0.3]).tolist()) for _ in range(80)]
+    patterns = drawn_patterns(family, rng)
+    expected = [[is_in(pattern, family, word) for word in words] for pattern in patterns]
+    np.testing.assert_array_equal(family.holds(patterns, family.letters(words)), expected)
+    assert 0.05 < np.mean(expected) < 0.95  # neither all nor none
+    # On the whole alphabet the other symbols change nothing.
+    whole = Family(kind, (0, 1, 2), 3).letters(words)
+    np.testing.assert_array_equal(read([family.on_all_symbols(pattern) for pattern in patterns], whole), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_lead_to_patterns_of_the_family_and_back(kind):
+    family = Family(kind, (0, 1, 3), 5)
+    for pattern in drawn_patterns(family, np.random.default_rng(0), 20):
+        near = family.neighbours(pattern)
+        assert len(near) == len({*near})
+        assert pattern not in near
+        for other in near:
+            assert family._holds(other)
+            assert family.bits_of(other) > 0
+        shorter = [other for other in near if other.size == pattern.size - 1 and other.times == pattern.times]
+        assert any(pattern in family.neighbours(other) for other in shorter) or pattern.size == 1
+
+
+def test_what_is_repeated_is_named_once():
+    family = Family("sequence", (0, 1), 2)
+    once, twice = Pattern(((0, 1), (1,))), Pattern(((0, 1), (1,), (0, 1), (1,)))
+    other = Pattern(((0, 1), (1,), (0, 1), (0,)))
+    assert family.bits_of(once) < family.bits_of(twice) < family.bits_of(other)
+
+
+def search_of(family, words, labels, exact=True):
+    rng = np.random.default_rng(0)
+    return _pattern_trees._Search(family, words, labels, int(labels.max()) + 1, exact, rng, math.inf, 1000)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_bits_of_a_tree_are_those_of_its_patterns_and_labels(exact):
+    rng = np.random.default_rng(1)
+    words = [tuple(rng.integers(3, size=rng.integers(9)).tolist()) for _ in range(90)]
+    labels = np.array([len(word) % 3 for word in words])
+    family = Family("factor", (0, 1, 2), 3)
+    task = search_of(family, words, labels, exact)
+    one, two = Pattern(((0,),)), Pattern(((1, 2),))
+    tree = Node(one, Node(two, 0, 1), 2)
+    task.ask([one, two])
+    leaves = {0: [], 1: [], 2: []}
+    for word, label in zip(words, labels, strict=True):
+        leaf = (0 if is_in(two, family, word) else 1) if 0 in word else 2
+        leaves[leaf].append(label)
+    counts = [[leaf.count(label) for label in range(3)] for leaf in leaves.values()]
+    wrong = sum(sum(row) - max(row) for row in counts) if exact else 0
+    expected = family.bits + family.bits_of(one) + family.bits_of(two) + 6 + 30 * wrong
+    expected += sum(sequential_bits(row, 3) for row in counts)
+    np.testing.assert_allclose(task.bits(tree), expected, rtol=1e-12)
+    machine = _pattern_trees._product(family, tree)
+    for word in words:
+        state = 0
+        for symbol in word:
+            state = machine.table[state, symbol]
+        assert machine.outputs[state] == (0 if is_in(two, family, word) else 1) * (0 in word) + 2 * (0 not in word)
+
+
+def of_patterns(family, patterns, label):
+    """The automaton of a boolean function of patterns."""
+    tree = label
+    for held in itertools.product([True, False], repeat=len(patterns)):
+        assert label(*held) in (0, 1)
+
+    def grown(answers):
+        if len(answers) == len(patterns):
+            return int(tree(*answers))
+        return Node(patterns[len(answers)], grown((*answers, True)), grown((*answers, False)))
+
+    machine = _pattern_trees._product(family, grown(()))
+    names = "abcdefgh"[: family.num_symbols]
+    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=names).minimize()
+
+
+LANGUAGES = {
+    # No factor abab, no baba.
+    "local": (Family("factor", (0, 1, 2), 3), [((0, 1, 0, 1),), ((1, 0, 1, 0),)], lambda p, q: not (p or q)),
+    # aa if and only if bb, whatever else stands there.
+    "locally testable": (Family("factor", (0, 1, 2), 3), [((0, 0),), ((1, 1),)], lambda p, q: p == q),
+    # a before b before c before a.
+    "piecewise": (Family("subsequence", (0, 1, 2), 3), [((0,), (1,), (2,), (0,))], lambda p: p),
+    # After an ab no c next to a c.
+    "sequence": (Family("sequence", (0, 1, 2), 3), [((0, 1), (2, 2))], lambda p: not p),
+    # No aa where only a, b and c count, among eight symbols.
+    "tier": (Family("factor", (0, 1, 2), 8), [((0, 0),)], lambda p: not p),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_language_of_each_kind_is_found_from_long_words(name):
+    family, pieces, label = LANGUAGES[name]
+    truth = of_patterns(family, [Pattern(each) for each in pieces], label)
+    words, labels = long_words(np.random.default_rng(0), truth, 2000)
+    machine = shortest_rules(places(words, truth.alphabet), labels.astype(int), len(truth.alphabet), 2)
+    found = DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=truth.alphabet)
+    assert found.equivalent(truth)
+
+
+@pytest.mark.slow
+def test_counts_with_a_remainder_and_wrong_labels():
+    """Whether the number of b is divisible by three, one label in twenty wrong."""
+    truth = DFA([[0, 1], [1, 2], [2, 0]], {0}, alphabet="ab")
+    rng = np.random.default_rng(0)
+    words, labels = long_words(rng, truth, 1000)
+    wrong = rng.random(len(labels)) < 0.05
+    machine = shortest_rules(places(words, "ab"), (labels ^ wrong).astype(int), 2, 2, exact=False)
+    found = DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet="ab")
+    assert found.equivalent(truth)
+
+
+@pytest.mark.slow
+def test_train_recognizer_takes_rules_where_words_share_no_endings():
+    family, pieces, label = LANGUAGES["tier"]
+    truth = of_patterns(family, [Pattern(each) for each in pieces], label)
+    words, labels = long_words(np.random.default_rng(1), truth, 2000)
+    model = automata.train_recognizer(words, labels, alphabet=truth.alphabet, verbose=0, method="search")
+    report = model.report
+    assert (report.method, report.learned, report.certified, report.contradicted) == ("patterns", True, True, ())
+    assert automata.extract(model).dfa.equivalent(truth)
+
+
+def test_no_rule_is_found_in_labels_by_chance():
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice([*"ab"], size=12)) for _ in range(60)]
+    words = [*dict.fromkeys(words)]
+    labels = rng.random(len(words)) < 0.5
+    with pytest.raises(ValueError, match="No automaton was found that describes the labels of"):
+        automata.train_recognizer(words, labels, alphabet="ab", verbose=0, method="search", time_budget=3.0)
+
+
+def test_a_search_ends_in_time():
+    rng = np.random.default_rng(0)
+    words = [tuple(rng.integers(3, size=20).tolist()) for _ in range(50)]
+    assert shortest_rules(words, rng.integers(2, size=50), 3, 2, until=-math.inf) is None

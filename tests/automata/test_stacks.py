@@ -1,0 +1,246 @@
+"""Stacks of state-regularized layers: their automaton against one that is made of every tuple of centroids."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, automata, layers
+from keras_interp_rnn.automata import DFA, SymbolEmbedding
+
+ALPHABET = "abc"
+ORDER = ("lower", "upper")
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gru(h, x, kernel, recurrent, bias):
+    """Keras's, with the reset after the product; rows."""
+    of_input, of_state = x @ kernel + bias[0], h @ recurrent + bias[1]
+    (z, r, c), (hz, hr, hc) = (np.split(part, 3) for part in (of_input, of_state))
+    keep = sigmoid(z + hz)
+    return keep * h + (1 - keep) * np.tanh(c + sigmoid(r + hr) * hc)
+
+
+def simple(h, x, kernel, recurrent, bias):
+    return np.tanh(x @ kernel + h @ recurrent + bias)
+
+
+STEPS = {"lower": gru, "upper": simple}
+
+
+def stack(seed, end=False, functional=False, temperature=0.02, **options):
+    """A stack with random weights so large that every step is sure of where it goes."""
+    keras.utils.set_random_seed(seed)
+    rng = np.random.default_rng(seed)
+    parts = [
+        keras.layers.Embedding(6, 3, mask_zero=True) if end else SymbolEmbedding(ALPHABET, 3),
+        layers.SRGRU(5, 3, return_sequences=True, temperature=temperature, name="lower", **options),
+        keras.layers.Dropout(0.5),
+        layers.SRSimpleRNN(4, 4, temperature=temperature, name="upper", **options),
+        keras.layers.Dense(1),
+    ]
+    inputs = keras.Input((None,), dtype="int32")
+    if functional:
+        reached = inputs
+        for part in parts:
+            reached = part(reached)
+        model = keras.Model(inputs, reached)
+    else:
+        model = keras.Sequential([inputs, *parts])
+    for weight in model.trainable_weights:
+        if "temperature" not in weight.path:
+            weight.assign(rng.normal(scale=1.5, size=weight.shape))
+    return model
+
+
+def by_tuples(model):
+    """(automaton over all tuples, tuples, log probabilities of its moves, the start tuple), by brute force."""
+    arrays = {name: [np.asarray(w, float) for w in model.get_layer(name).cell.cell.get_weights()] for name in ORDER}
+    tables = {name: np.asarray(model.get_layer(name).cell.centroids, float) for name in ORDER}
+    embedding, head = model.layers[-5], model.layers[-1]
+    vectors = np.asarray(embedding.embeddings, float)
+    encoding = embedding.encoding
+    kernel, bias = (np.asarray(w, float) for w in head.get_weights())
+    temperature = 0.02
+
+    def move(states, x):
+        """The next tuple, and its probability, of states h; the upper layer reads the lower one's centroid."""
+        target, sure = [], 1.0
+        for name in ORDER:
+            u = STEPS[name](states[len(target)], x, *arrays[name])
+            scores = tables[name] @ u / temperature
+            alpha = np.exp(scores - scores.max())
+            target.append(int(alpha.argmax()))
+            sure *= (alpha / alpha.sum()).max()
+            x = tables[name][target[-1]]
+        return tuple(target), sure
+
+    start = move([np.zeros(5), np.zeros(4)], vectors[encoding.start])[0]
+    tuples = list(itertools.product(range(3), range(4)))
+    rows, sure = [], {}
+    for pair in tuples:
+        states = [tables[name][i] for name, i in zip(ORDER, pair, strict=True)]
+        moves = [move(states, vectors[code]) for code in encoding.codes]
+        rows.append([tuples.index(target) for target, _ in moves])
+        sure[pair] = [probability for _, probability in moves]
+    accepting = [i for i, pair in enumerate(tuples) if tables["upper"][pair[1]] @ kernel[:, 0] + bias[0] > 0]
+    return DFA(rows, accepting, start=tuples.index(start), alphabet=ALPHABET), tuples, sure, start
+
+
+@pytest.mark.parametrize("functional", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_automaton_of_a_stack_is_that_of_all_tuples_of_centroids(seed, functional):
+    model = stack(seed, functional=functional)
+    whole, tuples, sure, start = by_tuples(model)
+    found = automata.extract(model)
+    assert found.centroids[0] == start
+    assert len(found.dfa) == len(whole.reachable())
+    assert found.dfa.equivalent(whole)
+    for i, pair in enumerate(found.centroids):
+        moves = [found.centroids[target] for target in found.dfa.transitions[i]]
+        assert moves == [tuples[target] for target in whole.transitions[tuples.index(pair)]]
+        assert (i in found.dfa.accepting) == (tuples.index(pair) in whole.accepting)
+        np.testing.assert_allclose(found.confidence[i], sure[pair], atol=2e-4)
+    assert (found.support == 1).all()
+    assert found.unseen == ()
+
+
+def test_some_of_these_stacks_have_states_that_differ_in_either_layer():
+    tuples = [pair for seed in range(6) for pair in automata.extract(stack(seed)).centroids]
+    assert len({lower for lower, _ in tuples}) > 1
+    assert len({upper for _, upper in tuples}) > 1
+    assert max(len(automata.extract(stack(seed)).centroids) for seed in range(6)) > 3
+
+
+def test_a_stack_that_is_sure_decides_as_its_automaton():
+    for seed in range(6):
+        found = automata.extract(stack(seed))
+        if min(found.confidence.min(), found.start_confidence) > 0.999:
+            fidelity = found.fidelity(num_short=40, num_random=20, max_length=30, num_searched=40)
+            assert fidelity.perfect
+            break
+    else:
+        pytest.fail("no stack is sure of all its moves")
+
+
+def test_three_layers_with_a_dense_one_between():
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            SymbolEmbedding("01", 3),
+            layers.SRGRU(4, 2, return_sequences=True),
+            keras.layers.Dense(6, "relu"),
+            layers.SRSimpleRNN(3, 3, return_sequences=True),
+            layers.SRGRU(5, 2),
+            keras.layers.Dense(1),
+        ]
+    )
+    found = automata.extract(model)
+    assert all(len(state) == 3 for state in found.centroids)
+    assert found.network.trace([("0", "1")])["centroid"].shape[0] == 1
+    assert len(str(found)) > 0
+
+
+@pytest.mark.parametrize("regularize_last_step", [True, False])
+@pytest.mark.parametrize("end", [False, True])
+def test_margins_are_the_models_own_outputs(end, regularize_last_step):
+    """At a temperature of nearly 0 the states are centroids, so the model's output depends on the last tuple alone."""
+    compared = 0
+    for seed in range(4):
+        model = stack(seed, end, temperature=1e-3, regularize_last_step=regularize_last_step or not end)
+        encoding = automata.WordEncoding.with_tokens(ALPHABET, start=True, end=True)
+        found = automata.extract(model, alphabet=encoding if end else None)
+        words = ["", "a", "cb", "abcab", "bbbac"]
+        outputs = np.asarray(model(found.network.encode(words), training=False))[:, 0]
+        for word, output in zip(words, outputs, strict=True):
+            state = found.dfa.start
+            for symbol in word:
+                state = found.dfa.transitions[state][ALPHABET.index(symbol)]
+            assert output == pytest.approx(found.margins[state], abs=1e-3)
+            compared += 1
+    assert compared == 20
+
+
+def test_an_explanation_of_a_stack_is_that_of_its_last_layer():
+    model = stack(1)
+    ids = [1, 2, 3, 2, 4]
+    explained = analysis.explain(model, ids)
+    traced = analysis.trace(model, np.array([ids]))
+    np.testing.assert_allclose(explained.alpha, traced["upper/alpha"][0], atol=1e-6)
+    assert set(explained.centroids) <= set(range(4))
+    assert analysis.prototypes(model, np.array([ids])).classes.shape == (4,)
+
+
+def with_memory():
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            SymbolEmbedding(ALPHABET, 3),
+            layers.SRGRU(5, 3, return_sequences=True),
+            layers.SRLSTM(4, 4),
+            keras.layers.Dense(1),
+        ]
+    )
+    return model
+
+
+class SumSoFar(keras.layers.Layer):
+    """At every step the sum of the steps up to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return keras.ops.cumsum(inputs, axis=1)
+
+
+def mixing_time():
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            SymbolEmbedding(ALPHABET, 3),
+            layers.SRGRU(5, 3, return_sequences=True),
+            SumSoFar(),
+            layers.SRGRU(4, 4),
+            keras.layers.Dense(1),
+        ]
+    )
+    return model
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: automata.extract(with_memory()), "whose cell has a further state"),
+        (lambda: automata.extract(mixing_time()), "depends on other steps too. Leave the layers between out"),
+        (lambda: automata.extract(stack(0), ["ab"], method="counts"), "is read by method='exact', without data"),
+        (
+            lambda: automata.certify(stack(0), DFA([[0, 0, 0]], [0], alphabet=ALPHABET)),
+            r"about one regularized layer, .* Received: sequential.* with \['lower', 'upper'\]",
+        ),
+        (
+            lambda: automata.extract(
+                keras.Sequential(
+                    [
+                        keras.Input((None,), dtype="int32"),
+                        SymbolEmbedding(ALPHABET, 3),
+                        keras.layers.GRU(4, return_sequences=True),
+                        layers.SRGRU(4, 4),
+                        keras.layers.Dense(1),
+                    ]
+                )
+            ),
+            "One recurrent layer of a model is read at a time",
+        ),
+    ],
+    ids=["memory", "time", "counts", "certificate", "plain"],
+)
+def test_stacks_that_are_not_read(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

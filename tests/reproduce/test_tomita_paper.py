@@ -1,0 +1,80 @@
+"""Tomita's languages by the paper's protocol: the network, its section and its claims."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn.reproduce import _records as records
+from keras_interp_rnn.reproduce import _report as report
+from keras_interp_rnn.reproduce import tomita_paper
+from tests.reproduce.common import EXPERIMENTS, a_run, tables
+
+EXPERIMENT = EXPERIMENTS["tomita-paper"]
+
+
+def a_record(language, network, seconds=60.0, converged=True, **result):
+    read = {"exact": True, "states": 3, "centroids": 3, "least": 0.75} if network == "SR-GRU" else {}
+    return {
+        "experiment": "tomita-paper",
+        "data": {"name": f"Tomita {language}"},
+        "model": {"layer": network, "seed": 0},
+        "protocol": {"batch": 2},
+        "result": {
+            **{"converged": converged, "epochs": 7, "seconds": seconds, "validation_error": 0.25, **read},
+            **result,
+        },
+        "environment": records.environment(),
+    }
+
+
+def test_a_network_with_centroids_has_its_automaton_beside_it():
+    text = report.section(EXPERIMENT, [a_record(2, "SR-GRU", 90), a_record(2, "GRU", converged=False)], None)
+    [[_, own, plain]] = tables(text)
+    assert own == ["Tomita 2", "SR-GRU", "0", "yes", "7", "1.5", "25.0%", "yes", "3", "3", "0.75"]
+    assert "GRU: Keras's, whose reset" not in text  # here it multiplies before the product
+    assert plain == ["Tomita 2", "GRU", "0", "no", "7", "1.0", "25.0%", "", "", "", ""]
+
+
+def verdicts(given):
+    return [claim.verdict for claim in EXPERIMENT.claims(given)]
+
+
+def test_claims_are_on_the_number_of_centroids_and_on_time():
+    both = [a_record(2, "SR-GRU", 110), a_record(2, "GRU", 60)]
+    assert verdicts(both) == ["partly", "found"]  # the paper claims it of five languages
+    assert verdicts([a_record(2, "SR-GRU", 130), both[1]]) == ["partly", "not found"]
+    assert verdicts([a_record(2, "SR-GRU", 110, centroids=4), both[1]]) == ["not found", "found"]
+    assert verdicts([a_record(2, "SR-GRU", 110, exact=False), both[1]]) == ["not found", "found"]
+    assert verdicts([both[0], a_record(2, "GRU", 60, converged=False)]) == ["partly", "not tried"]
+    assert verdicts([a_record(language, "SR-GRU") for language in tomita_paper.LEARNED]) == ["found", "not tried"]
+    assert verdicts([a_record(2, "SR-GRU", converged=False, exact=False)]) == ["not tried", "not tried"]
+    assert verdicts([both[1]]) == ["not tried", "not tried"]
+
+
+@pytest.mark.parametrize("network", tomita_paper.NETWORKS)
+def test_the_network_is_the_papers(network):
+    model = tomita_paper._build(network, {**tomita_paper.PROTOCOL, "seed": 3, "units": 5, "centroids": 4})
+    layer = model.layers[1]
+    inner = layer.cell.cell if network == "SR-GRU" else layer.cell
+    assert (inner.reset_after, inner.use_bias) == (False, False)
+    assert inner.recurrent_activation is keras.activations.hard_sigmoid
+    gates = np.split(keras.ops.convert_to_numpy(inner.recurrent_kernel), 3, axis=1)
+    for gate in gates:
+        np.testing.assert_allclose(gate @ gate.T, np.eye(5), atol=1e-5)
+    assert not np.allclose(gates[0], gates[1])
+    if network == "SR-GRU":
+        assert np.abs(keras.ops.convert_to_numpy(layer.cell.centroids)).max() <= 0.1
+        assert float(keras.ops.convert_to_numpy(layer.cell.current_temperature())) == 1
+    assert isinstance(model.optimizer, keras.optimizers.Adadelta)
+
+
+def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
+    run = a_run(tmp_path, "1-GRU", settings={"language": "1", "network": "GRU"}, minutes=None)
+    words, _ = tomita_paper._words("1", smoke=True)
+    protocol = {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "seed": 0, "epochs": 200, "units": 12}
+    model, curve = tomita_paper._train("GRU", words, protocol, run)
+    assert curve[-1]["wrong"] == 0 == tomita_paper._wrong(model, words)
+    assert len(curve) < 200
+    assert all(point["wrong"] > 0 for point in curve[:-1])
+    timed = a_run(tmp_path, "1-GRU", settings=run.settings, minutes=0)
+    assert len(tomita_paper._train("GRU", words, protocol, timed)[1]) == 1
