@@ -83,7 +83,7 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_extras", "automata")),
     },
     "automata/formats.py": set(),
-    "automata/dfa.py": {f"{OURS}._repr", f"{OURS}.automata"},
+    **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}._repr", f"{OURS}.automata"}),
     "automata/words.py": {f"{OURS}._repr"},
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},

@@ -95,8 +95,8 @@ PUBLIC = {
         "truncate",
     ],
     "keras_interp_rnn.automata": [
-        *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "Recognizer", "SymbolEmbedding"),
-        *("TrainingReport", "WeightedAutomaton", "WordEncoding", "certify", "compile", "extract"),
+        *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "MooreMachine", "Recognizer"),
+        *("SymbolEmbedding", "TrainingReport", "WeightedAutomaton", "WordEncoding", "certify", "compile", "extract"),
         *("largest_temperature", "tomita", "train_recognizer"),
     ],
     "keras_interp_rnn.callbacks": [

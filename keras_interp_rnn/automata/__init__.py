@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
     from keras_interp_rnn.automata.languages import tomita
     from keras_interp_rnn.automata.learning import train_recognizer
+    from keras_interp_rnn.automata.moore import MooreMachine
     from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
     from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
@@ -28,6 +29,7 @@ __all__ = [
     "Certificate",
     "Extraction",
     "Fidelity",
+    "MooreMachine",
     "Recognizer",
     "SymbolEmbedding",
     "TrainingReport",
@@ -53,6 +55,7 @@ MODULES = {
     "extract": "extraction",
     "tomita": "languages",
     "train_recognizer": "learning",
+    "MooreMachine": "moore",
     "Recognizer": "recognizer",
     "TrainingReport": "recognizer",
     "SymbolEmbedding": "symbol_embedding",

@@ -255,11 +255,12 @@ class Parts(Protocol):
     @property
     def kernel(self) -> Array: ...
     @property
-    def bias(self) -> float: ...
+    def bias(self) -> Array | float: ...
 
 
 Cell = Callable[[Region, Array], Box]
-Decision = Callable[[Box, bool], float]
+Decision = Callable[[Box, int], float]
+"""Of a state's box and the place of its label: by how much the network's output is surely on that side."""
 
 
 def bounds_of(parts: Parts, temperature: float) -> tuple[Cell, Decision, Scores]:
@@ -268,7 +269,8 @@ def bounds_of(parts: Parts, temperature: float) -> tuple[Cell, Decision, Scores]
     # exp of the backend, and the two roundings of its argument and result
     spread = 2 * FUNCTION_ERROR if parts.learns_temperature else 0.0
     scores = Scores(parts.centroids, parts.hard, temperature * (1 - spread), temperature * (1 + spread), arithmetic)
-    return _cell(parts, arithmetic), _head(parts, arithmetic), scores
+    head = _head if parts.kernel.ndim == 1 else _heads
+    return _cell(parts, arithmetic), head(parts, arithmetic), scores
 
 
 def _cell(parts: Parts, arithmetic: Arithmetic) -> Cell:
@@ -291,16 +293,34 @@ def _cell(parts: Parts, arithmetic: Arithmetic) -> Cell:
 
 
 def _head(parts: Parts, arithmetic: Arithmetic) -> Decision:
-    kernel, bias = parts.kernel, parts.bias
+    """Of one output, whose sign decides."""
+    kernel, bias = parts.kernel, float(parts.bias)
     weights = _total(kernel, np.array([bias]))
 
-    def margin(state: Box, accepts: bool) -> float:
+    def margin(state: Box, accepts: int) -> float:
         """Lower bound on the logit's distance from 0 on the right side; sigmoid keeps the side up to its own error."""
         low = float(np.minimum(kernel * state.low, kernel * state.high).sum()) + bias
         high = float(np.maximum(kernel * state.low, kernel * state.high).sum()) + bias
         size = float(np.abs(kernel) @ state.magnitude) + abs(bias)
         slack = float(arithmetic.slack(len(kernel) + 4, size, _total(state.magnitude) + weights))
         return (low if accepts else -high) - slack - WIDEN * size - 8 * FUNCTION_ERROR
+
+    return margin
+
+
+def _heads(parts: Parts, arithmetic: Arithmetic) -> Decision:
+    """Of an output for each label, of which the largest decides."""
+    kernel, bias = parts.kernel, np.asarray(parts.bias)
+    weights = _total(kernel, bias)
+
+    def margin(state: Box, label: int) -> float:
+        """Lower bound on the lead of a label's logit, beyond what a softmax may round to a tie."""
+        others = np.delete(np.arange(len(bias)), label)
+        apart = (kernel[:, [label]] - kernel[:, others]).T
+        lead = np.minimum(apart * state.low, apart * state.high).sum(axis=1) + (bias[label] - bias[others])
+        size = state.magnitude @ np.abs(kernel) + np.abs(bias)
+        slack = arithmetic.slack(len(kernel) + 4, size, _total(state.magnitude) + weights) + WIDEN * size
+        return float((lead - slack[label] - slack[others]).min()) - SURE_LEAD
 
     return margin
 

@@ -6,12 +6,14 @@ the network's decision is refused by name, even if it would do no harm.
 
     ids -> Embedding -> state-regularized layer over a GRUCell or SimpleRNNCell, padding masked -> Dense(1)
 
-with Dropout, which does nothing outside training, anywhere between.
+with Dropout, which does nothing outside training, anywhere between; or a Dense of an output for each of three labels or
+more, of which the largest decides.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +64,7 @@ class Deployed:
         equations: of the inner cell, with its weights.
         centroids: (k, n).
         hard: whether the state is the most probable centroid itself, not a mixture.
-        kernel, bias: (n,) and a number, of the head's logit.
+        kernel, bias: (n,) and a number, of the head's logit; or (n, labels) and (labels,).
     """
 
     acceptor: Acceptor
@@ -73,7 +75,12 @@ class Deployed:
     centroids: Array
     hard: bool
     kernel: Array
-    bias: float
+    bias: Array | float
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """What the model says of words, as `Acceptor.labels`."""
+        return self.acceptor.labels
 
     @property
     def encoding(self) -> WordEncoding:
@@ -123,7 +130,8 @@ def deployed(acceptor: Acceptor) -> Deployed:
     _check_ids(model, acceptor.encoding)
     equations = equations_of(inner, as_float64)
     assert isinstance(equations, GRU | SimpleRNN)  # of the closed list of cells
-    bias = as_float64(head.bias)[0] if head.use_bias else 0.0
+    kernel = as_float64(head.kernel)
+    bias = as_float64(head.bias) if head.use_bias else np.zeros(head.units)
     return Deployed(
         acceptor,
         first,
@@ -132,8 +140,8 @@ def deployed(acceptor: Acceptor) -> Deployed:
         equations,
         as_float64(cell.centroids),
         cell.is_hard,
-        as_float64(head.kernel)[:, 0],
-        float(bias),
+        kernel[:, 0] if head.units == 1 else kernel,
+        float(bias[0]) if head.units == 1 else bias,
     )
 
 
@@ -220,18 +228,23 @@ def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
     embedding, layer, *head = chain
     if isinstance(model, keras.Sequential) and not embedding.mask_zero:
         raise _refusal(f"{embedding.name} without mask_zero=True, so that {layer.name} reads the padding")
-    linear_or_sigmoid = (keras.activations.linear, keras.activations.sigmoid)
-    if len(head) != 1 or type(head[0]) is not keras.layers.Dense or head[0].activation not in linear_or_sigmoid:
+    if len(head) != 1 or type(head[0]) is not keras.layers.Dense or not _keeps_the_decision(head[0]):
         raise ValueError(
-            "A decision is bounded for one Dense layer, linear or sigmoid, that reads the state. Received: a head of "
-            f"{[part.name for part in head]}."
+            "A decision is bounded for one Dense layer, linear or sigmoid, that reads the state; of an output for each "
+            f"label linear or softmax. Received: a head of {[part.name for part in head]}."
         )
-    if head[0].units != 1:
+    if head[0].units == 2:
         raise _refusal(f"{head[0].name} with {head[0].units} outputs")
     for part in (embedding, head[0]):
         if part.quantization_mode is not None or part.lora_enabled:
             raise _refusal(f"{part.name}, whose weights are quantized or have a LoRA update")
     return embedding, layer, head[0]
+
+
+def _keeps_the_decision(head: Any) -> bool:
+    """Whether a head's activation leaves the sign of its one logit, or which of its logits is the largest."""
+    keeps = keras.activations.sigmoid if head.units == 1 else keras.activations.softmax
+    return head.activation in (keras.activations.linear, keeps)
 
 
 def _check_layer(layer: Any, ends: bool) -> None:

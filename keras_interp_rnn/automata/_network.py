@@ -19,6 +19,7 @@ from keras_interp_rnn.analysis.network import (
     apply_head,
     centroids_of,
     decision_threshold,
+    predicted_classes,
     read_above,
     recurrent_layer_inputs,
     regularized_stack,
@@ -35,7 +36,7 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Acceptor:
-    """A model that accepts or rejects words, and how words are encoded for it."""
+    """A model that accepts or rejects words, or gives them labels, and how words are encoded for it."""
 
     model: Any
     encoding: WordEncoding
@@ -48,6 +49,29 @@ class Acceptor:
     @property
     def alphabet(self) -> tuple[Hashable, ...]:
         return self.encoding.alphabet
+
+    @cached_property
+    def labels(self) -> tuple[Hashable, ...]:
+        """What the model says of words: False and True with one output, else a label for each output, in their order.
+
+        They are those that the model carries, as a `Recognizer` does, or 0, 1, ...
+        """
+        num_outputs = self.model.output_shape[-1]
+        if num_outputs == 2:
+            raise ValueError(
+                "A recognizer of two labels has one output, whether it accepts. Received: a model with 2. Give it a "
+                "Dense(1) head."
+            )
+        carried = getattr(self.model, "labels", None)
+        if num_outputs == 1:
+            return (False, True)
+        labels = tuple(range(num_outputs) if carried is None else carried)
+        if len(set(labels)) != len(labels) or len(labels) != num_outputs:
+            raise ValueError(
+                f"A recognizer has a label of its own for each output. Received: {num_outputs} outputs, labels "
+                f"{labels!r}. Set `labels` of the model."
+            )
+        return labels
 
     @cached_property
     def layer(self) -> Any:
@@ -68,11 +92,20 @@ class Acceptor:
         length = self.model.input_shape[1]
         return None if length is None else length - len(self.encoding.tokens)
 
-    def accepts(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
-        """Whether the model accepts each word."""
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+        """What the model says of each word: of a model with one output whether it accepts it, else its label."""
+        labels = np.empty(len(self.labels), object)
+        labels[:] = self.labels
+        if len({type(label) for label in self.labels}) == 1 and isinstance(self.labels[0], (bool, int, str)):
+            labels = np.array(self.labels)
+        found: NDArray[Any] = labels[self.classes(words)]
+        return found
+
+    def classes(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.int64]:
+        """The place of each word's label among `labels`."""
         tuples = [tuple(word) for word in words]
         order = sorted(range(len(tuples)), key=lambda i: len(tuples[i]))
-        accepted = np.zeros(len(tuples), bool)
+        classes = np.zeros(len(tuples), np.int64)
         first = 0
         while first < len(order):
             longest = len(tuples[order[first]]) + 2
@@ -88,9 +121,9 @@ class Acceptor:
                 ids = ids[:, : self.model.input_shape[1]]
             # Not `predict`, which is compiled again for every shape.
             outputs = ops.convert_to_numpy(self.model(ids, training=False))
-            accepted[rows] = outputs[:, 0] > decision_threshold(self.model)
+            classes[rows] = predicted_classes(self.model, outputs)
             first += len(rows)
-        return accepted
+        return classes
 
     def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
         """`analysis.trace` of the layer on rows of `encode`; the centroid is -1 for words without any id."""
@@ -140,16 +173,17 @@ class Acceptor:
         state = ops.convert_to_numpy(self.layer.get_initial_state(batch_size=1)[0])
         return self.transitions(state, feature)[0]
 
-    def decision_values(self, states: NDArray[Any]) -> Array:
-        """The head's output minus the decision threshold for states h (rows, n), after the end token if there is one.
+    def decisions(self, states: NDArray[Any]) -> tuple[NDArray[np.int64], Array]:
+        """The class of states h (rows, n), after the end token if there is one, and by how much it is that.
 
-        A word is accepted if the value is above 0.
+        With one output the second is the output minus the decision threshold, above 0 for class 1; else the largest
+        output minus the second largest.
         """
         layer = self.layer
         if self.encoding.end is not None:
             feature = np.repeat(self.features()[self.encoding.end][None], len(states), axis=0)
             states = _last_state(layer, states, feature)
-        return _decision_values(self.model, layer, states)
+        return _decisions(self, layer, states)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +237,12 @@ class Stack(Acceptor):
         return self.transition(states, self.features()[self.first_id])
 
     def decision_value(self, state: Sequence[int]) -> float:
-        """As `decision_values`, for a tuple of centroids."""
+        """As `decisions`, of one output, for a tuple of centroids."""
+        if len(self.labels) > 2:
+            raise ValueError(
+                "A stack of layers is read with one output, whether it accepts. Received: a model of "
+                f"{len(self.labels)} labels. Give it a Dense(1) head, or use one layer."
+            )
         states = [centroids_of(layer)[[i]] for layer, i in zip(self.layers, state, strict=True)]
         last = states[-1]
         if self.encoding.end is not None:
@@ -212,7 +251,7 @@ class Stack(Acceptor):
                 last = _last_state(layer, own, inputs)
                 if i + 1 < len(self.layers):
                     inputs = self._above(i, last)
-        return float(_decision_values(self.model, self.layers[-1], last)[0])
+        return float(_decisions(self, self.layers[-1], last)[1][0])
 
     def _above(self, i: int, states: NDArray[Any]) -> NDArray[Any]:
         """What layer i + 1 reads where layer i has these states."""
@@ -235,14 +274,12 @@ def _last_state(layer: Any, states: NDArray[Any], inputs: NDArray[Any]) -> Array
     return np.asarray(alpha @ centroids_of(layer).astype(np.float64) if layer.regularize_last_step else u)
 
 
-def _decision_values(model: Any, layer: Any, states: NDArray[Any]) -> Array:
-    outputs = apply_head(model, layer, np.asarray(states, layer.variable_dtype))
-    if outputs.shape[-1] != 1:
-        raise ValueError(
-            "A recognizer has one output, whether it accepts. Received: a model with "
-            f"{outputs.shape[-1]}. Give it a Dense(1) head."
-        )
-    return np.asarray(outputs[:, 0].astype(np.float64) - decision_threshold(model))
+def _decisions(acceptor: Acceptor, layer: Any, states: NDArray[Any]) -> tuple[NDArray[np.int64], Array]:
+    outputs = apply_head(acceptor.model, layer, np.asarray(states, layer.variable_dtype))
+    classes, values = predicted_classes(acceptor.model, outputs), outputs.astype(np.float64)
+    if len(acceptor.labels) == 2:
+        return classes, np.asarray(values[:, 0] - decision_threshold(acceptor.model))
+    return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
 
 def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:

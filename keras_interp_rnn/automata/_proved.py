@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from typing import Any
@@ -29,6 +29,8 @@ CELLS = {"GRU": GRU, "SimpleRNN": SimpleRNN}
 
 ARRAYS = {"features": 2, "cell_kernel": 2, "recurrent_kernel": 2, "centroids": 2, "head_kernel": 1, "head_bias": 0}
 """The arrays of a file, and their numbers of axes; and the biases, which may be null."""
+ARRAYS_OF_LABELS = {"head_kernel": 2, "head_bias": 1}
+"""Of a network with an output for each label, which a file names beside them."""
 BIASES = ("cell_bias", "recurrent_bias")
 
 
@@ -48,7 +50,8 @@ class Proved:
     equations: GRU | SimpleRNN
     centroids: Array
     kernel: Array
-    bias: float
+    bias: Array | float
+    labels: tuple[Hashable, ...] = (False, True)
 
     @property
     def first(self) -> int:
@@ -71,6 +74,7 @@ def proved(parts: Any) -> Proved:
         parts.centroids,
         parts.kernel,
         parts.bias,
+        parts.labels,
     )
 
 
@@ -95,7 +99,8 @@ def as_json(network: Proved) -> dict[str, Any]:
         **{name: None if bias is None else bias.tolist() for name, bias in biases.items()},
         "centroids": network.centroids.tolist(),
         "head_kernel": network.kernel.tolist(),
-        "head_bias": float(network.bias),
+        "head_bias": np.asarray(network.bias).tolist(),
+        **({"labels": list(network.labels)} if network.kernel.ndim > 1 else {}),
     }
 
 
@@ -116,7 +121,8 @@ def from_json(content: Mapping[str, Any]) -> Proved:
     Raises:
         ValueError: if it is anything else.
     """
-    unknown = set(content) ^ {
+    arrays_of = {**ARRAYS, **(ARRAYS_OF_LABELS if "labels" in content else {})}
+    unknown = set(content) - {"labels"} ^ {
         *("alphabet", "ids", "start", "end", "dtype", "learns_temperature", "hard", "cell", "reset_after"),
         *ARRAYS,
         *BIASES,
@@ -136,7 +142,8 @@ def from_json(content: Mapping[str, Any]) -> Proved:
     if len(symbols) != len(content["alphabet"]):
         raise ValueError("a symbol comes twice")
     encoding = WordEncoding(symbols, start=content["start"], end=content["end"])
-    arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
+    arrays = {name: _array(name, content[name], axes) for name, axes in arrays_of.items()}
+    labels = _labels(content["labels"], arrays["head_bias"].size) if "labels" in content else (False, True)
     biases = {name: None if content[name] is None else _array(name, content[name], 1) for name in BIASES}
     ids = (*encoding.codes, *encoding.tokens)
     k, units = arrays["centroids"].shape
@@ -147,7 +154,7 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         "recurrent_kernel": (units, width),
         "cell_bias": (width,),
         "recurrent_bias": (width,),
-        "head_kernel": (units,),
+        "head_kernel": (units, *arrays["head_bias"].shape),
     }
     found = {**arrays, **{name: bias for name, bias in biases.items() if bias is not None}}
     wrong = [name for name, shape in shapes.items() if name in found and found[name].shape != shape]
@@ -167,7 +174,8 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         cell,
         arrays["centroids"],
         arrays["head_kernel"],
-        float(arrays["head_bias"]),
+        arrays["head_bias"] if "labels" in content else float(arrays["head_bias"]),
+        labels,
     )
 
 
@@ -176,6 +184,14 @@ def rounded_down(bound: float) -> float:
     if not math.isfinite(bound):
         raise ValueError(f"A bound must be finite. Received: {bound}.")
     return float(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(bound))
+
+
+def _labels(value: Any, num_outputs: int) -> tuple[Hashable, ...]:
+    """The labels of a file that names them: one for each of three outputs or more."""
+    plain = isinstance(value, list) and all(isinstance(label, (str, int)) for label in value)
+    if not plain or not 3 <= len(set(value)) == len(value) == num_outputs:
+        raise ValueError("labels are strings, integers or bools, three or more and one for each output")
+    return tuple(value)
 
 
 def _array(name: str, value: Any, axes: int) -> Array:

@@ -29,10 +29,12 @@ from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
+from keras_interp_rnn.automata._deterministic import difference, label_of, state_labels
 from keras_interp_rnn.automata._network import open_acceptor
 from keras_interp_rnn.automata._proved import Proved
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, short_words
+from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.proof import Proof
 from keras_interp_rnn.automata.words import WordEncoding, encoding_of
 
@@ -51,7 +53,7 @@ class Certificate(Sentence):
 
     Attributes:
         holds: whether it is proved for **every** word, at this temperature.
-        dfa: the automaton.
+        dfa: the automaton; a `MooreMachine`, if the network has an output for each of three labels or more.
         path: the automaton of the centroids, which the network follows.
         centroids: the centroid of each state of `path`.
         temperature: $\tau$ at which it holds or fails, as the layer holds it in its dtype.
@@ -59,7 +61,8 @@ class Certificate(Sentence):
             itself ("soft_argmax", `straight_through`).
         margins: (states of path, symbols), by how much each bound on the log odds of its transition,
             $\ln(\alpha / (1 - \alpha))$, is better than needed; minus infinity without a bound.
-        decision_margins: (states of path,), lower bound on the distance of the head's logit from 0, on the right side.
+        decision_margins: (states of path,), lower bound on the distance of the head's logit from 0, on the right side;
+            of a head with an output for each label on the lead of the right logit over every other one.
         failure: where and why the proof fails; "" if it holds.
         proved: the weights that the proof is about, for `save`; None if the certificate was not made by `certify`.
         function_errors: by name the largest error of tanh and sigmoid, and the largest relative one of exp, that were
@@ -69,8 +72,8 @@ class Certificate(Sentence):
     """
 
     holds: bool
-    dfa: DFA
-    path: DFA
+    dfa: DFA | MooreMachine
+    path: DFA | MooreMachine
     centroids: tuple[int, ...]
     temperature: float
     epsilon: float
@@ -79,6 +82,11 @@ class Certificate(Sentence):
     failure: str
     proved: Proved | None = field(default=None, repr=False)
     function_errors: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def machine(self) -> DFA | MooreMachine:
+        """`dfa`, by a name that fits a Moore machine too."""
+        return self.dfa
 
     @property
     def verdict_margins(self) -> Array:
@@ -117,7 +125,9 @@ class Certificate(Sentence):
         parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
         if not self.holds or self.failure or self.temperature != parts.temperature():
             return False
-        if set(self.path.alphabet) != set(parts.acceptor.alphabet) or self.path.counterexample(self.dfa) is not None:
+        if type(self.path) is not type(self.dfa) or not set(state_labels(self.path)) <= set(parts.labels):
+            return False
+        if set(self.path.alphabet) != set(parts.acceptor.alphabet) or difference(self.path, self.dfa) is not None:
             return False
         centroids = [int(i) for i in self.centroids]
         named = len(set(centroids)) == len(centroids) == len(self.path) and set(centroids) <= set(
@@ -202,7 +212,7 @@ class Certificate(Sentence):
 @former_arguments(positional=("network", "dfa", "temperature", "alphabet", "start", "end"), model="network")
 def certify(
     network: Any,
-    dfa: DFA,
+    dfa: DFA | MooreMachine,
     *,
     temperature: float | None = None,
     alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
@@ -213,9 +223,11 @@ def certify(
 
     Args:
         network: a model on a closed list: an Embedding that masks id 0, one state-regularized layer over a GRUCell or
-            SimpleRNNCell of tanh and sigmoid, and a head of one Dense(1), linear or sigmoid, all in float32 or all in
-            float64; Dropout anywhere between.
-        dfa: any automaton of the language.
+            SimpleRNNCell of tanh and sigmoid, and a head of one Dense(1), linear or sigmoid, or of one Dense with an
+            output for each of three labels or more, linear or softmax; all in float32 or all in float64; Dropout
+            anywhere between.
+        dfa: any automaton of the language; a `MooreMachine` of a network with labels, which are as `extract` says. Then
+            it is proved that of every word the output of the machine's label is the largest, and no other as large.
         temperature: to prove it for another than the deployed temperature. The certificate is then one of the model
             after `set_temperature(temperature)`.
         alphabet: as `extract`.
@@ -226,7 +238,8 @@ def certify(
         The certificate; `holds` says whether the proof succeeds.
 
     Raises:
-        ValueError: if the network remembers more than its centroid; if a layer, flag, dtype or operation of the model
+        ValueError: if `dfa` is a DFA and the network has labels, or the other way round; if the network remembers more
+            than its centroid; if a layer, flag, dtype or operation of the model
             is not on the list; if a weight is not finite; if the layer's dtype cannot hold the temperature; if tanh,
             sigmoid or exp are measured to be further from their values than the proof assumes.
 
@@ -263,7 +276,7 @@ def certify(
 @former_arguments(positional=("network", "dfa", "alphabet", "start", "end"), model="network")
 def largest_temperature(
     network: Any,
-    dfa: DFA,
+    dfa: DFA | MooreMachine,
     *,
     alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
     start: int | None = None,
@@ -330,20 +343,21 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     return held
 
 
-def _misclassified(parts: Deployed, dfa: DFA) -> tuple[Hashable, ...] | None:
+def _misclassified(parts: Deployed, dfa: DFA | MooreMachine) -> tuple[Hashable, ...] | None:
     """One of the shortest words that the deployed model and the automaton classify differently; None without one."""
     words = short_words(dfa.alphabet, NUM_TRIED_WORDS)
-    by_model = parts.acceptor.accepts(words)
-    return next((word for word, accepted in zip(words, by_model, strict=True) if accepted != dfa.accepts(word)), None)
+    by_model = parts.acceptor.classes(words)
+    said = (parts.labels[class_] for class_ in by_model)
+    return next((word for word, label in zip(words, said, strict=True) if label != label_of(dfa, word)), None)
 
 
-def _prove(parts: Deployed, dfa: DFA, tau: float, extraction: Extraction) -> Certificate:
+def _prove(parts: Deployed, dfa: DFA | MooreMachine, tau: float, extraction: Extraction) -> Certificate:
     """The proof along the extracted automaton of the centroids, which is a proposal like any other."""
     path, centroids = extraction.dfa, extraction.centroids
     epsilons = [0.0] if parts.hard else EPSILONS.tolist()
     attempts = list(zip(epsilons, proof.attempts(parts, path, centroids, tau, epsilons), strict=True))
     epsilon, best = max(attempts, key=lambda pair: pair[1].least)
-    word = path.counterexample(dfa)
+    word = difference(path, dfa)
     holds, failure = word is None and best.least > 0, ""
     if word is not None:
         failure = f"the path of the centroids is another automaton: they differ on {word!r}"

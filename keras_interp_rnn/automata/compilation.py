@@ -20,6 +20,7 @@ A GRU does the same with its update gate closed and its reset gate open.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import keras
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
 from keras_interp_rnn.automata.dfa import DFA
+from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
 from keras_interp_rnn.automata.words import FIRST, START
@@ -50,7 +52,12 @@ LAYERS = ("ISAN", "SRSimpleRNN", "SRGRU")
 
 
 def compile(
-    dfa: DFA, layer: str = "SRGRU", *, temperature: float = 0.0625, transition: Any = "mixture", dtype: str = "float32"
+    dfa: DFA | MooreMachine,
+    layer: str = "SRGRU",
+    *,
+    temperature: float = 0.0625,
+    transition: Any = "mixture",
+    dtype: str = "float32",
 ) -> keras.Model:
     r"""A network that is an automaton, with weights that follow from it.
 
@@ -58,7 +65,7 @@ def compile(
     `certify` proves equal to it.
 
     Args:
-        dfa: the automaton.
+        dfa: the automaton, or a Moore machine of three labels or more.
         layer: "ISAN": one-hot states and matrices of zeros and ones, exact; of the ids 0 to K - 1, without padding.
             "SRSimpleRNN", "SRGRU": a `Recognizer`, as `train_recognizer` returns it, whose centroids are the states.
         temperature: $\tau > 0$ of the state-regularized layers. Centroids grow with it, so that the probabilities
@@ -69,11 +76,13 @@ def compile(
 
     Returns:
         The model, which outputs a logit for each word: above 0 where the automaton accepts it, and for an ISAN 1 or -1.
-        All its weights can be trained. It has the states of the minimal automaton.
+        For a Moore machine it has an output for each of `MooreMachine.labels`, of which the largest is that of the
+        word's label: a softmax of logits near 1 and 0, with the labels in `Recognizer.labels`; for an ISAN 1 and 0
+        themselves. All its weights can be trained. It has the states of the minimal automaton.
 
     Raises:
-        ValueError: if `dfa` is no `DFA`; for another layer; if a symbol is neither int nor string, which a `Recognizer`
-            saves; if the weights take more than 1 GB.
+        ValueError: if `dfa` is no `DFA` and no `MooreMachine` of three labels or more; for another layer; if a symbol
+            or a label is neither int nor string, which a `Recognizer` saves; if the weights take more than 1 GB.
 
     Exactness: of an ISAN, `analysis.equivalent` says that it is exact. A state-regularized network approximates;
         `certify` proves that it classifies every word as the automaton does.
@@ -91,30 +100,39 @@ def compile(
     >>> np.array(automata.compile(automata.tomita(4), "ISAN")(np.array([[1, 0, 0, 1], [0, 0, 0, 1]])))
     array([[ 1.],
            [-1.]], dtype=float32)
+    >>> ones_modulo_3 = automata.MooreMachine([[0, 1], [1, 2], [2, 0]], ["none", "one", "two"])
+    >>> automata.compile(ones_modulo_3).classify(["10110", "11"])
+    array(['none', 'two'], dtype='<U4')
     """
-    if not isinstance(dfa, DFA):
+    if not isinstance(dfa, (DFA, MooreMachine)):
         raise ValueError(f"A network is compiled from a DFA. Received: dfa={dfa!r}.")
     if layer not in LAYERS:
         raise ValueError(f"layer must be one of {', '.join(map(repr, LAYERS))}. Received: {layer!r}.")
     automaton = dfa.minimize()
+    if isinstance(automaton, MooreMachine) and len(automaton.labels) < 3:
+        raise ValueError(
+            "A network has an output for each of three labels or more. Received: a Moore machine of the labels "
+            f"{', '.join(map(repr, automaton.labels))}. Compile `accepting` of one of them."
+        )
     return _isan(automaton, dtype) if layer == "ISAN" else _recognizer(automaton, layer, temperature, transition, dtype)
 
 
-def _isan(dfa: DFA, dtype: str) -> keras.Model:
+def _isan(dfa: DFA | MooreMachine, dtype: str) -> keras.Model:
     n, symbols = len(dfa), len(dfa.alphabet)
     _check_size(dfa, symbols * n * n, dtype)
     isan = layers.ISAN(n, symbols, recurrent_constraint=None, name="recurrent", dtype=dtype)
-    head = keras.layers.Dense(1, name="head", dtype=dtype)
+    decisions = _decisions(dfa)
+    head = keras.layers.Dense(decisions.shape[1], name="head", dtype=dtype)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
     isan.cell.recurrent_kernel.assign(np.eye(n)[np.array(dfa.transitions).T])
     isan.cell.bias.assign(np.zeros((symbols, n)))
     isan.cell.initial_state.assign(np.eye(n)[dfa.start])
-    head.set_weights([_decisions(dfa)[:, None], np.zeros(1)])
+    head.set_weights([decisions, np.zeros(decisions.shape[1])])
     return model
 
 
-def _recognizer(dfa: DFA, layer: str, temperature: float, transition: Any, dtype: str) -> Recognizer:
-    symbols = checked_symbols(dfa.alphabet)
+def _recognizer(dfa: DFA | MooreMachine, layer: str, temperature: float, transition: Any, dtype: str) -> Recognizer:
+    symbols, labels = checked_symbols(dfa.alphabet), None if isinstance(dfa, DFA) else checked_labels(dfa.labels)
     table = np.array(dfa.transitions)
     leads = sorted({(int(target), column) for (_, column), target in np.ndenumerate(table)})
     units = len(leads) + 2
@@ -123,8 +141,11 @@ def _recognizer(dfa: DFA, layer: str, temperature: float, transition: Any, dtype
     make = layers.SRGRU if layer == "SRGRU" else layers.SRSimpleRNN
     recurrent = make(units, len(dfa), temperature, transition, name="recurrent", dtype=dtype)
     embedding = SymbolEmbedding(symbols, len(symbols) + 1, name="symbols", dtype=dtype)
-    head = keras.layers.Dense(1, name="head", dtype=dtype)
+    decisions = _decisions(dfa)
+    activation = None if labels is None else "softmax"
+    head = keras.layers.Dense(decisions.shape[1], activation, name="head", dtype=dtype)
     model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, head])
+    model.labels = labels
 
     beta = temperature * (LEAD + math.log(max(len(dfa) - 1, 1))) / (2 * np.tanh(SHARP))
     arrives = np.zeros((len(dfa), units))  # whether a unit leads to a state
@@ -149,7 +170,7 @@ def _recognizer(dfa: DFA, layer: str, temperature: float, transition: Any, dtype
     recurrent.cell.centroids.assign(centroids)
     cell = [kernel, recurrent_kernel, bias]
     recurrent.cell.cell.set_weights(_gru(*cell) if layer == "SRGRU" else cell)
-    head.set_weights([read @ _decisions(dfa)[:, None], np.zeros(1)])
+    head.set_weights([read @ decisions, np.zeros(decisions.shape[1])])
     return model
 
 
@@ -160,12 +181,22 @@ def _gru(kernel: Array, recurrent_kernel: Array, bias: Array) -> list[Array]:
     return [*own, np.stack([gates, np.zeros_like(gates)])]
 
 
-def _decisions(dfa: DFA) -> Array:
-    """1 for accepting states, -1 for the others."""
-    return np.where(np.isin(np.arange(len(dfa)), list(dfa.accepting)), 1.0, -1.0)
+def _decisions(dfa: DFA | MooreMachine) -> Array:
+    """(states, outputs): 1 for accepting states, -1 for the others; or 1 for the label of a state, 0 for the others."""
+    if isinstance(dfa, DFA):
+        return np.where(np.isin(np.arange(len(dfa)), list(dfa.accepting)), 1.0, -1.0)[:, None]
+    return np.array([[float(output == label) for label in dfa.labels] for output in dfa.outputs])
 
 
-def _check_size(dfa: DFA, num_weights: int, dtype: str) -> None:
+def checked_labels(labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """The labels; raises ValueError unless a `Recognizer` can save all of them."""
+    strays = [label for label in labels if not isinstance(label, (int, str))]
+    if strays:
+        raise ValueError(f"Labels that are saved are ints or strings. Received: {strays[0]!r}. Name them by strings.")
+    return labels
+
+
+def _check_size(dfa: DFA | MooreMachine, num_weights: int, dtype: str) -> None:
     size = num_weights * np.dtype(dtype).itemsize
     if size > MAX_BYTES:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""An automaton in other formats: text, pictures, and the objects of other libraries."""
+"""Automata in other formats: text, pictures, and the objects of other libraries."""
 
 from __future__ import annotations
 
@@ -8,16 +8,124 @@ from typing import Any, TypeVar
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn.automata import drawing, formats, regex
+from keras_interp_rnn.automata._deterministic import MISSING, state_labels
 from keras_interp_rnn.automata.words import checked_alphabet
 
-Self = TypeVar("Self", bound="Conversions")
-
-MISSING = -1
-"""Stands for the next state where there is no transition."""
+Self = TypeVar("Self", bound="Written")
 
 
-class Conversions:
+class Written:
+    """What a `DFA` and a `MooreMachine` are both written to."""
+
+    def _table(self) -> formats.Table:
+        """The automaton as its constructor takes it."""
+        raise NotImplementedError
+
+    @classmethod
+    def _made(cls: type[Self], table: formats.Table) -> Self:
+        raise NotImplementedError
+
+    def to_json(self: Any) -> str:
+        """The automaton as a JSON object; symbols are strings or integers, outputs these or bools.
+
+        Raises:
+            ValueError: if a symbol or an output is anything else.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_json(even.to_json()) == even
+        True
+        """
+        return formats.write_json(self._table())
+
+    @classmethod
+    def from_json(cls: type[Self], text: str) -> Self:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: if it is anything else, or damaged.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA.from_json(DFA([[0]], {0}, alphabet=[7]).to_json()).alphabet
+        (7,)
+        """
+        return cls._made(formats.read_json(text, cls.__name__))
+
+    def to_svg(self: Any, names: Sequence[str] | None = None) -> str:
+        """A drawing, legible up to about twenty states.
+
+        Args:
+            names: of the states; by default their numbers.
+
+        Returns:
+            An SVG element. Accepting states have a double ring, states of a Moore machine their output under the name;
+            the start has an arrow.
+
+        Raises:
+            ValueError: if there is not one name for each state.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
+        '<svg'
+        """
+        texts = [str(name) for name in (range(len(self)) if names is None else names)]
+        if len(texts) != len(self):
+            raise ValueError(
+                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
+            )
+        return drawing.svg(self.edges(), self._table().accepting, self.start, texts, self._table().outputs)
+
+    def _repr_svg_(self: Any) -> str:
+        return self.to_svg()
+
+    def to_networkx(self: Any) -> Any:
+        """The automaton as a `networkx.MultiDiGraph`.
+
+        Returns:
+            A graph whose nodes have the attributes `accepting` (`output`, of a Moore machine) and `start`, and its
+            edges `symbol`.
+
+        Raises:
+            ImportError: without networkx.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> sorted(DFA([[0, 1], [1, 0]], {0}).to_networkx().edges(data="symbol"))
+        [(0, 0, '0'), (0, 1, '1'), (1, 0, '1'), (1, 1, '0')]
+        """
+        with needed("networkx", extra="automata", by=f"`{type(self).__name__}.to_networkx`"):
+            import networkx
+
+        labels = state_labels(self)
+        name = "accepting" if self._table().outputs is None else "output"
+        graph = networkx.MultiDiGraph(alphabet=self.alphabet)
+        for state in range(len(self)):
+            graph.add_node(state, **{name: labels[state]}, start=state == self.start)
+        for (state, target), symbols in self.edges().items():
+            for symbol in symbols:
+                graph.add_edge(state, target, symbol=symbol)
+        return graph
+
+
+class Conversions(Written):
     """What a `DFA` is read from and written to."""
+
+    def _table(self: Any) -> formats.Table:
+        rows = [list(row) for row in self.transitions]
+        return formats.Table(rows, sorted(self.accepting), self.start, self.alphabet)
+
+    @classmethod
+    def _made(cls: type[Self], table: formats.Table) -> Self:
+        make: Any = cls
+        made: Self = make(table.transitions, table.accepting, start=table.start, alphabet=table.alphabet)
+        return made
 
     # Text
 
@@ -80,14 +188,13 @@ class Conversions:
           0 -> 0 [label="a, b"];
         }
         """
-        quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-        lines = [f'digraph "{quoted}" {{', "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
+        lines = [f"digraph {formats.quoted(name)} {{", "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
         for state in range(len(self)):
             shape = "doublecircle" if state in self.accepting else "circle"
             lines.append(f"  {state} [shape={shape}];")
         for (state, target), symbols in self.edges().items():
-            label = ", ".join(map(str, symbols)).replace("\\", "\\\\").replace('"', '\\"')
-            lines.append(f'  {state} -> {target} [label="{label}"];')
+            label = formats.quoted(", ".join(map(str, symbols)))
+            lines.append(f"  {state} -> {target} [label={label}];")
         return "\n".join([*lines, "}"])
 
     @classmethod
@@ -113,7 +220,7 @@ class Conversions:
         >>> even.accepts("aa"), even.accepts("a")
         (True, False)
         """
-        return _made(cls, formats.read_att(text, alphabet))
+        return cls._made(formats.read_att(text, alphabet))
 
     def to_att(self: Any) -> str:
         r"""The automaton as an AT&T table, a line `from to symbol symbol` for each edge; symbols are strings.
@@ -127,7 +234,7 @@ class Conversions:
         >>> DFA([[0, 1], [1, 0]], {0}, alphabet="ab").to_att().splitlines()[1]
         '0\t1\tb\tb'
         """
-        return formats.write_att(_table(self))
+        return formats.write_att(self._table())
 
     @classmethod
     def from_dot(cls: type[Self], text: str, *, alphabet: Iterable[Hashable] | None = None) -> Self:
@@ -149,7 +256,7 @@ class Conversions:
         >>> DFA.from_dot(even.to_dot()) == even
         True
         """
-        return _made(cls, formats.read_dot(text, alphabet))
+        return cls._made(formats.read_dot(text, alphabet))
 
     def to_regex(self: Any, *, max_length: int = 100_000) -> str:
         """A regular expression with the same words, as `from_regex` reads it.
@@ -169,37 +276,7 @@ class Conversions:
         useful = self.minimize()
         dead = {state for state in range(len(useful)) if not _reaches(useful, state)}
         transitions = [[MISSING if target in dead else target for target in row] for row in useful.transitions]
-        return formats.write_regex(_table(useful)._replace(transitions=transitions), max_length)
-
-    def to_json(self: Any) -> str:
-        """The automaton as a JSON object; symbols are strings or integers.
-
-        Raises:
-            ValueError: if a symbol is anything else.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_json(even.to_json()) == even
-        True
-        """
-        return formats.write_json(_table(self))
-
-    @classmethod
-    def from_json(cls: type[Self], text: str) -> Self:
-        """What `to_json` wrote.
-
-        Raises:
-            ValueError: if it is anything else, or damaged.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA.from_json(DFA([[0]], {0}, alphabet=[7]).to_json()).alphabet
-        (7,)
-        """
-        return _made(cls, formats.read_json(text))
+        return formats.write_regex(useful._table()._replace(transitions=transitions), max_length)
 
     def to_python(self: Any) -> str:
         """A Python module with a function `accepts(word)`, which needs nothing else.
@@ -215,7 +292,7 @@ class Conversions:
         >>> module["accepts"]("0110"), module["accepts"]("1")
         (True, False)
         """
-        return formats.write_python(_table(self))
+        return formats.write_python(self._table())
 
     def to_c(self: Any, name: str = "dfa") -> str:
         """C99 code with a function `name_accepts(word, length)`: a table and a loop.
@@ -236,63 +313,9 @@ class Conversions:
         >>> "int even_accepts(const unsigned char *word, size_t length)" in DFA([[0, 1], [1, 0]], {0}).to_c("even")
         True
         """
-        return formats.write_c(_table(self), name)
+        return formats.write_c(self._table(), name)
 
-    # Pictures, and other libraries
-
-    def to_svg(self: Any, names: Sequence[str] | None = None) -> str:
-        """A drawing, legible up to about twenty states.
-
-        Args:
-            names: of the states; by default their numbers.
-
-        Returns:
-            An SVG element. Accepting states have a double ring, the start has an arrow.
-
-        Raises:
-            ValueError: if there is not one name for each state.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
-        '<svg'
-        """
-        texts = [str(name) for name in (range(len(self)) if names is None else names)]
-        if len(texts) != len(self):
-            raise ValueError(
-                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
-            )
-        return drawing.svg(self.edges(), self.accepting, self.start, texts)
-
-    def _repr_svg_(self: Any) -> str:
-        return self.to_svg()
-
-    def to_networkx(self: Any) -> Any:
-        """The automaton as a `networkx.MultiDiGraph`.
-
-        Returns:
-            A graph whose nodes have the attributes `accepting` and `start`, and its edges `symbol`.
-
-        Raises:
-            ImportError: without networkx.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> sorted(DFA([[0, 1], [1, 0]], {0}).to_networkx().edges(data="symbol"))
-        [(0, 0, '0'), (0, 1, '1'), (1, 0, '1'), (1, 1, '0')]
-        """
-        with needed("networkx", extra="automata", by="`DFA.to_networkx`"):
-            import networkx
-
-        graph = networkx.MultiDiGraph(alphabet=self.alphabet)
-        for state in range(len(self)):
-            graph.add_node(state, accepting=state in self.accepting, start=state == self.start)
-        for (state, target), symbols in self.edges().items():
-            for symbol in symbols:
-                graph.add_edge(state, target, symbol=symbol)
-        return graph
+    # Other libraries
 
     def to_automata_lib(self: Any) -> Any:
         """The automaton as an `automata.fa.dfa.DFA` of automata-lib.
@@ -370,8 +393,7 @@ class Conversions:
 
         whole = self.complete()
         states = [DfaState(f"s{state}", state in whole.accepting) for state in range(len(whole))]
-        for state, row in zip(states, whole.transitions, strict=True):
-            state.transitions = {symbol: states[t] for symbol, t in zip(whole.alphabet, row, strict=True)}
+        _connect(states, whole)
         return Dfa(states[whole.start], states)
 
     @classmethod
@@ -392,23 +414,169 @@ class Conversions:
         >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
         True
         """
-        symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
-        place = {state.state_id: i for i, state in enumerate(other.states)}
-        rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
         accepting = [i for i, state in enumerate(other.states) if state.is_accepting]
+        return _from_aalpy(cls, other, accepting, alphabet)
+
+
+class MooreConversions(Written):
+    """What a `MooreMachine` is read from and written to."""
+
+    def _table(self: Any) -> formats.Table:
+        rows = [list(row) for row in self.transitions]
+        return formats.Table(rows, [], self.start, self.alphabet, list(self.outputs))
+
+    @classmethod
+    def _made(cls: type[Self], table: formats.Table) -> Self:
         make: Any = cls
-        return make(rows, accepting, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
+        made: Self = make(table.transitions, table.outputs, start=table.start, alphabet=table.alphabet)
+        return made
+
+    def to_dot(self: Any, name: str = "moore") -> str:
+        """The machine as text for Graphviz, as AALpy writes Moore machines.
+
+        Args:
+            name: of the graph.
+
+        Returns:
+            A digraph with an edge for each symbol; a state has the label "name|output".
+
+        Raises:
+            ValueError: if a symbol has a comma and a space in it, an output a line break or blanks around it, or two of
+                either have the same text.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> print(MooreMachine([[0]], ["x"], alphabet="a").to_dot())
+        digraph "moore" {
+          0 [label="0|x", shape=record, style=rounded];
+          0 -> 0 [label="a"];
+          __start0 [label="", shape=none];
+          __start0 -> 0 [label=""];
+        }
+        """
+        return formats.write_moore_dot(self._table(), name)
+
+    @classmethod
+    def from_dot(
+        cls: type[Self],
+        text: str,
+        *,
+        alphabet: Iterable[Hashable] | None = None,
+        labels: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """The machine of a digraph in DOT, as `to_dot` and AALpy write it.
+
+        Args:
+            text: as of `DFA.from_dot`, but that states have the label "name|output".
+            alphabet: as of `DFA.from_dot`.
+            labels: the outputs, of which each is found by its text; by default the texts themselves.
+
+        Raises:
+            ValueError: if it is no such digraph, if there is not one start, if a transition is missing, or if two edges
+                of a state read the same symbol.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> machine = MooreMachine([[0, 1], [1, 0]], [0, 1])
+        >>> MooreMachine.from_dot(machine.to_dot(), labels=[0, 1]) == machine
+        True
+        """
+        return cls._made(formats.read_moore_dot(text, alphabet, labels))
+
+    def to_python(self: Any) -> str:
+        """A Python module with a function `output(word)`, which needs nothing else.
+
+        Raises:
+            ValueError: if a symbol is neither a string nor bytes nor an integer, an output neither these nor a bool.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> module = {}
+        >>> exec(MooreMachine([[0, 1], [1, 0]], ["even", "odd"]).to_python(), module)
+        >>> module["output"]("0110"), module["output"]("1")
+        ('even', 'odd')
+        """
+        return formats.write_python(self._table())
+
+    def to_c(self: Any, name: str = "moore") -> str:
+        """C99 code with a function `name_output(word, length)`: a table and a loop.
+
+        Args:
+            name: identifier that all names begin with.
+
+        Returns:
+            A translation unit. A word is an array of unsigned char, the places of its symbols in the alphabet; the
+            function returns the place of the word's label in `labels`, or -1 for an id outside the alphabet.
+
+        Raises:
+            ValueError: if there are more than 255 symbols, or the name is no identifier.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> code = MooreMachine([[0, 1], [1, 0]], ["even", "odd"]).to_c("parity")
+        >>> "int parity_output(const unsigned char *word, size_t length)" in code
+        True
+        """
+        return formats.write_c(self._table(), name, self.labels)
+
+    def to_aalpy(self: Any) -> Any:
+        """The machine as an `aalpy.automata.MooreMachine` of AALpy.
+
+        Raises:
+            ImportError: without AALpy.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> [state.output for state in MooreMachine([[0, 1], [1, 0]], ["even", "odd"]).to_aalpy().states]
+        ['even', 'odd']
+        """
+        with needed("aalpy", extra="automata", by="`MooreMachine.to_aalpy`"):
+            from aalpy.automata import MooreMachine as Other
+            from aalpy.automata import MooreState
+
+        states = [MooreState(f"s{state}", output) for state, output in enumerate(self.outputs)]
+        _connect(states, self)
+        return Other(states[self.start], states)
+
+    @classmethod
+    def from_aalpy(cls: type[Self], other: Any, alphabet: Iterable[Hashable] | None = None) -> Self:
+        """The machine of an `aalpy.automata.MooreMachine`.
+
+        Args:
+            other: the machine.
+            alphabet: its symbols in the order that they are to have; by default that of `other`.
+
+        Returns:
+            A machine with its reachable states.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> machine = MooreMachine([[0, 1], [1, 0]], ["even", "odd"])
+        >>> MooreMachine.from_aalpy(machine.to_aalpy(), alphabet="01") == machine
+        True
+        """
+        outputs = [state.output for state in other.states]
+        return _from_aalpy(cls, other, outputs, alphabet)
 
 
-def _table(dfa: Any) -> formats.Table:
-    rows = [list(row) for row in dfa.transitions]
-    return formats.Table(rows, sorted(dfa.accepting), dfa.start, dfa.alphabet)
+def _connect(states: Sequence[Any], whole: Any) -> None:
+    """Gives states of AALpy the transitions of a complete automaton."""
+    for state, row in zip(states, whole.transitions, strict=True):
+        state.transitions = {symbol: states[t] for symbol, t in zip(whole.alphabet, row, strict=True)}
 
 
-def _made(cls: type[Self], table: formats.Table) -> Self:
-    make: Any = cls
-    made: Self = make(table.transitions, table.accepting, start=table.start, alphabet=table.alphabet)
-    return made
+def _from_aalpy(cls: Any, other: Any, labels: list[Any], alphabet: Iterable[Hashable] | None) -> Any:
+    """The reachable part of an automaton of AALpy."""
+    symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
+    place = {state.state_id: i for i, state in enumerate(other.states)}
+    rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
+    return cls(rows, labels, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
 
 
 def _reaches(dfa: Any, state: int) -> bool:

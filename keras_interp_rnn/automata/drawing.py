@@ -1,4 +1,4 @@
-"""Automata as SVG: states that accept have a double ring, the start has an arrow.
+"""Automata as SVG: states that accept have a double ring, or states their output; the start has an arrow.
 
 Plain tables in, text out. Where everything stands is computed by the layout that the TensorBoard plugin uses too.
 """
@@ -18,7 +18,11 @@ INSIDE = 2 * layout.RADIUS - 6
 
 
 def svg(
-    edges: Mapping[layout.Edge, Sequence[Hashable]], accepting: Collection[int], start: int, names: Sequence[str]
+    edges: Mapping[layout.Edge, Sequence[Hashable]],
+    accepting: Collection[int],
+    start: int,
+    names: Sequence[str],
+    outputs: Sequence[Hashable] | None = None,
 ) -> str:
     """Draws an automaton.
 
@@ -27,6 +31,7 @@ def svg(
         accepting: states.
         start: a state.
         names: one for each state.
+        outputs: of a Moore machine, one for each state.
 
     Returns:
         An SVG element.
@@ -56,7 +61,8 @@ def svg(
             f'stroke-linejoin="round" fill="{INK}">{html.escape(labels[edge])}</text>'
         )
     for state, name in enumerate(names):
-        shapes.append(_state(*points[state], name, state in accepting))
+        output = None if outputs is None else visible(str(outputs[state]))
+        shapes.append(_state(*points[state], name, state in accepting, output))
     arrow = (
         f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
         f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
@@ -69,17 +75,26 @@ def svg(
     )
 
 
-def _state(x: float, y: float, name: str, accepts: bool) -> str:
-    title = html.escape(f"state {name}, {'accepting' if accepts else 'rejecting'}")
+def _state(x: float, y: float, name: str, accepts: bool, output: str | None) -> str:
+    says = f"output {output}" if output is not None else "accepting" if accepts else "rejecting"
+    title = html.escape(f"state {name}, {says}")
     rings = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
     if accepts:
         rings += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS - 4:g}" fill="none" stroke="{INK}"/>'
-    size = min(12.0, max(8.0, 12 * INSIDE / max(layout.text_width(name), 1)))
-    shown = name
-    while layout.text_width(shown) * size / 12 > INSIDE:
+    if output is None:
+        return f"<g><title>{title}</title>{rings}{_inside(x, y, name, 12, INSIDE)}</g>"
+    line = f'<path d="M{x - layout.RADIUS:.1f} {y:.1f}h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
+    texts = _inside(x, y - 7, name, 9, INSIDE - 8) + _inside(x, y + 7, output, 11, INSIDE - 4)
+    return f"<g><title>{title}</title>{rings}{line}{texts}</g>"
+
+
+def _inside(x: float, y: float, text: str, largest: float, width: float) -> str:
+    """A text that fits into a state: smaller if it is long, or cut."""
+    size = min(largest, max(8.0, 12 * width / max(layout.text_width(text), 1)))
+    shown = text
+    while layout.text_width(shown) * size / 12 > width:
         shown = f"{shown.rstrip('…')[:-1]}…"
-    text = f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="{size:.3g}">{html.escape(shown)}</text>'
-    return f"<g><title>{title}</title>{rings}{text}</g>"
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="{size:.3g}">{html.escape(shown)}</text>'
 
 
 def _label(symbols: Sequence[Hashable]) -> str:

@@ -20,8 +20,10 @@ from scipy.special import betaincinv
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
+from keras_interp_rnn.automata._deterministic import MISSING, breadth_first, label_of
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, open_acceptor, require_memoryless
-from keras_interp_rnn.automata.dfa import DFA, MISSING, breadth_first, coaccessible
+from keras_interp_rnn.automata.dfa import DFA, coaccessible
+from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
 
 Array = NDArray[np.float64]
@@ -35,7 +37,7 @@ class Agreement(Sentence):
 
     Attributes:
         words: number of words compared.
-        agreeing: number of words that both accept or both reject.
+        agreeing: number of words that both accept or both reject, or give the same label.
         low, high: the exact 95 % interval (Clopper and Pearson) of the fraction, as if the words had been drawn. Of all
             words up to a length, both are the fraction itself.
         disagreement: the shortest word on which they differ, or None.
@@ -84,7 +86,8 @@ class Extraction(Sentence):
     """An automaton extracted from a network.
 
     Attributes:
-        dfa: the automaton. Its states are the centroids that words reach, in breadth-first order.
+        dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine`, if
+            the network has an output for each of three labels or more.
         centroids: the centroid of each state; of a stack of layers, the tuple of their centroids.
         support: (states, symbols), number of times that the transition was seen; 1 for `exact`, which computes each.
         confidence: (states, symbols), the fraction of the times that the network took the transition (`counts`), its
@@ -95,14 +98,15 @@ class Extraction(Sentence):
         unseen: (state, symbol) pairs that were never seen; the automaton has no transition there.
         start_confidence: alpha of the first state, after the start token.
         margins: (states,), the head's output minus the decision threshold; above 0 the state accepts. With `counts` and
-            `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended.
+            `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended. Of
+            a network with an output for each label the largest minus the second largest.
         method: the method of `extract`.
         network: the model, as an acceptor of words.
 
     Example: see `extract`.
     """
 
-    dfa: DFA
+    dfa: DFA | MooreMachine
     centroids: tuple[Any, ...]
     support: NDArray[np.int64]
     confidence: Array
@@ -112,6 +116,11 @@ class Extraction(Sentence):
     margins: Array
     method: str
     network: Acceptor
+
+    @property
+    def machine(self) -> DFA | MooreMachine:
+        """`dfa`, by a name that fits a Moore machine too."""
+        return self.dfa
 
     @former_arguments(
         positional=("self", "num_short", "num_random", "max_length", "num_searched", "seed"),
@@ -133,7 +142,8 @@ class Extraction(Sentence):
 
         Args:
             num_short: maximum number of short words: all words up to the length that it allows.
-            num_random: number of random words, half of them accepted by the automaton if it accepts any.
+            num_random: number of random words, half of them accepted by the automaton if it accepts any; or half of
+                them drawn label by label, from a Moore machine.
             max_length: maximum length of the random words.
             num_searched: number of words tried by a search for words that take the network along new transitions.
             seed: of the random words and of the search.
@@ -164,7 +174,8 @@ class Extraction(Sentence):
         short_ones = short_words(alphabet, num_short, max_length=limit)
         drawn = [tuple(rng.choices(alphabet, k=rng.randint(1, max_length))) for _ in range(num_random)]
         # Random words of most languages are rejected early on, so half of them are drawn from the automaton's own.
-        accepted = [self._draw_accepted(rng, max_length) for _ in range(num_random // 2)]
+        dfas = [self.dfa] if isinstance(self.dfa, DFA) else [self.dfa.accepting(label) for label in self.dfa.labels]
+        accepted = [_draw_accepted(dfas[i % len(dfas)], rng, max_length) for i in range(num_random // 2)]
         drawn[: len(accepted)] = [word if word is not None else drawn[i] for i, word in enumerate(accepted)]
         try:
             short = self._agreement(short_ones, "short words")
@@ -199,30 +210,13 @@ class Extraction(Sentence):
             if progress:
                 count.say(first)
             batch = words[first:last]
-            by_automaton = np.array([self.dfa.accepts(word) for word in batch])
-            same = self.network.accepts(batch) == by_automaton
+            place = {label: i for i, label in enumerate(self.network.labels)}
+            by_automaton = np.array([place.get(label_of(self.dfa, word), -1) for word in batch])
+            same = self.network.classes(batch) == by_automaton
             differing += [word for word, alike in zip(batch, same, strict=True) if not alike]
         agreeing = len(words) - len(differing)
         low, high = interval(agreeing, len(words))
         return Agreement(len(words), agreeing, low, high, min(differing, key=len, default=None))
-
-    def _draw_accepted(self, rng: random.Random, max_length: int) -> Word | None:
-        """A random walk through states from which acceptance can be reached; None if it ends where none accepts."""
-        open_states = coaccessible(self.dfa)
-        word: list[Hashable] = []
-        state = self.dfa.start
-        length = rng.randint(1, max_length)
-        while state in open_states:
-            options = [
-                (symbol, target)
-                for symbol, target in zip(self.dfa.alphabet, self.dfa.transitions[state], strict=True)
-                if target in open_states
-            ]
-            if len(word) >= length and state in self.dfa.accepting or not options or len(word) >= max_length:
-                break
-            symbol, state = rng.choice(options)
-            word.append(symbol)
-        return tuple(word) if state in self.dfa.accepting else None
 
     def _search(self, num_words: int, rng: random.Random, max_length: int | None) -> list[Word]:
         """Words made by changing words that took the network somewhere new.
@@ -268,8 +262,9 @@ def extract(
 
     Args:
         network: a model of `train_recognizer`, or any `keras.Model` that reads ids and has one state-regularized layer
-            and a head with one output; or a stack of such layers, each reading the states of the one below, without
-            other recurrent layers. A state of the automaton is then a tuple of centroids, one of each layer.
+            and a head with one output, or with an output for each of three labels or more; or a stack of such layers,
+            each reading the states of the one below, without other recurrent layers and with one output. A state of
+            the automaton is then a tuple of centroids, one of each layer.
         data: words, for the methods "counts" and "mean_probability".
         method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
             of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
@@ -279,11 +274,13 @@ def extract(
         end: id of the token after every word, together with symbol -> id.
 
     Returns:
-        The automaton, with the support and confidence of its transitions.
+        The automaton, with the support and confidence of its transitions. Of a network with an output for each label it
+        is a `MooreMachine`, in which a word has the label of the largest output: one of `Recognizer.labels`, or the
+        number of the output for any other model.
 
     Raises:
         ValueError: for an unknown method; for "exact" on a network with a further memory; for the others without data,
-            or on a stack;
+            or on a stack, or on a network with labels, as a Moore machine misses no transition;
             if the alphabet does not fit, or tokens come without one; if the model has no such layer or head.
 
     Example:
@@ -319,6 +316,11 @@ def extract(
         raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
     if not words:
         raise ValueError(f"method={method!r} counts transitions on words. Received: no data. Pass words.")
+    if len(acceptor.labels) > 2:
+        raise ValueError(
+            f"method={method!r} reads an automaton that accepts, of which transitions may be missing. Received: "
+            f"{acceptor.model.name} of {len(acceptor.labels)} labels. Use method='exact'."
+        )
     return _extract_from_words(acceptor, words, method)
 
 
@@ -327,10 +329,14 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     centroids, features = acceptor.centroids(), acceptor.features()
     alphas = np.stack([acceptor.transitions(centroids, features[i]) for i in acceptor.encoding.codes], axis=1)
     first = acceptor.initial()
-    margins = acceptor.decision_values(centroids)
-    table = alphas.argmax(axis=-1)
-    accepting = np.flatnonzero(margins > 0).tolist()
-    whole = DFA(table.tolist(), accepting, start=int(first.argmax()), alphabet=acceptor.alphabet)
+    classes, margins = acceptor.decisions(centroids)
+    table, start = alphas.argmax(axis=-1).tolist(), int(first.argmax())
+    whole: DFA | MooreMachine
+    if len(acceptor.labels) == 2:
+        whole = DFA(table, np.flatnonzero(classes).tolist(), start=start, alphabet=acceptor.alphabet)
+    else:
+        outputs = [acceptor.labels[class_] for class_ in classes]
+        whole = MooreMachine(table, outputs, start=start, alphabet=acceptor.alphabet)
     order = breadth_first(whole)
     confidence = alphas.max(axis=-1)[order]
     return Extraction(
@@ -399,7 +405,7 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
         batch = words[first : first + 512]
         traces = acceptor.trace(batch)
         centroid, probability = traces["centroid"], np.nan_to_num(traces["alpha"].max(axis=-1))
-        accepted = acceptor.accepts(batch)
+        accepted = acceptor.classes(batch)
         skip = 0 if acceptor.encoding.start is None else 1
         for row, word in enumerate(batch):
             state = -1
@@ -504,6 +510,25 @@ def _slices(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
         symbols += length
     if len(lengths) > first:
         yield first, len(lengths)
+
+
+def _draw_accepted(dfa: DFA, rng: random.Random, max_length: int) -> Word | None:
+    """A random walk through states from which acceptance can be reached; None if it ends where none accepts."""
+    open_states = coaccessible(dfa)
+    word: list[Hashable] = []
+    state = dfa.start
+    length = rng.randint(1, max_length)
+    while state in open_states:
+        options = [
+            (symbol, target)
+            for symbol, target in zip(dfa.alphabet, dfa.transitions[state], strict=True)
+            if target in open_states
+        ]
+        if len(word) >= length and state in dfa.accepting or not options or len(word) >= max_length:
+            break
+        symbol, state = rng.choice(options)
+        word.append(symbol)
+    return tuple(word) if state in dfa.accepting else None
 
 
 def _mutate(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> Word:

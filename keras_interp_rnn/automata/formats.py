@@ -14,19 +14,23 @@ from typing import Any, NamedTuple
 EPSILON = ("@0@", "@_EPSILON_SYMBOL_@", "<eps>", "<epsilon>", "ε")
 """Names that AT&T tables give to a transition that reads nothing."""
 
-JSON_FORMAT = "keras_interp_rnn.DFA"
+JSON_FORMAT = "keras_interp_rnn."
+"""Before the name of the class."""
+
+DOT_OF_MOORE = "A Moore machine in DOT"
 
 MAX_ENTRIES = 250_000
 """Of a table that is written as code: states times symbols."""
 
 
 class Table(NamedTuple):
-    """An automaton as `DFA` takes it."""
+    """An automaton as `DFA` takes it, or as `MooreMachine` does: with outputs, and no accepting states."""
 
     transitions: list[list[int]]
     accepting: list[int]
     start: int
     alphabet: tuple[Hashable, ...]
+    outputs: list[Hashable] | None = None
 
 
 class _Edges:
@@ -37,6 +41,7 @@ class _Edges:
         self.numbers: dict[str, int] = {}
         self.edges: dict[tuple[int, str], int] = {}
         self.accepting: list[int] = []
+        self.outputs: dict[int, str] = {}
 
     def state(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))
@@ -125,6 +130,33 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
     An edge from a node of shape none, or whose name begins with "__start", points to the start. States with the shape
     doublecircle accept. The label of an edge is a symbol, or several with ", " between them.
     """
+    edges, start = _digraph(text)
+    return edges.table(start, alphabet)
+
+
+def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Iterable[Hashable] | None) -> Table:
+    """As `read_dot`, of states with the label "name|output"."""
+    edges, start = _digraph(text)
+    table = edges.table(start, alphabet)
+    without = [name for name, state in edges.numbers.items() if state not in edges.outputs]
+    if without:
+        raise ValueError(
+            "A state of a Moore machine in DOT has the label `name|output`. Received: a digraph whose state "
+            f"{without[0]!r} has none. Pass what `to_dot` or AALpy wrote."
+        )
+    found = [edges.outputs[state] for state in range(len(edges.numbers))]
+    if labels is None:
+        return table._replace(outputs=list[Hashable](found))
+    given = tuple(labels)
+    names = _texts(given, DOT_OF_MOORE, lambda text: False, "label")
+    strays = sorted(set(found) - set(names))
+    if strays:
+        raise ValueError(f"The labels have every output of the digraph. Received: {given!r}, and states with {strays}.")
+    return table._replace(outputs=[given[names.index(output)] for output in found])
+
+
+def _digraph(text: str) -> tuple[_Edges, int]:
+    """The states and edges of a digraph, and the start."""
     edges, starts, hidden = _Edges("a digraph"), list[str](), set[str]()
     statements = list(_statements(_text(text, "A digraph")))
     for ends, attributes in statements:
@@ -135,6 +167,9 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
             state = edges.state(ends[0])
             if attributes.get("shape") == "doublecircle":
                 edges.accepting.append(state)
+            label = re.sub(r"^\{(.*)\}$", r"\1", attributes.get("label", ""), flags=re.DOTALL)  # a record set upright
+            if "|" in label:
+                edges.outputs[state] = label.split("|", 1)[1].strip()
         for source, target in zip(ends, ends[1:], strict=False):
             if source in hidden or _is_start(source):
                 starts.append(target)
@@ -146,7 +181,31 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
             "An edge from a node of shape none, or named __start0, points to the one start of an automaton. Received: "
             f"{len(set(starts))} starts. Add `__start0 [shape=none]; __start0 -> s0;`."
         )
-    return edges.table(edges.state(starts[0]), alphabet)
+    return edges, edges.state(starts[0])
+
+
+def write_moore_dot(table: Table, name: str) -> str:
+    """As AALpy writes Moore machines: an edge for each symbol, "name|output" for the label of a state."""
+    assert table.outputs is not None
+    symbols = _texts(table.alphabet, DOT_OF_MOORE, lambda text: ", " in text)
+    different = dict.fromkeys(table.outputs)
+    outputs = _texts(list(different), DOT_OF_MOORE, lambda text: text != text.strip() or "\n" in text, "output")
+    text_of = dict(zip(different, outputs, strict=True))
+    lines = [f"digraph {quoted(name)} {{"]
+    for state, output in enumerate(table.outputs):
+        text = re.sub(r"([\\{}|<>])", r"\\\1", text_of[output]).replace('"', '\\"')  # of a record
+        lines.append(f'  {state} [label="{state}|{text}", shape=record, style=rounded];')
+    for state, row in enumerate(table.transitions):
+        for symbol, target in zip(symbols, row, strict=True):
+            lines.append(f"  {state} -> {target} [label={quoted(symbol)}];")
+    lines += ['  __start0 [label="", shape=none];', f'  __start0 -> {table.start} [label=""];', "}"]
+    return "\n".join(lines)
+
+
+def quoted(text: str) -> str:
+    """A string of DOT."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _is_start(name: str) -> bool:
@@ -286,49 +345,60 @@ def _starred(label: str | None) -> str:
 
 
 def write_json(table: Table) -> str:
-    """One object; symbols are strings and integers."""
+    """One object; symbols are strings and integers, outputs these or true and false."""
     for symbol in table.alphabet:
         if not isinstance(symbol, (str, int)) or isinstance(symbol, bool):
             raise ValueError(f"Symbols in JSON are strings or integers. Received: {symbol!r}. Rename the symbols.")
+    for output in table.outputs or ():
+        if not isinstance(output, (str, int)):
+            raise ValueError(f"Outputs in JSON are strings, integers or bools. Received: {output!r}. Rename them.")
     rows = ",\n    ".join(json.dumps(row) for row in table.transitions)
+    kind, name, labels = (
+        ("DFA", "accepting", sorted(table.accepting))
+        if table.outputs is None
+        else ("MooreMachine", "outputs", table.outputs)
+    )
     return (
-        f'{{\n  "format": {json.dumps(JSON_FORMAT)},\n  "version": 1,\n  "alphabet": {json.dumps(table.alphabet)},\n'
-        f'  "start": {table.start},\n  "accepting": {json.dumps(sorted(table.accepting))},\n'
+        f'{{\n  "format": {json.dumps(JSON_FORMAT + kind)},\n  "version": 1,\n'
+        f'  "alphabet": {json.dumps(table.alphabet)},\n'
+        f'  "start": {table.start},\n  "{name}": {json.dumps(labels)},\n'
         f'  "transitions": [\n    {rows}\n  ]\n}}\n'
     )
 
 
-def read_json(text: str) -> Table:
-    """What `write_json` wrote."""
+def read_json(text: str, kind: str) -> Table:
+    """What `write_json` wrote of a "DFA" or a "MooreMachine"."""
     try:
         found = json.loads(_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"An automaton is a JSON object. Received: {str(error)[:100]}. Pass what to_json gave."
         ) from None
-    if not isinstance(found, Mapping) or found.get("format") != JSON_FORMAT:
+    if not isinstance(found, Mapping) or found.get("format") != JSON_FORMAT + kind:
         raise ValueError(
-            f'An automaton has the "format" {JSON_FORMAT}. Received: {text[:60]!r}. Pass what to_json gave.'
+            f'An automaton has the "format" {JSON_FORMAT}{kind}. Received: {text[:60]!r}. Pass what to_json gave.'
         )
     if found.get("version") != 1:
         raise ValueError(
             f"This version reads automata of version 1. Received: version {found.get('version')!r}. Install a newer "
             "keras_interp_rnn."
         )
-    kinds = {"alphabet": list, "start": int, "accepting": list, "transitions": list}
-    wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]
+    name = "accepting" if kind == "DFA" else "outputs"
+    kinds = {"alphabet": list, "start": int, name: list, "transitions": list}
+    wrong = [part for part, its in kinds.items() if not isinstance(found.get(part), its)]
     if wrong:
         raise ValueError(
             f"An automaton has {', '.join(kinds)}. Received: {', '.join(wrong)} missing or of another kind."
         )
-    return Table(found["transitions"], found["accepting"], found["start"], tuple(found["alphabet"]))
+    table = Table(found["transitions"], found.get("accepting", []), found["start"], tuple(found["alphabet"]))
+    return table if kind == "DFA" else table._replace(outputs=found["outputs"])
 
 
 PYTHON = '''\
 """A deterministic automaton of {states} states over {symbols} symbols."""
 
 ALPHABET = {alphabet!r}
-START, ACCEPTING = {start}, {accepting!r}
+START, {constant} = {start}, {labels!r}
 TRANSITIONS = (
 {rows}
 )
@@ -337,13 +407,13 @@ TRANSITIONS = (
 _COLUMN = {{symbol: i for i, symbol in enumerate(ALPHABET)}}
 
 
-def accepts(word):
-    """Whether a word, an iterable of symbols, is accepted. KeyError for a symbol outside the alphabet."""
+def {function}(word):
+    """{says}. KeyError for a symbol outside the alphabet."""
     state = START
     for symbol in word:
         column = _COLUMN[symbol]
         state = TRANSITIONS[state][column] if state >= 0 else -1
-    return state in ACCEPTING
+    return {returned}
 '''
 
 
@@ -360,15 +430,39 @@ def write_python(table: Table) -> str:
         symbols=len(table.alphabet),
         alphabet=tuple(table.alphabet),
         start=table.start,
-        accepting=frozenset(table.accepting),
+        **_python_labels(table),
         rows="\n".join(f"    {tuple(row)!r}," for row in table.transitions),
     )
 
 
+def _python_labels(table: Table) -> dict[str, Any]:
+    """What code says of the last state."""
+    if table.outputs is None:
+        return {
+            "constant": "ACCEPTING",
+            "labels": frozenset(table.accepting),
+            "function": "accepts",
+            "says": "Whether a word, an iterable of symbols, is accepted",
+            "returned": "state in ACCEPTING",
+        }
+    for output in table.outputs:
+        if type(output) not in (str, int, bytes, bool):
+            raise ValueError(
+                f"Outputs in Python code are strings, bytes, integers or bools. Received: {output!r}. Rename them."
+            )
+    return {
+        "constant": "OUTPUTS",
+        "labels": tuple(table.outputs),
+        "function": "output",
+        "says": "The label of a word, an iterable of symbols",
+        "returned": "OUTPUTS[state]",
+    }
+
+
 C = """\
 /* A deterministic automaton of {states} states over {count} symbols.
- * {name}_accepts(word, length) is 1 if the word is accepted, 0 if it is not, -1 if it has an id outside [0, {count}).
- * A word is an array of ids: {ids}.
+ * {name}_{function}(word, length) is {says}, -1 if it has an id outside [0, {count}).
+ * A word is an array of ids: {ids}.{legend}
  */
 #include <stddef.h>
 
@@ -376,21 +470,25 @@ static const {kind} {name}_next[{rows_count}][{count}] = {{
 {rows}
 }};
 
-static const unsigned char {name}_accepting[{rows_count}] = {{{accepting}}};
+static const {label_kind} {name}_{array}[{rows_count}] = {{{labels}}};
 
-int {name}_accepts(const unsigned char *word, size_t length) {{
+int {name}_{function}(const unsigned char *word, size_t length) {{
     {kind} state = {start};
     for (size_t i = 0; i < length; i++) {{
         if (word[i] >= {count}) return -1;
         state = {name}_next[state][word[i]];
     }}
-    return {name}_accepting[state];
+    return {name}_{array}[state];
 }}
 """
 
 
-def write_c(table: Table, name: str) -> str:
-    """A table and a loop; a missing transition leads to a last state that rejects."""
+def write_c(table: Table, name: str, different: Sequence[Hashable] = ()) -> str:
+    """A table and a loop; a missing transition leads to a last state that rejects.
+
+    Args:
+        different: the outputs of a Moore machine, each once, in the order of the numbers that stand for them.
+    """
     _check_size(table)
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
         raise ValueError(f"A C function has an identifier for a name. Received: name={name!r}. Pass letters.")
@@ -403,13 +501,39 @@ def write_c(table: Table, name: str) -> str:
         states=states,
         count=count,
         name=name,
-        ids=", ".join(f"{i} for {_in_a_comment(symbol)}" for i, symbol in enumerate(table.alphabet)),
+        ids=_numbered(table.alphabet),
         kind="unsigned char" if len(rows) <= 256 else "unsigned int",
         rows_count=len(rows),
         rows=",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in rows),
-        accepting=", ".join(str(int(state in table.accepting)) for state in range(len(rows))),
         start=table.start,
+        **_c_labels(table, len(rows), different),
     )
+
+
+def _c_labels(table: Table, num_rows: int, different: Sequence[Hashable]) -> dict[str, str]:
+    """What code says of the last state."""
+    if table.outputs is None:
+        return {
+            "function": "accepts",
+            "array": "accepting",
+            "label_kind": "unsigned char",
+            "says": "1 if the word is accepted, 0 if it is not",
+            "legend": "",
+            "labels": ", ".join(str(int(state in table.accepting)) for state in range(num_rows)),
+        }
+    place = {label: i for i, label in enumerate(different)}
+    return {
+        "function": "output",
+        "array": "outputs",
+        "label_kind": "unsigned char" if len(place) <= 256 else "int",
+        "says": "the number of the word's label",
+        "legend": f"\n * The labels are {_numbered(different)}.",
+        "labels": ", ".join(str(place[output]) for output in table.outputs),
+    }
+
+
+def _numbered(things: Sequence[Hashable]) -> str:
+    return ", ".join(f"{i} for {_in_a_comment(thing)}" for i, thing in enumerate(things))
 
 
 def _in_a_comment(symbol: Hashable) -> str:
@@ -447,9 +571,9 @@ def _check_size(table: Table) -> None:
         )
 
 
-def _texts(alphabet: Sequence[Hashable], what: str, is_bad: Any) -> list[str]:
-    names = [str(symbol) for symbol in alphabet]
+def _texts(given: Sequence[Hashable], what: str, is_bad: Any, kind: str = "symbol of the alphabet") -> list[str]:
+    names = [str(symbol) for symbol in given]
     bad = [name for name in names if is_bad(name)]
     if bad or len(set(names)) < len(names):
-        raise ValueError(f"{what} cannot hold every symbol of the alphabet. Received: {bad or names}. Rename them.")
+        raise ValueError(f"{what} cannot hold every {kind}. Received: {bad or names}. Rename them.")
     return names

@@ -16,16 +16,21 @@ from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata import _pattern_trees, _state_merging, _state_splitting
+from keras_interp_rnn.automata._deterministic import label_of
 from keras_interp_rnn.automata._state_merging import Machine, PrefixTree
 from keras_interp_rnn.automata.certificate import certify
-from keras_interp_rnn.automata.compilation import compile
+from keras_interp_rnn.automata.compilation import checked_labels, compile
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import extract, interval
+from keras_interp_rnn.automata.moore import MooreMachine, ordered
 from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
 from keras_interp_rnn.automata.words import Word
 
 STEPS_PER_EXECUTION = 50
+
+BATCH = 64
+"""Words of a training step, the same number of each label."""
 
 PHASE_DONE_LOSS = 0.02
 """Mean loss, in nats, at which a phase of training ends early."""
@@ -97,9 +102,12 @@ def train_recognizer(
     extracted (`extract`, "exact"): unless it is right on every word, with every transition probable enough, training
     starts again with more units.
 
+    Words of three labels or more are learned in the same way: the automaton is a Moore machine, and the network has an
+    output for each label, of which the largest is the word's.
+
     Args:
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: whether each word is in the language.
+        labels: whether each word is in the language; or one of three labels or more, ints or strings.
         alphabet: the symbols, ints or strings.
         units: of a trained network, at the first attempt; each further one has 8 more.
         num_centroids: of a trained network; should exceed the number of states of the automaton.
@@ -123,8 +131,8 @@ def train_recognizer(
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
-            are not two words of each label; if a word has both labels, and none may be wrong; if `method` is "search"
-            and nothing is found.
+            are not two words of each of two labels; if a word has several labels, and none may be wrong; if one of
+            three labels or more is neither int nor string; if `method` is "search" and nothing is found.
 
     Example:
 
@@ -214,10 +222,16 @@ def train_recognizer(
 
 
 class _Data(NamedTuple):
-    """Words and whether each is in the language."""
+    """Words and whether each is in the language; or the place of its label among three classes or more."""
 
     words: list[Word]
-    labels: NDArray[np.bool_]
+    labels: NDArray[Any]
+    classes: tuple[Hashable, ...] = (False, True)
+
+    def of(self, said: Iterable[Hashable]) -> NDArray[Any]:
+        """What a network or an automaton says of the words, as `labels` has it; -1 for a label of no class."""
+        place = {label: i for i, label in enumerate(self.classes)}
+        return np.array([place.get(label, -1) for label in said]).astype(self.labels.dtype)
 
 
 def _found(
@@ -242,7 +256,7 @@ def _found(
 
     def automaton(rows: NDArray[np.intp], start: Machine | None = None) -> Machine | None:
         some = [words[row] for row in rows]
-        tree = PrefixTree(some, labels[rows], len(alphabet), 2)
+        tree = PrefixTree(some, labels[rows], len(alphabet), len(data.classes))
         most = _state_merging.most_states(tree)
         most = most if max_states is None else min(most, max_states)
         found: Machine | None
@@ -255,10 +269,12 @@ def _found(
                 ends = min(until, time.monotonic() + PATTERN_SECONDS)
                 exact = not noise
                 found = _pattern_trees.shortest_rules(
-                    some, labels[rows], len(alphabet), 2, exact=exact, until=ends, seed=seed
+                    some, labels[rows], len(alphabet), len(data.classes), exact=exact, until=ends, seed=seed
                 )
             # A few rules may make many states, which are no shorter than the labels as a table.
-            if found is None or (max_states is not None and len(_dfa(found, alphabet).minimize()) > max_states):
+            if found is None or (
+                max_states is not None and len(_dfa(found, alphabet, data.classes).minimize()) > max_states
+            ):
                 return None
             said = found.outputs[tree.states(found.table)[tree.ends]]
             return found if noise or (said == labels[rows]).all() else None
@@ -280,25 +296,25 @@ def _found(
         first = automaton(np.flatnonzero(~held_out))
         if first is None:
             return None
-        dfa = _dfa(first, alphabet)
-        said = np.array([dfa.accepts(data.words[row]) for row in np.flatnonzero(held_out)])
+        dfa = _dfa(first, alphabet, data.classes)
+        said = data.of(label_of(dfa, data.words[row]) for row in np.flatnonzero(held_out))
         right = said == data.labels[held_out]
         if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
             return None
     machine = automaton(np.arange(len(words)), first)
     if machine is None:
         return None
-    dfa = _dfa(machine, alphabet).minimize()
+    dfa = _dfa(machine, alphabet, data.classes).minimize()
     try:
         model = compile(dfa, "SRGRU", transition="gumbel")
-    except ValueError:  # too large for a network
+    except ValueError:  # too large for a network, or of fewer labels than the words have
         return None
     assert isinstance(model, Recognizer)
     _compile_for_training(model)
     model.optimizer.build(model.trainable_variables)  # as it is saved with the model
-    by_automaton = np.array([dfa.accepts(word) for word in data.words])
+    by_automaton = data.of(label_of(dfa, word) for word in data.words)
     contradicted = by_automaton != data.labels
-    report = _report(model, _Data(data.words, by_automaton), held_out, min_confidence)
+    report = _report(model, data._replace(labels=by_automaton), held_out, min_confidence)
     certified = report.learned and certify(model, dfa).holds
     if not certified:
         return None
@@ -315,15 +331,17 @@ def _found(
     return model
 
 
-def _dfa(machine: Machine, alphabet: tuple[Hashable, ...]) -> DFA:
-    return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+def _dfa(machine: Machine, alphabet: tuple[Hashable, ...], classes: tuple[Hashable, ...]) -> DFA | MooreMachine:
+    if len(classes) == 2:
+        return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+    return MooreMachine(machine.table.tolist(), [classes[i] for i in machine.outputs], alphabet=alphabet)
 
 
 def _held_out(data: _Data, hold_out: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which words are held out: long ones only; the language shows in the short ones, and every one of them counts."""
     lengths = np.array([len(word) for word in data.words])
     held_out = (lengths > 0.7 * lengths.max()) & (rng.random(len(data.words)) < hold_out)
-    for label in (False, True):  # if words of a label are few, all of them are needed for training
+    for label in np.unique(data.labels):  # if words of a label are few, all of them are needed for training
         if (~held_out & (data.labels == label)).sum() < 10:
             held_out &= data.labels != label
     return held_out
@@ -342,7 +360,8 @@ def _train(
 ) -> Recognizer:
     """One attempt; the model has its report."""
     keras.utils.set_random_seed(seed)
-    training = _Training(_network(alphabet, units, num_centroids, seed), data, hold_out, seed, verbose)
+    network = _network(alphabet, data.classes, units, num_centroids, seed)
+    training = _Training(network, data, hold_out, seed, verbose)
     model, cell = training.model, training.cell
     loss = training.learn_plain_cell()
     if not loss < GIVE_UP_LOSS:
@@ -362,20 +381,27 @@ def _train(
     return model
 
 
-def _network(alphabet: tuple[Hashable, ...], units: int, num_centroids: int, seed: int) -> Recognizer:
+def _network(
+    alphabet: tuple[Hashable, ...], classes: tuple[Hashable, ...], units: int, num_centroids: int, seed: int
+) -> Recognizer:
     recurrent = layers.SRGRU(
         units, num_centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
     )
     embedding = SymbolEmbedding(alphabet, max(4, len(alphabet)), embeddings_initializer="orthogonal", name="symbols")
-    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1, name="head")])
+    head = keras.layers.Dense(1, name="head")
+    if len(classes) > 2:
+        head = keras.layers.Dense(len(classes), "softmax", name="head")
+    model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, head])
+    model.labels = classes if len(classes) > 2 else None
     _compile_for_training(model)
     return model
 
 
 def _compile_for_training(model: Recognizer) -> None:
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(
         keras.optimizers.Adam(5e-3, global_clipnorm=1.0),
-        keras.losses.BinaryCrossentropy(from_logits=True),
+        loss if model.labels is None else keras.losses.SparseCategoricalCrossentropy(),
         jit_compile=True,  # the steps are tiny: XLA takes a tenth of the time
         steps_per_execution=STEPS_PER_EXECUTION,
     )
@@ -432,13 +458,14 @@ class _Training:
     def phase(self, name: str, max_rounds: int, max_length: int | None = None, num_steps: int = 100) -> float:
         """Trains on words up to a length until the loss is small; returns the last mean loss."""
         among = ~self.held_out & (self.lengths <= (self.lengths.max() if max_length is None else max_length))
-        positive, negative = np.flatnonzero(among & self.labels), np.flatnonzero(among & ~self.labels)
+        parts = [np.flatnonzero(among & (self.labels == label)) for label in np.unique(self.labels[among])[::-1]]
+        each = max(BATCH // len(parts), 1)  # of every label
         loss = math.inf
         for round_ in range(max_rounds):
-            halves = [self.rng.choice(part, (num_steps, 32)) for part in (positive, negative)]
-            rows = np.concatenate(halves, axis=1).ravel()
-            labels = self.labels[rows].astype("float32")
-            loss = self.model.fit(self.ids[rows], labels, 64, shuffle=False, verbose=0).history["loss"][-1]
+            drawn = [self.rng.choice(part, (num_steps, each)) for part in parts]
+            rows = np.concatenate(drawn, axis=1).ravel()
+            labels, size = self.labels[rows].astype("float32"), each * len(parts)
+            loss = self.model.fit(self.ids[rows], labels, size, shuffle=False, verbose=0).history["loss"][-1]
             if self.verbose:
                 say(f"{name}, round {round_ + 1} of {max_rounds} at most: loss {loss:.4f}")
             if not math.isfinite(loss) or loss < PHASE_DONE_LOSS:
@@ -464,10 +491,10 @@ def _with_reason(reason: str, report: TrainingReport) -> TrainingReport:
 
 
 def _report(model: Recognizer, data: _Data, held_out: NDArray[np.bool_], min_confidence: float) -> TrainingReport:
-    words, labels = data
+    words, labels = data.words, data.labels
     extraction = extract(model)
-    by_network = model.classify(words)
-    by_automaton = np.array([extraction.dfa.accepts(word) for word in words])
+    by_network = data.of(model.classify(words).tolist())
+    by_automaton = data.of(label_of(extraction.dfa, word) for word in words)
     wrong = int(((by_network != labels) | (by_automaton != labels)).sum())
     confidence = min(float(extraction.confidence.min()), extraction.start_confidence)
     learned = wrong == 0 and confidence >= min_confidence
@@ -495,19 +522,18 @@ def _rank(model: Recognizer) -> tuple[Any, ...]:
     return report.learned, report.automaton_accuracy + report.network_accuracy, report.confidence
 
 
-def _balanced_accuracy(predictions: NDArray[np.bool_], labels: NDArray[np.bool_]) -> float:
+def _balanced_accuracy(predictions: NDArray[Any], labels: NDArray[Any]) -> float:
     """Mean over the labels of the fraction of their words that are classified as labelled."""
-    accuracies = [np.mean(predictions[labels == label] == label) for label in (False, True) if (labels == label).any()]
-    return float(np.mean(accuracies))
+    return float(np.mean([np.mean(predictions[labels == label] == label) for label in np.unique(labels)]))
 
 
-def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[int]:
-    """Successive maximum lengths of the words to learn: each adds at least a third more words of both labels."""
+def _curriculum(lengths: NDArray[np.int64], labels: NDArray[Any]) -> list[int]:
+    """Successive maximum lengths of the words to learn: each adds at least a third more words of the rarest label."""
     steps: list[int] = []
-    counts = (1, 1)
+    classes = np.unique(labels)
+    counts = [1] * len(classes)
     for length in range(int(lengths.max()) + 1):
-        among = labels[lengths <= length]
-        now = (int(among.sum()), int((~among).sum()))
+        now = [int((labels[lengths <= length] == label).sum()) for label in classes]
         if all(n >= 2 for n in now) and min(now) >= 1.3 * min(counts) and sum(now) >= 1.8 * sum(counts):
             steps.append(length)
             counts = now
@@ -517,7 +543,13 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[np.bool_]) -> list[i
 
 
 def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]) -> _Data:
-    data = _Data([tuple(word) for word in words], np.array([bool(label) for label in labels], dtype=bool))
+    given = list(labels)
+    classes = _classes(given)
+    if len(classes) == 2:
+        data = _Data([tuple(word) for word in words], np.array([bool(label) for label in given], dtype=bool))
+    else:
+        place = {label: i for i, label in enumerate(classes)}
+        data = _Data([tuple(word) for word in words], np.array([place[label] for label in given]), classes)
     if len(data.words) != len(data.labels):
         raise ValueError(f"Every word needs a label. Received: {len(data.words)} words and {len(data.labels)} labels.")
     known = set(alphabet)
@@ -525,8 +557,8 @@ def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], al
         strays = [symbol for symbol in word if symbol not in known]
         if strays:
             raise ValueError(f"A word must be over the alphabet {alphabet!r}. Received: {word!r}, with {strays[0]!r}.")
-    counts = int(data.labels.sum()), int((~data.labels).sum())
-    if min(counts) < 2:
+    counts = int(data.labels.sum()), int((data.labels == 0).sum())
+    if len(classes) == 2 and min(counts) < 2:
         raise ValueError(
             f"A language is learned from words in it and words not in it, at least two of each. Received: "
             f"{counts[0]} in it and {counts[1]} not."
@@ -534,15 +566,31 @@ def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], al
     return data
 
 
+def _classes(labels: list[Any]) -> tuple[Hashable, ...]:
+    """The different labels, if there are three or more; else False and True, which any two stand for."""
+    try:
+        classes = ordered(labels)
+    except TypeError:  # not hashable: tensors and arrays of one number
+        return False, True
+    if len(classes) < 3:
+        return False, True
+    return checked_labels(tuple(label.item() if isinstance(label, np.generic) else label for label in classes))
+
+
 def _check_consistent(data: _Data) -> None:
-    """Raises ValueError if a word has both labels."""
-    label_of: dict[Word, bool] = {}
+    """Raises ValueError if a word has several labels."""
+    first: dict[Word, Any] = {}
     for word, label in zip(data.words, data.labels.tolist(), strict=True):
-        label_of.setdefault(word, label)
-    both = {word for word, label in zip(data.words, data.labels.tolist(), strict=True) if label_of[word] != label}
+        first.setdefault(word, label)
+    both = {word for word, label in zip(data.words, data.labels.tolist(), strict=True) if first[word] != label}
     if both:
         shown = ", ".join(repr(word) for word in sorted(both, key=lambda word: (len(word), repr(word)))[:3])
+        rule, received = (
+            ("A word is in the language or not", "both")
+            if len(data.classes) == 2
+            else ("A word has one label", "several")
+        )
         raise ValueError(
-            f"A word is in the language or not. Received: both labels for {len(both):,} words: {shown}"
+            f"{rule}. Received: {received} labels for {len(both):,} words: {shown}"
             f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong."
         )

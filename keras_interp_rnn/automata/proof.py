@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _files
 from keras_interp_rnn.automata import _bounds, _proved
+from keras_interp_rnn.automata._deterministic import difference, state_labels
 from keras_interp_rnn.automata._proved import Proved
 from keras_interp_rnn.automata.dfa import DFA
+from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.words import WordEncoding
 
 Array = NDArray[np.float64]
@@ -33,6 +35,12 @@ ASSUMPTIONS = (
     "The network is an Embedding, one state-regularized layer and a Dense(1), called outside training.",
 )
 """Of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
+
+ASSUMPTION_OF_LABELS = (
+    "The network is an Embedding, one state-regularized layer and a Dense with an output for each label, of which the "
+    "largest decides, called outside training."
+)
+"""In place of the last one, of a network with labels."""
 
 PARTS: dict[str, type] = {
     **dict.fromkeys(("network", "dfa", "path"), dict),
@@ -50,8 +58,8 @@ class Proof:
     """A proof about the numbers of a network, without the model; the attributes are those of `Certificate`."""
 
     network: Proved
-    dfa: DFA
-    path: DFA
+    dfa: DFA | MooreMachine
+    path: DFA | MooreMachine
     centroids: tuple[int, ...]
     temperature: float
     epsilon: float
@@ -64,6 +72,8 @@ class Parts(_bounds.Parts, Protocol):
 
     @property
     def encoding(self) -> WordEncoding: ...
+    @property
+    def labels(self) -> tuple[Hashable, ...]: ...
     @property
     def embeddings(self) -> Any: ...
     @property
@@ -89,18 +99,24 @@ class Attempt:
         return min(self.start, float(self.margins.min()))
 
 
+def assumptions(network: Proved) -> tuple[str, ...]:
+    """Those of a proof about this network."""
+    return ASSUMPTIONS if network.kernel.ndim == 1 else (*ASSUMPTIONS[:-1], ASSUMPTION_OF_LABELS)
+
+
 def attempts(
-    network: Parts, path: DFA, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
+    network: Parts, path: DFA | MooreMachine, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
 ) -> list[Attempt]:
     """The bounds on every transition and every decision, for each epsilon.
 
     Args:
-        path: the automaton that the centroids follow. centroids: of its states.
+        path: the automaton that the centroids follow, of labels that the network has. centroids: of its states.
     """
     encoding = network.encoding
     cell, decision, scores = _bounds.bounds_of(network, tau)
     origin = _bounds.Region.point(np.zeros(network.centroids.shape[1]))
     last = None if encoding.end is None else network.embeddings[encoding.end]
+    places = [network.labels.index(label) for label in state_labels(path)]
 
     def attempt(epsilon: float) -> Attempt:
         needed = 0.0 if network.hard else math.log1p(-epsilon) - math.log(epsilon)
@@ -116,7 +132,7 @@ def attempts(
             for state, region in enumerate(regions)
         ]
         boxes = [region.box() if last is None else cell(region, last) for region in regions]
-        decisions = [decision(box, state in path.accepting) for state, box in enumerate(boxes)]
+        decisions = [decision(box, place) for box, place in zip(boxes, places, strict=True)]
         return Attempt(float(_finite(start)), _finite(margins), _finite(decisions))
 
     with np.errstate(all="ignore"):  # a bound that overflows proves nothing, see `_finite`
@@ -129,7 +145,7 @@ def _finite(bounds: Any) -> Array:
     return np.where(np.isfinite(array), array, -np.inf)
 
 
-def failure(attempt: Attempt, path: DFA, centroids: Sequence[int]) -> str:
+def failure(attempt: Attempt, path: DFA | MooreMachine, centroids: Sequence[int]) -> str:
     """Where and why an attempt is no proof."""
     if not np.isfinite(attempt.least_of_path):
         return "the arithmetic may overflow, or its rounding is too large for any bound"
@@ -167,7 +183,7 @@ def write(path: Path, proof: Proof) -> None:
         "epsilon": proof.epsilon,
         "margins": [[_proved.rounded_down(float(x)) for x in row] for row in proof.margins],
         "decision_margins": [_proved.rounded_down(float(x)) for x in proof.decision_margins],
-        "assumptions": list(ASSUMPTIONS),
+        "assumptions": list(assumptions(proof.network)),
     }
     _files.write_json(path, content)
 
@@ -193,11 +209,13 @@ def described(proof: Proof, name: str) -> str:
     network = proof.network
     k, units = network.centroids.shape
     cell = type(network.equations).__name__
-    symbols = ", ".join(map(repr, proof.dfa.alphabet[:8])) + (", ..." if len(proof.dfa.alphabet) > 8 else "")
+    symbols, labels = _listed(proof.dfa.alphabet), ""
+    if isinstance(proof.dfa, MooreMachine):
+        labels = f", labels {_listed(proof.dfa.labels)}"
     return "\n".join(
         (
             f"{name}: the network classifies every word as the automaton does",
-            f"  automaton  {len(proof.dfa)} states over {symbols}",
+            f"  automaton  {len(proof.dfa)} states over {symbols}{labels}",
             f"  network    {cell} of {units} units, {k} centroids, {network.dtype}, temperature "
             f"{proof.temperature:.6g}",
             f"  margins    {proof.margins.min():.4g} nats of a transition, {proof.decision_margins.min():.4g} of a "
@@ -205,6 +223,11 @@ def described(proof: Proof, name: str) -> str:
             f"  weights    sha256 {_proved.digest(_proved.as_json(network))}",
         )
     )
+
+
+def _listed(things: Sequence[Hashable]) -> str:
+    """The first of them."""
+    return ", ".join(map(repr, things[:8])) + (", ..." if len(things) > 8 else "")
 
 
 def _from_json(content: Mapping[str, Any]) -> Proof:
@@ -217,15 +240,18 @@ def _from_json(content: Mapping[str, Any]) -> Proof:
         raise ValueError(f"other parts: {sorted(set(content) ^ {'format', 'version', *PARTS})}")
     if _proved.digest(content["network"]) != content["sha256"]:
         raise ValueError("the weights are not those of the sha256")
-    if content["assumptions"] != list(ASSUMPTIONS):
-        raise ValueError("it states other assumptions than those of the proof")
     network = _proved.from_json(content["network"])
-    dfa, path = (DFA.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
+    if content["assumptions"] != list(assumptions(network)):
+        raise ValueError("it states other assumptions than those of the proof")
+    kind = DFA if network.kernel.ndim == 1 else MooreMachine
+    dfa, path = (kind.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
     centroids, tau, epsilon = tuple(content["centroids"]), content["temperature"], content["epsilon"]
     if path.alphabet != network.encoding.alphabet or not path.is_complete:
         raise ValueError("the path is not over the network's alphabet, or misses transitions")
-    if set(path.alphabet) != set(dfa.alphabet) or path.counterexample(dfa) is not None:
+    if set(path.alphabet) != set(dfa.alphabet) or difference(path, dfa) is not None:
         raise ValueError("the path is not of the automaton's language")
+    if not set(state_labels(path)) <= set(network.labels):
+        raise ValueError("the path has a label that the network does not have")
     if not all(type(i) is int and 0 <= i < len(network.centroids) for i in centroids):
         raise ValueError("a centroid that the network does not have")
     if len(set(centroids)) != len(centroids) or len(centroids) != len(path):

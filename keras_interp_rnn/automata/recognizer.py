@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import keras
-import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import warn_of_name
@@ -25,6 +24,8 @@ class Recognizer(keras.Sequential):
 
     Attributes:
         report: outcome of `train_recognizer`, saved with the model. Training by `fit` does not change it.
+        labels: that words are given, one for each output and in their order, saved with the model; None for a model
+            that accepts words or rejects them.
 
     Example:
 
@@ -35,6 +36,7 @@ class Recognizer(keras.Sequential):
     """
 
     report: TrainingReport | None = None
+    labels: tuple[Hashable, ...] | None = None
 
     @property
     def verdict(self) -> TrainingReport | None:
@@ -46,13 +48,16 @@ class Recognizer(keras.Sequential):
         return [name for name in super().__dir__() if name != "verdict"]  # as Keras reads all of them to save a model
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "report": None if self.report is None else asdict(self.report)}
+        config = {**super().get_config(), "report": None if self.report is None else asdict(self.report)}
+        return config if self.labels is None else {**config, "labels": list(self.labels)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
         report = config.get("report", config.get("verdict"))  # its name until 0.1
-        rest = {name: value for name, value in config.items() if name not in ("report", "verdict")}
+        rest = {name: value for name, value in config.items() if name not in ("report", "verdict", "labels")}
         model = super().from_config(rest, custom_objects)
+        if config.get("labels") is not None:
+            model.labels = tuple(config["labels"])
         if report is not None:
             fields = {FORMER_FIELDS.get(name, name): value for name, value in report.items()}
             fields["held_out_interval"] = tuple(fields.get("held_out_interval", (0.0, 1.0)))
@@ -60,14 +65,14 @@ class Recognizer(keras.Sequential):
             model.report = TrainingReport(**fields)
         return model
 
-    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
-        """Whether the network accepts each word.
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+        """Whether the network accepts each word, or which label it gives it.
 
         Args:
             words: sequences of symbols.
 
         Returns:
-            bool (words,).
+            bool (words,); of a network with labels the label of each word, that of its largest output.
 
         Raises:
             ValueError: if a word has a symbol that is not in the alphabet.
@@ -81,9 +86,9 @@ class Recognizer(keras.Sequential):
         >>> model.classify(["", "01", "0011"]).shape
         (3,)
         """
-        return Acceptor(self, self.layers[0].encoding).accepts(words)
+        return Acceptor(self, self.layers[0].encoding).classify(words)
 
-    def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.bool_]:
+    def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
         """The former name of `classify`."""
         warn_of_name("Recognizer.judge", "classify")
         return self.classify(words)

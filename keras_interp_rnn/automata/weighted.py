@@ -336,9 +336,12 @@ class WeightedAutomaton(Result):
 
     @classmethod
     def from_dfa(cls, dfa: Any) -> WeightedAutomaton:
-        """The automaton whose value is 1 for words that a `DFA` accepts, else 0; its states, its alphabet."""
+        """The automaton whose value is 1 for words that a `DFA` accepts, else 0; its states, its alphabet.
+
+        Of a `MooreMachine` it has a value for each of its labels, 1 for words of that label.
+        """
         initial, transitions, final = arrays_of_dfa(dfa)
-        return cls(initial, transitions, final[:, 0], dfa.alphabet)
+        return cls(initial, transitions, final[:, 0] if final.shape[1] == 1 else final, dfa.alphabet)
 
     @classmethod
     def from_hmm(

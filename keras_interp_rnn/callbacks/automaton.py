@@ -130,6 +130,11 @@ class Automaton(Probe):
             return None
         check_finite(self.model)
         found = automata.extract(self.model, self.data, method=self.method, alphabet=self.encoding)
+        if not isinstance(found.dfa, automata.DFA):
+            raise ValueError(
+                "Automata that accept words are logged. Received: a network of the labels "
+                f"{', '.join(map(repr, found.dfa.labels))}. Call automata.extract after the training."
+            )
         words = short_words(found.dfa.alphabet, self.num_words)
         judged = list(dict.fromkeys(itertools.chain(words, *self._of_reference)))
         agreement = found.agreement(judged).share
@@ -148,6 +153,7 @@ class Automaton(Probe):
 
     def write(self, found: Found, step: int) -> None:
         extraction, compared = found.extraction, found.comparison
+        assert isinstance(extraction.dfa, automata.DFA)  # as `measure` has seen
         confidence = extraction.confidence
         entropy = _mean(extraction.entropy)
         text, description = _tags.automaton(

@@ -172,6 +172,7 @@ def _extract(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
     from keras_interp_rnn import automata
 
     dfa = automata.extract(model).dfa
+    assert isinstance(dfa, automata.DFA)  # of a network with one output
     return dfa, len(dfa) * len(ALPHABET)
 
 

@@ -154,6 +154,7 @@ def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
     if model is not None:
         assert model.report is not None
         dfa = automata.extract(model).dfa.minimize()
+        assert isinstance(dfa, automata.DFA)  # of a network with one output
         result |= {
             "found": len(dfa),
             "exact": dfa.equivalent(truth),

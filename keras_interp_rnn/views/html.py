@@ -36,6 +36,7 @@ from keras_interp_rnn.automata import (
     Certificate,
     Extraction,
     Fidelity,
+    MooreMachine,
     TrainingReport,
     WeightedAutomaton,
 )
@@ -305,8 +306,9 @@ def jacobians(values: Derivatives) -> str:
     )
 
 
-@as_html.register
-def automaton(dfa: DFA) -> str:
+@as_html.register(DFA)
+@as_html.register(MooreMachine)
+def automaton(dfa: DFA | MooreMachine) -> str:
     """The drawing."""
     return f"<div>{dfa.to_svg()}</div>"
 

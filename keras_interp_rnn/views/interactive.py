@@ -11,7 +11,7 @@ from keras_interp_rnn import _tags
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis import Contributions, Explanation, ShapleyValues, Substitutions, Trace
 from keras_interp_rnn.analysis.jacobians import Derivatives
-from keras_interp_rnn.automata import DFA, Certificate, Extraction
+from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine
 from tensorboard_plugins.interp_rnn import recording
 
 MAX_EDGES = 2000
@@ -101,7 +101,9 @@ def certificate(result: Certificate) -> View | None:
     return _states(result.path, result.centroids)
 
 
-def _states(dfa: DFA, *known: Any) -> View | None:
+def _states(dfa: DFA | MooreMachine, *known: Any) -> View | None:
+    if not isinstance(dfa, DFA):  # the plugin knows of states that accept alone
+        return None
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None

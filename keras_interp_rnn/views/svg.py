@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._palette import BLUE, GREY, RED, signed
 from keras_interp_rnn.analysis import Trace
-from keras_interp_rnn.automata import DFA, Certificate, Extraction, WeightedAutomaton
+from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine, WeightedAutomaton
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Steps and entries that a heat map shows, the first ones."""
@@ -29,8 +29,9 @@ def as_svg(result: Any) -> str:
     )
 
 
-@as_svg.register
-def automaton(dfa: DFA) -> str:
+@as_svg.register(DFA)
+@as_svg.register(MooreMachine)
+def automaton(dfa: DFA | MooreMachine) -> str:
     """The automaton."""
     return dfa.to_svg()
 

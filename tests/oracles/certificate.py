@@ -181,6 +181,24 @@ class Head(NamedTuple):
         return (low if accepts else -high) - off_by - 8 * arithmetic.function
 
 
+class Heads(NamedTuple):
+    """An output for each label, of which the largest decides."""
+
+    w: np.ndarray
+    b: np.ndarray
+
+    def distance(self, box, label, arithmetic) -> float:
+        """The least lead of a label's logit over another one, beyond what makes probabilities equal."""
+        sizes = [size(h) for h in box]
+        off_by = [arithmetic.sum(len(box), sizes, w, b) for w, b in zip(self.w.T, self.b, strict=True)]
+        leads = []
+        for other in range(len(self.b)):
+            if other != label:
+                low, _ = dot(box, self.w[:, label] - self.w[:, other])
+                leads.append(low + self.b[label] - self.b[other] - off_by[label] - off_by[other])
+        return min(leads) - 8 * arithmetic.function
+
+
 class Bounds(NamedTuple):
     start: float
     margins: np.ndarray
@@ -199,7 +217,8 @@ def bounds(cell, component, head, path, centroids, epsilon, features, first, las
     """What the theorem asks for.
 
     Args:
-        path: (transitions, accepting, start) of the automaton of the centroids, whose states have these `centroids`.
+        path: (transitions, accepting, start) of the automaton of the centroids, whose states have these `centroids`; or
+            for `accepting`, a set, a list of the place of each state's label.
         features: of each symbol, in the order of the transitions. first, last: of the start token and of the end token;
             None without one.
     """
@@ -217,5 +236,6 @@ def bounds(cell, component, head, path, centroids, epsilon, features, first, las
         for region, row in zip(regions, transitions, strict=True)
     ]
     boxes = [region.box() if last is None else cell.bounds(region, last, arithmetic) for region in regions]
-    verdicts = [head.distance(box, state in accepting, arithmetic) for state, box in enumerate(boxes)]
+    said = accepting if isinstance(accepting, list) else [state in accepting for state in range(len(boxes))]
+    verdicts = [head.distance(box, label, arithmetic) for box, label in zip(boxes, said, strict=True)]
     return Bounds(margin(origin, first, start), np.array(margins), np.array(verdicts))

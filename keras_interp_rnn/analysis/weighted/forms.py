@@ -138,7 +138,8 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     Args:
         network: an ISAN or a FactoredISAN over a vocabulary: a model with a linear Dense head, a softmax behind it or
             not; a layer or a cell; a pair (layer, readout); or an automaton: `automata.WeightedAutomaton`,
-            `automata.DFA`, or an `automata.Certificate` that holds, which stands for the automaton of its centroids.
+            `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds, which stands for the automaton of
+            its centroids.
         readout: of a layer or a cell, a Dense layer or (matrix, bias); None reads the state.
         alphabet: names of the symbols of a network; by default those that a model carries.
 
@@ -154,7 +155,8 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
         network = network.path
     if hasattr(network, "accepting"):
         initial, kernel, final = arrays_of_dfa(network)
-        given = AffineForm(initial, kernel, np.zeros(kernel.shape[:2]), final, np.zeros(1), network.alphabet)
+        zeros = np.zeros(kernel.shape[:2]), np.zeros(final.shape[1])
+        given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet)
         return _without_readout(given, readout)
     if hasattr(network, "transitions") and hasattr(network, "final"):
         return _without_readout(_of_weighted(network), readout)
@@ -169,15 +171,23 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
 
 
 def arrays_of_dfa(dfa: Any) -> tuple[Array, Array, Array]:
-    """A `DFA` in zeros and ones: initial (n,), transitions (K, n, n), zero rows where one is missing, final (n, 1)."""
+    """A `DFA` in zeros and ones: initial (n,), transitions (K, n, n), zero rows where one is missing, final (n, 1).
+
+    Of a `MooreMachine` final is (n, labels), with a 1 at the label of each state.
+    """
     size = len(dfa)
     transitions = np.zeros((len(dfa.alphabet), size, size))
     for state, row in enumerate(dfa.transitions):
         for symbol, target in enumerate(row):
             if target >= 0:
                 transitions[symbol, state, target] = 1
-    initial, final = np.zeros(size), np.zeros((size, 1))
-    initial[dfa.start], final[sorted(dfa.accepting)] = 1, 1
+    initial = np.zeros(size)
+    initial[dfa.start] = 1
+    if hasattr(dfa, "outputs"):
+        final = np.array([[float(output == label) for label in dfa.labels] for output in dfa.outputs])
+    else:
+        final = np.zeros((size, 1))
+        final[sorted(dfa.accepting)] = 1
     return initial, transitions, final
 
 

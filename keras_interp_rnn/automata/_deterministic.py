@@ -1,0 +1,365 @@
+"""What deterministic automata share: a table of transitions, and a label for each state.
+
+A word has the label of the state that it leads to: for a `DFA` whether it is accepted, for a `MooreMachine` its output.
+Two states are equivalent if every word leads from them to the same label. `minimize` is Hopcroft's algorithm, begun
+with a block of states for each label; two automata are compared by running them side by side.
+
+Reference: Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+from keras_interp_rnn.automata.words import checked_alphabet
+
+Self = TypeVar("Self", bound="Deterministic")
+
+MISSING = -1
+"""Stands for the next state where there is no transition."""
+
+
+class Deterministic:
+    """A deterministic automaton; `DFA` and `MooreMachine` say what their states are labelled with.
+
+    Attributes:
+        transitions: for each state the next one for each symbol, `MISSING` where there is none.
+        start: a state.
+        alphabet: the symbols.
+    """
+
+    transitions: tuple[tuple[int, ...], ...]
+    start: int
+    alphabet: tuple[Hashable, ...]
+    _column: dict[Hashable, int]
+
+    @property
+    def _labels(self) -> tuple[Hashable, ...]:
+        """The label of each state."""
+        raise NotImplementedError
+
+    def _relabelled(self: Self, transitions: Any, labels: Sequence[Any], start: int, alphabet: Any) -> Self:
+        """An automaton of this kind with other states."""
+        raise NotImplementedError
+
+    def _whole(self: Self) -> Self:
+        """The automaton without missing transitions."""
+        return self
+
+    def _set_table(self, transitions: Iterable[Any], alphabet: Iterable[Hashable]) -> None:
+        """Sets the fields of the table; raises ValueError if it is none."""
+        symbols = checked_alphabet(alphabet)
+        rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
+        object.__setattr__(self, "transitions", rows)
+        object.__setattr__(self, "alphabet", symbols)
+        object.__setattr__(self, "_column", {symbol: i for i, symbol in enumerate(symbols)})
+        states = range(len(rows))
+        for state, row in enumerate(rows):
+            strays = [target for target in row if target not in states and target != MISSING]
+            if len(row) != len(symbols) or strays:
+                raise ValueError(
+                    f"Every state has one of the {len(rows)} states, or -1, for each of {len(symbols)} symbols. "
+                    f"Received: state {state} with {list(row)}."
+                )
+
+    def __len__(self) -> int:
+        """Number of states."""
+        return len(self.transitions)
+
+    # Reading words
+
+    def step(self, state: int, symbol: Hashable) -> int:
+        """The next state.
+
+        Args:
+            state: a state, or -1.
+            symbol: a symbol of the alphabet.
+
+        Returns:
+            The state after the symbol; -1 if there is none.
+
+        Raises:
+            ValueError: if the automaton has no such state or symbol.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, -1]], accepting={1}).step(0, "1")
+        1
+        """
+        try:
+            column = self._column[symbol]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"A word must be over the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
+            ) from None
+        if state == MISSING:
+            return MISSING
+        if not 0 <= state < len(self.transitions):
+            raise ValueError(f"States are 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
+        return self.transitions[state][column]
+
+    def run(self, word: Iterable[Hashable]) -> list[int]:
+        """The states that a word passes through.
+
+        Args:
+            word: symbols of the alphabet.
+
+        Returns:
+            The start and the state after each symbol; -1 after a missing transition.
+
+        Raises:
+            ValueError: if a symbol is not in the alphabet.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, -1]], accepting={1}).run("0110")
+        [0, 0, 1, -1, -1]
+        """
+        states = [self.start]
+        for symbol in word:
+            states.append(self.step(states[-1], symbol))
+        return states
+
+    def _last(self, word: Iterable[Hashable]) -> int:
+        """The state that a word leads to."""
+        state = self.start
+        for symbol in word:
+            state = self.step(state, symbol)
+        return state
+
+    # Related automata
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every state has a transition for every symbol."""
+        return all(MISSING not in row for row in self.transitions)
+
+    def reachable(self: Self) -> Self:
+        """The automaton without the states that no word leads to.
+
+        Returns:
+            An automaton whose states are numbered in breadth-first order, that of the shortest words.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[2, 2], [0, 0], [0, 2]], accepting={2}).reachable().transitions
+        ((1, 1), (0, 1))
+        """
+        order = {state: i for i, state in enumerate(breadth_first(self))}
+        rows = [[order.get(target, MISSING) for target in self.transitions[state]] for state in order]
+        return self._relabelled(rows, [self._labels[state] for state in order], 0, self.alphabet)
+
+    def minimize(self: Self) -> Self:
+        """The smallest complete automaton that is equivalent, by Hopcroft's algorithm in O(symbols n log n).
+
+        Returns:
+            An automaton whose states are numbered in breadth-first order, so that it is the same for equivalent ones.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> len(DFA([[1, 2], [1, 2], [2, 1]], accepting={0, 1}).minimize())
+        2
+        """
+        whole = self._whole().reachable()
+        blocks = _hopcroft(whole)
+        members = sorted(set(blocks))
+        place = {block: i for i, block in enumerate(members)}
+        one_of = {block: state for state, block in enumerate(blocks)}
+        rows = [[place[blocks[target]] for target in whole.transitions[one_of[block]]] for block in members]
+        labels = [whole._labels[one_of[block]] for block in members]
+        return self._relabelled(rows, labels, place[blocks[whole.start]], self.alphabet).reachable()
+
+    # Comparison
+
+    def equivalent(self, other: Any) -> bool:
+        """Whether two automata say the same of every word.
+
+        Args:
+            other: an automaton of the same kind, over the same symbols.
+
+        Returns:
+            True if no word tells them apart.
+
+        Raises:
+            ValueError: if the alphabets differ, or `other` is of another kind.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[-1, 0]], {0}).equivalent(DFA.from_regex("1*"))
+        True
+        """
+        return difference(self, other) is None
+
+    def _beside(self: Self, other: Any) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
+        """Both automata, complete and over the same symbols, with the table and the states of their product."""
+        if not isinstance(other, type(self)):
+            raise ValueError(f"An automaton is compared with another {type(self).__name__}. Received: {other!r}.")
+        left, right = self._whole(), other._over(self.alphabet)._whole()
+        order = {(left.start, right.start): 0}
+        queue = deque(order)
+        rows: list[list[int]] = []
+        while queue:
+            a, b = queue.popleft()
+            row = []
+            for pair in zip(left.transitions[a], right.transitions[b], strict=True):
+                if pair not in order:
+                    order[pair] = len(order)
+                    queue.append(pair)
+                row.append(order[pair])
+            rows.append(row)
+        return left, right, rows, list(order)
+
+    def _over(self: Self, alphabet: tuple[Hashable, ...]) -> Self:
+        """The same automaton with its symbols in this order."""
+        if set(alphabet) != set(self.alphabet):
+            raise ValueError(
+                f"Both automata must read the same alphabet. Received: {alphabet!r} and {self.alphabet!r}."
+            )
+        columns = [self._column[symbol] for symbol in alphabet]
+        rows = [[row[column] for column in columns] for row in self.transitions]
+        return self._relabelled(rows, self._labels, self.start, alphabet)
+
+    # As a graph
+
+    def edges(self) -> dict[tuple[int, int], tuple[Hashable, ...]]:
+        """The transitions as a graph.
+
+        Returns:
+            (state, next state) -> the symbols that lead from one to the other.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [0, 0]], {1}).edges()
+        {(0, 0): ('0',), (0, 1): ('1',), (1, 0): ('0', '1')}
+        """
+        edges: dict[tuple[int, int], list[Hashable]] = {}
+        for state, row in enumerate(self.transitions):
+            for symbol, target in zip(self.alphabet, row, strict=True):
+                if target != MISSING:
+                    edges.setdefault((state, target), []).append(symbol)
+        return {edge: tuple(symbols) for edge, symbols in edges.items()}
+
+
+def state_labels(automaton: Deterministic) -> tuple[Hashable, ...]:
+    """The label of each state: of a `DFA` whether it accepts, of a `MooreMachine` its output."""
+    return automaton._labels
+
+
+def label_of(automaton: Deterministic, word: Iterable[Hashable]) -> Hashable:
+    """The label of the state that a word leads to; False after a missing transition."""
+    state = automaton._last(word)
+    return state != MISSING and automaton._labels[state]
+
+
+def difference(one: Deterministic, other: Any) -> tuple[Hashable, ...] | None:
+    """A shortest word of which two automata say different things, the first one in the order of the alphabet."""
+    left, right, rows, pairs = one._beside(other)
+    apart = {i for i, (a, b) in enumerate(pairs) if left._labels[a] != right._labels[b]}
+    return shortest_word(rows, 0, apart, one.alphabet)
+
+
+def shortest_word(
+    rows: Sequence[Sequence[int]], start: int, goals: Collection[int], alphabet: Sequence[Hashable]
+) -> tuple[Hashable, ...] | None:
+    """A shortest word that leads from a state to one of the goals, the first one in the order of the alphabet."""
+    came: dict[int, tuple[int, Hashable] | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        if state in goals:
+            word = []
+            at = came[state]
+            while at is not None:
+                word.append(at[1])
+                at = came[at[0]]
+            return tuple(reversed(word))
+        for symbol, target in zip(alphabet, rows[state], strict=True):
+            if target != MISSING and target not in came:
+                came[target] = (state, symbol)
+                queue.append(target)
+    return None
+
+
+def breadth_first(automaton: Deterministic) -> list[int]:
+    """The states that words lead to, in the order of the shortest of these words."""
+    order = {automaton.start: None}
+    queue = deque(order)
+    while queue:
+        for target in automaton.transitions[queue.popleft()]:
+            if target != MISSING and target not in order:
+                order[target] = None
+                queue.append(target)
+    return list(order)
+
+
+def is_int(value: Any) -> bool:
+    """Whether a value is an integer, and no bool."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def as_state(value: Any, where: str) -> int:
+    """A state; raises ValueError if it is no int."""
+    if not is_int(value):
+        raise ValueError(
+            f"States are the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass their numbers."
+        )
+    return operator.index(value)
+
+
+def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
+    if not isinstance(row, Iterable):
+        raise ValueError(f"Transitions need a row of states for each state. Received: {row!r} for a row.")
+    if isinstance(row, Mapping):
+        strays = [symbol for symbol in row if symbol not in alphabet]
+        if strays:
+            raise ValueError(f"Transitions must be over the alphabet {alphabet!r}. Received: the symbol {strays[0]!r}.")
+        row = [row.get(symbol) for symbol in alphabet]
+    yield from (MISSING if target is None else as_state(target, "transitions") for target in row)
+
+
+def _hopcroft(automaton: Deterministic) -> list[int]:
+    """The block of every state of a complete automaton; equivalent states are in the same block."""
+    n, columns = len(automaton), range(len(automaton.alphabet))
+    before: list[list[list[int]]] = [[[] for _ in range(n)] for _ in columns]
+    for state, row in enumerate(automaton.transitions):
+        for column, target in enumerate(row):
+            before[column][target].append(state)
+    of_label: dict[Hashable, set[int]] = {}
+    for state, label in enumerate(automaton._labels):
+        of_label.setdefault(label, set()).add(state)
+    parts = list(of_label.values())
+    block = [0] * n
+    for i, part in enumerate(parts):
+        for state in part:
+            block[state] = i
+    largest = max(range(len(parts)), key=lambda i: len(parts[i]))  # what it splits, the others split too
+    waiting = {(i, column) for i in range(len(parts)) if i != largest for column in columns}
+    while waiting:
+        i, column = waiting.pop()
+        arriving = [state for target in parts[i] for state in before[column][target]]
+        touched: dict[int, list[int]] = {}
+        for state in arriving:
+            touched.setdefault(block[state], []).append(state)
+        for j, split in touched.items():
+            if len(split) == len(parts[j]):
+                continue
+            new = len(parts)
+            moved = set(split)
+            parts[j] -= moved
+            parts.append(moved)
+            for state in split:
+                block[state] = new
+            smaller = new if len(moved) <= len(parts[j]) else j
+            for c in columns:
+                waiting.add((new if (j, c) in waiting else smaller, c))
+    return block
