@@ -105,7 +105,8 @@ def shortest_rules(
             which the search ends. seed: of the search.
 
     Returns:
-        The automaton, not minimized; None if nothing is found, or it would be too large.
+        The automaton, not minimized; None if the labels by themselves are a description as short, or it would be too
+        large.
     """
     rng = np.random.default_rng(seed)
     whole = tuple(range(num_symbols))
@@ -136,7 +137,9 @@ def shortest_rules(
             break
         better.improve()
         best = better
-    return None if best is None else _product(best.family, best.tree)
+    if best is None or best.shortest >= best.without_rules():
+        return None
+    return _product(best.family, best.tree)
 
 
 def _tiers(search: _Search, until: float) -> list[tuple[int, ...]]:
@@ -271,6 +274,10 @@ class _Search:
         return said
 
     # The search
+
+    def without_rules(self) -> float:
+        """The description length of the labels of the sample by themselves."""
+        return float(label_bits(self.one_hot.sum(axis=0)))
 
     def screened(self) -> float:
         """The description length of the tree that grows at once."""

@@ -10,7 +10,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, WordEncoding, _bounds, tomita
+from keras_interp_rnn.automata import DFA, WordEncoding, _bounds, _network, tomita
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._network import open_acceptor
 from tests.automata.networks import drawn, network_of
@@ -58,7 +58,7 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
         alpha[:, i] += 1 - alpha.sum(axis=1)
         states = (alpha @ centroids).astype("float32")
         states = (states + region.error * rng.choice([-0.9, 0, 0.9], size=states.shape)).astype("float32")
-        u, next_alpha = parts.acceptor._step(parts.acceptor.layer.cell, states, features[id_].astype("float32"))
+        u, next_alpha = _network._step(parts.acceptor.layer.cell, states, features[id_].astype("float32"))
         assert (u >= box.low).all()
         assert (u <= box.high).all()
         for target in range(k):
