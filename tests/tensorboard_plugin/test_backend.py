@@ -61,6 +61,9 @@ class TestTags:
             "GRU/jacobians": ["jacobian"],
             "MinimalRNN/jacobians": ["jacobian"],
             "isan/contributions": ["contributions"],
+            "gru/traces": ["trace"],
+            "isan/shapley_values": ["shapley_values"],
+            "what_if/substitutions": ["substitutions"],
             "sr/automaton": ["automaton"],
             "sr/transitions": ["outputs", "transition_counts", "transition_probabilities", "transition_texts"],
         }
