@@ -20,7 +20,7 @@ CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "
 for on a tier."""
 
 EVERY = {"04": 3, "16": 5}
-"""Of the languages of so many letters every third, and every fifth, is run; the search was developed on the others."""
+"""Of the languages of so many letters every third, and every fifth, is run."""
 
 NUM_WORDS, NUM_TESTED = 10_000, 2_000
 """Of the training set, and of each test set."""
