@@ -70,6 +70,8 @@ def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: 
         The states before and after each step, (T, B, n), in the order of that step.
     """
     units, batch = kernel.shape[1], start.shape[0]
+    if not batch:  # nothing to gather from
+        return addends, addends
     places = order.places
     unsorted = jnp.arange(batch)[None]
     came = jnp.concatenate([places[1:], unsorted] if reverse else [unsorted, places[:-1]])
