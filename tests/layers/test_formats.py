@@ -87,6 +87,7 @@ def test_torch_export(kind: str, tmp_path: Path) -> None:
 
 
 @on("jax")
+@pytest.mark.filterwarnings("ignore:The `native_serialization` parameter:DeprecationWarning")  # TensorFlow or Keras
 @every_layer
 def test_saved_model_from_jax(kind: str, tmp_path: Path) -> None:
     import tensorflow as tf
