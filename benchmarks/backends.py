@@ -6,7 +6,7 @@ Text: an ISAN beside LSTMs of as many weights, the next character predicted at e
 Sequences: MinimalRNN and CFN beside GRUs of as many units, over embedded items, the last state read, Adam.
 Keras's models are trained by `train_on_batch` as `compile()` leaves them, torch's by the usual loop.
 
-    python benchmarks/backends.py                                  # all, about twenty minutes on two cores
+    python benchmarks/backends.py                                  # all that are installed, twenty minutes on two cores
     python benchmarks/backends.py --backends torch --batch 128
     python benchmarks/backends.py --one-thread                     # processor seconds, beside other work
     python benchmarks/backends.py --smoke
@@ -15,6 +15,7 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 """
 
 import argparse
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -207,7 +208,8 @@ def compare(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=list(BACKENDS))
+    installed = [name for name in BACKENDS if importlib.util.find_spec(name)]
+    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=installed, help="default: the installed ones")
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 512])
     parser.add_argument("--rounds", type=int, default=9)

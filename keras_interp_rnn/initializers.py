@@ -25,6 +25,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_interp_rnn._repr import short_repr
+
 __all__ = ["CriticalBias", "MeanField", "mean_field"]
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
@@ -39,6 +41,7 @@ Array = Any
 Function = Callable[[Array], Array]
 
 
+@short_repr
 @dataclasses.dataclass(frozen=True)
 class MeanField:
     """What a wide random network does to states and gradients, in the mean.

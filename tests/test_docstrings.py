@@ -18,8 +18,13 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn.datasets.newsgroups20 import CLASSES
 from tests.test_public_names import PUBLIC
 
-# Imported where they are the one that runs.
-OTHERS = {f"keras_interp_rnn._backend.{name}" for name in _backend.CLASSES if name != _backend.name()}
+# Modules written for one backend are imported where it is the one that runs.
+OTHERS = {
+    f"keras_interp_rnn.{stem}{name}"
+    for stem in ("_backend.", "_sequence.grouped_")
+    for name in _backend.CLASSES
+    if name != _backend.name()
+}
 MODULES = sorted(
     module.name
     for package in (keras_interp_rnn, tensorboard_plugins)
