@@ -209,7 +209,7 @@ def compare(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     installed = [name for name in BACKENDS if importlib.util.find_spec(name)]
-    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=installed, help="default: the installed ones")
+    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=installed, help="default: all installed")
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 512])
     parser.add_argument("--rounds", type=int, default=9)

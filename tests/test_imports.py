@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "_cells.py": {"keras", f"{OURS}.equations"},
     "losses.py": {"keras"},
     "constraints.py": {"keras"},
-    "initializers.py": {"keras"},
+    "initializers.py": {"keras", f"{OURS}._repr"},
     "optimizers.py": {"keras", f"{OURS}._backend"},
     # TensorFlow inside the methods that train and rank.
     "recommender.py": {"keras", "tensorflow"},
