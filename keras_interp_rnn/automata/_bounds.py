@@ -4,6 +4,8 @@ Every bound is of the number that the network's own arithmetic computes: the int
 allowance for rounding, from the classical bound on a sum of m products, $\gamma_m \sum |a||b|$ with
 $\gamma_m = m u / (1 - m u)$, u the unit roundoff. If the arithmetic might overflow there is no bound: it is infinite or
 NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`. This module needs NumPy alone.
+
+A region may be given for E epsilons at once: its boxes, and what is bounded over them, then have a first axis of them.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Arithmetic:
         info = np.finfo(dtype)
         return cls(float(info.eps) / 2 + 4 * 2.0**-53, float(info.tiny), float(info.max) / 64)
 
-    def slack(self, terms: int, absolute: Array | float, operands: float) -> Array:
+    def slack(self, terms: int, absolute: Array | float, operands: Array | float) -> Array:
         """Bound on the error of a sum of products, from the sums of absolute values of the products and the factors."""
         error = _gamma(terms, self.unit) * absolute + self.tiny * (terms + operands)
         return np.where(absolute < self.limit, error, np.inf)
@@ -78,12 +80,12 @@ class Intervals:
     """The array namespace in which a cell's equations are evaluated on intervals.
 
     Attributes:
-        terms: more than any sum of the cell has. operands: sum of the absolute values of all factors.
+        terms: more than any sum of the cell has. operands: sum of the absolute values of all factors, (..., 1).
     """
 
     arithmetic: Arithmetic
     terms: int
-    operands: float
+    operands: Array
 
     def slack(self, absolute: Array) -> Array:
         """Bound on the error of a sum, from the sum of the absolute values of its terms."""
@@ -103,7 +105,7 @@ class Intervals:
         return Interval(self, _sigmoid(x.computed()), None)
 
     def split(self, x: Interval, parts: int, axis: int) -> list[Interval]:
-        size = len(x.box.low) // parts
+        size = x.box.low.shape[-1] // parts
         return [x[..., i * size : (i + 1) * size] for i in range(parts)]
 
 
@@ -155,11 +157,11 @@ def _(gate: Interval, first: Interval, second: Interval) -> Interval:
 
 @dataclass(frozen=True)
 class Region:
-    """States s + sum_j a_j d_j + e with a_j >= 0, sum a_j <= epsilon, |e| <= error."""
+    """States s + sum_j a_j d_j + e with a_j >= 0, sum a_j <= epsilon, |e| <= error; epsilon is a number or (E,)."""
 
     centre: Array
     directions: Array  # (j, n)
-    epsilon: float
+    epsilon: Array | float
     error: Array
 
     @classmethod
@@ -168,14 +170,16 @@ class Region:
 
     def under(self, matrix: Array) -> Box:
         """Bounds on h @ matrix: a linear map of the simplex has its extremes at the corners."""
-        middle, moves = self.centre @ matrix, self.directions @ matrix
-        spread = self.error @ np.abs(matrix)
-        low = self.epsilon * np.minimum(moves.min(axis=0, initial=0.0), 0) - spread
-        high = self.epsilon * np.maximum(moves.max(axis=0, initial=0.0), 0) + spread
-        return Box(middle + low, middle + high).wider(0.0)
+        return self._around(self.centre @ matrix, self.directions @ matrix, self.error @ np.abs(matrix))
 
     def box(self) -> Box:
-        return self.under(np.eye(len(self.centre)))
+        return self._around(self.centre, self.directions, self.error)
+
+    def _around(self, middle: Array, moves: Array, spread: Array) -> Box:
+        epsilon = np.expand_dims(self.epsilon, -1)
+        low = epsilon * np.minimum(moves.min(axis=0, initial=0.0), 0) - spread
+        high = epsilon * np.maximum(moves.max(axis=0, initial=0.0), 0) + spread
+        return Box(middle + low, middle + high).wider(0.0)
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,7 @@ class Scores:
     hottest: float
     arithmetic: Arithmetic
 
-    def region(self, i: int, epsilon: float) -> Region:
+    def region(self, i: int, epsilon: Array | float) -> Region:
         """The states that the network may compute if alpha_i >= 1 - epsilon, or if it takes s_i itself."""
         s, arithmetic = self.centroids, self.arithmetic
         if self.hard:
@@ -210,33 +214,31 @@ class Scores:
         error = relative * largest + 8 * arithmetic.tiny * (k + np.abs(s).sum(axis=0))
         return Region(s[i], np.delete(s, i, axis=0) - s[i], epsilon, np.where(relative <= 0.99, error, np.inf))
 
-    def worst_log_odds(self, u: Box, target: int) -> float:
+    def worst_log_odds(self, u: Box, target: int) -> Array:
         r"""Lower bound of $\ln(\alpha_t / (1 - \alpha_t))$ over a box of u; if hard, the lead of score t, in nats."""
         if len(self.centroids) == 1:
-            return float(np.finfo(np.float64).max)  # there is no other centroid
+            return np.array(np.finfo(np.float64).max)  # there is no other centroid
         apart = np.delete(self.centroids, target, axis=0) - self.centroids[target]
-        most = np.maximum(apart * u.low, apart * u.high)
-        bound = most.sum(axis=1) + WIDEN * np.abs(most).sum(axis=1)
+        bound = -_least(u, -apart)
         exponents = np.maximum(bound / self.coldest, bound / self.hottest)
         rounding = self._rounding(u.magnitude)
-        highest = exponents.max()
+        highest = exponents.max(axis=-1)
         if self.hard:
             # The scores are computed before they are compared, so both have an error.
-            return float(-highest - 2 * rounding - SURE_LEAD)
-        if not np.isfinite(rounding):
-            return -np.inf
-        worst = highest + np.log(np.exp(exponents - highest).sum())
-        return float(-worst - WIDEN * (abs(worst) + abs(highest) + 1))
+            return -highest - 2 * rounding - SURE_LEAD
+        worst = highest + np.log(np.exp(exponents - highest[..., None]).sum(axis=-1))
+        odds = -worst - WIDEN * (np.abs(worst) + np.abs(highest) + 1)
+        return np.where(np.isfinite(rounding), odds, -np.inf)
 
-    def _rounding(self, u: Array) -> float:
+    def _rounding(self, u: Array) -> Array:
         """Bound on the error of a score over tau, for |u| up to this: product, division, subtraction of the maximum."""
         largest = np.abs(self.centroids).max(axis=0)
-        absolute = float(largest @ u)
-        operands = float(u.sum() + largest.sum())
-        off = float(self.arithmetic.slack(len(u) + 6, absolute, operands)) / self.coldest
+        absolute = u @ largest
+        operands = u.sum(axis=-1) + largest.sum()
+        off = self.arithmetic.slack(u.shape[-1] + 6, absolute, operands) / self.coldest
         # tau itself is a normal number, and the quotient overflows nowhere.
-        holds = self.coldest >= self.arithmetic.tiny and absolute / self.coldest < self.arithmetic.limit
-        return off + 4 * self.arithmetic.tiny if holds else np.inf
+        holds = (self.coldest >= self.arithmetic.tiny) & (absolute / self.coldest < self.arithmetic.limit)
+        return np.where(holds, off + 4 * self.arithmetic.tiny, np.inf)
 
 
 class Parts(Protocol):
@@ -258,8 +260,9 @@ class Parts(Protocol):
     def bias(self) -> Array | float: ...
 
 
-Cell = Callable[[Region, Array], Box]
-Decision = Callable[[Box, int], float]
+Cell = Callable[[Region], Callable[[Array], Box]]
+"""Of a region of states, then of the features of a symbol: u."""
+Decision = Callable[[Box, int], Array]
 """Of a state's box and the place of its label: by how much the network's output is surely on that side."""
 
 
@@ -280,16 +283,21 @@ def _cell(parts: Parts, arithmetic: Arithmetic) -> Cell:
     arrays = (getattr(equations, field.name) for field in fields(equations))
     weights = _total(*(array for array in arrays if isinstance(array, np.ndarray)))
 
-    def bounds(region: Region, x: Array) -> Box:
-        state = region.box()
-        xp = Intervals(arithmetic, len(x) + units + 12, _total(x, state.magnitude) + weights)
-        recurrent = equations.recurrent_kernel
-        product = Interval(xp, region.under(recurrent), state.magnitude @ np.abs(recurrent))
-        drive = equations.drive(xp, x)
-        new = equations.step_given_product(xp, (Interval(xp, state, None),), product, drive).states[0]
-        return cast(Interval, new).computed()
+    def reading(region: Region) -> Callable[[Array], Box]:
+        state, recurrent = region.box(), equations.recurrent_kernel
+        product, size = region.under(recurrent), state.magnitude @ np.abs(recurrent)
+        operands = state.magnitude.sum(axis=-1, keepdims=True) + weights
 
-    return bounds
+        def bounds(x: Array) -> Box:
+            xp = Intervals(arithmetic, len(x) + units + 12, operands + _total(x))
+            drive = equations.drive(xp, x)
+            states = (Interval(xp, state, None),)
+            new = equations.step_given_product(xp, states, Interval(xp, product, size), drive).states[0]
+            return cast(Interval, new).computed()
+
+        return bounds
+
+    return reading
 
 
 def _head(parts: Parts, arithmetic: Arithmetic) -> Decision:
@@ -297,13 +305,12 @@ def _head(parts: Parts, arithmetic: Arithmetic) -> Decision:
     kernel, bias = parts.kernel, float(parts.bias)
     weights = _total(kernel, np.array([bias]))
 
-    def margin(state: Box, accepts: int) -> float:
+    def margin(state: Box, accepts: int) -> Array:
         """Lower bound on the logit's distance from 0 on the right side; sigmoid keeps the side up to its own error."""
-        low = float(np.minimum(kernel * state.low, kernel * state.high).sum()) + bias
-        high = float(np.maximum(kernel * state.low, kernel * state.high).sum()) + bias
-        size = float(np.abs(kernel) @ state.magnitude) + abs(bias)
-        slack = float(arithmetic.slack(len(kernel) + 4, size, _total(state.magnitude) + weights))
-        return (low if accepts else -high) - slack - WIDEN * size - 8 * FUNCTION_ERROR
+        side = 1.0 if accepts else -1.0
+        size = state.magnitude @ np.abs(kernel) + abs(bias)
+        slack = arithmetic.slack(len(kernel) + 4, size, state.magnitude.sum(axis=-1) + weights)
+        return _least(state, side * kernel) + side * bias - slack - WIDEN * size - 8 * FUNCTION_ERROR
 
     return margin
 
@@ -313,16 +320,22 @@ def _heads(parts: Parts, arithmetic: Arithmetic) -> Decision:
     kernel, bias = parts.kernel, np.asarray(parts.bias)
     weights = _total(kernel, bias)
 
-    def margin(state: Box, label: int) -> float:
+    def margin(state: Box, label: int) -> Array:
         """Lower bound on the lead of a label's logit, beyond what a softmax may round to a tie."""
         others = np.delete(np.arange(len(bias)), label)
-        apart = (kernel[:, [label]] - kernel[:, others]).T
-        lead = np.minimum(apart * state.low, apart * state.high).sum(axis=1) + (bias[label] - bias[others])
+        lead = _least(state, (kernel[:, [label]] - kernel[:, others]).T) + (bias[label] - bias[others])
         size = state.magnitude @ np.abs(kernel) + np.abs(bias)
-        slack = arithmetic.slack(len(kernel) + 4, size, _total(state.magnitude) + weights) + WIDEN * size
-        return float((lead - slack[label] - slack[others]).min()) - SURE_LEAD
+        operands = state.magnitude.sum(axis=-1, keepdims=True) + weights
+        slack = arithmetic.slack(len(kernel) + 4, size, operands) + WIDEN * size
+        return (lead - slack[..., [label]] - slack[..., others]).min(axis=-1) - SURE_LEAD
 
     return margin
+
+
+def _least(x: Box, rows: Array) -> Array:
+    """Lower bound of x @ rows.T over a box, less the rounding of its sums."""
+    error = max(WIDEN, _gamma(2 * rows.shape[-1] + 2, 2.0**-53)) * (x.magnitude @ np.abs(rows).T)
+    return x.low @ np.maximum(rows, 0).T + x.high @ np.minimum(rows, 0).T - error
 
 
 def _product(a: Box, b: Box) -> Box:

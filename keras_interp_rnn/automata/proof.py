@@ -6,8 +6,7 @@ This module and all that it imports need NumPy alone: a certificate's file is pr
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -118,25 +117,24 @@ def attempts(
     last = None if encoding.end is None else network.embeddings[encoding.end]
     places = [network.labels.index(label) for label in state_labels(path)]
 
-    def attempt(epsilon: float) -> Attempt:
-        needed = 0.0 if network.hard else math.log1p(-epsilon) - math.log(epsilon)
-        regions = [scores.region(i, epsilon) for i in centroids]
-
-        def margin(region: _bounds.Region, id_: int, state: int) -> float:
-            """By how much the bound on the log odds of the centroid of a state is better than needed."""
-            return scores.worst_log_odds(cell(region, network.embeddings[id_]), centroids[state]) - needed
-
-        start = margin(origin, network.first, path.start)
-        margins = [
-            [margin(region, encoding.code(symbol), path.step(state, symbol)) for symbol in path.alphabet]
-            for state, region in enumerate(regions)
-        ]
-        boxes = [region.box() if last is None else cell(region, last) for region in regions]
-        decisions = [decision(box, place) for box, place in zip(boxes, places, strict=True)]
-        return Attempt(float(_finite(start)), _finite(margins), _finite(decisions))
-
+    tried = np.asarray(epsilons, np.float64)
     with np.errstate(all="ignore"):  # a bound that overflows proves nothing, see `_finite`
-        return [attempt(epsilon) for epsilon in epsilons]
+        needed = np.zeros(len(tried)) if network.hard else np.log1p(-tried) - np.log(tried)
+
+        def margin(bounded: Callable[[Array], _bounds.Box], id_: int, state: int) -> Array:
+            """By how much the bound on the log odds of the centroid of a state is better than needed."""
+            return scores.worst_log_odds(bounded(network.embeddings[id_]), centroids[state]) - needed
+
+        start = margin(cell(origin), network.first, path.start)
+        margins, decisions = [], []
+        for state, place in enumerate(places):
+            region = scores.region(centroids[state], tried)
+            bounded = cell(region)
+            margins.append([margin(bounded, encoding.code(a), path.step(state, a)) for a in path.alphabet])
+            decision_on = decision(region.box() if last is None else bounded(last), place)
+            decisions.append(np.broadcast_to(decision_on, tried.shape))
+    found = zip(_finite(start), np.moveaxis(_finite(margins), -1, 0), _finite(decisions).T, strict=True)
+    return [Attempt(float(start), margins, decisions) for start, margins, decisions in found]
 
 
 def _finite(bounds: Any) -> Array:

@@ -51,7 +51,7 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
     rng = np.random.default_rng(seed)
     for i, id_ in itertools.product(range(k), (1, 2, 3)):
         region = scores.region(i, epsilon)
-        box = bound(region, features[id_])
+        box = bound(region)(features[id_])
         shares = rng.dirichlet(np.full(k, 0.3), size=300)
         shares[:k] = np.eye(k)  # the corners
         alpha = epsilon * shares * rng.choice([1.0, rng.random()], size=(300, 1)) + 0.0
