@@ -211,8 +211,11 @@ class Scores:
         score = self._rounding(reach)
         eta = np.expm1(2 * score) + (k + 8) * arithmetic.unit + 2 * FUNCTION_ERROR
         relative = eta + _gamma(k + 2, arithmetic.unit) * (1 + eta)
-        error = relative * largest + 8 * arithmetic.tiny * (k + np.abs(s).sum(axis=0))
-        return Region(s[i], np.delete(s, i, axis=0) - s[i], epsilon, np.where(relative <= 0.99, error, np.inf))
+        # Of sum_j alpha_j |s_j|, of which the other centroids have at most epsilon.
+        others = np.delete(s, i, axis=0)
+        mixed = np.abs(s[i]) + np.multiply.outer(epsilon, np.abs(others).max(axis=0, initial=0.0))
+        error = relative * mixed + 8 * arithmetic.tiny * (k + np.abs(s).sum(axis=0))
+        return Region(s[i], others - s[i], epsilon, np.where(relative <= 0.99, error, np.inf))
 
     def worst_log_odds(self, u: Box, target: int) -> Array:
         r"""Lower bound of $\ln(\alpha_t / (1 - \alpha_t))$ over a box of u; if hard, the lead of score t, in nats."""
@@ -232,9 +235,9 @@ class Scores:
 
     def _rounding(self, u: Array) -> Array:
         """Bound on the error of a score over tau, for |u| up to this: product, division, subtraction of the maximum."""
-        largest = np.abs(self.centroids).max(axis=0)
-        absolute = u @ largest
-        operands = u.sum(axis=-1) + largest.sum()
+        sizes = np.abs(self.centroids)
+        absolute = (u @ sizes.T).max(axis=-1)
+        operands = u.sum(axis=-1) + sizes.sum(axis=1).max()
         off = self.arithmetic.slack(u.shape[-1] + 6, absolute, operands) / self.coldest
         # tau itself is a normal number, and the quotient overflows nowhere.
         holds = (self.coldest >= self.arithmetic.tiny) & (absolute / self.coldest < self.arithmetic.limit)

@@ -106,7 +106,7 @@ class Certificate(Sentence):
         """Whether this certificate is a proof about a model, as it is deployed now.
 
         No field is trusted. The path, the centroids and epsilon are a proposal, with which the whole proof is repeated
-        at the model's own temperature; the other fields must agree with the outcome.
+        at the model's own temperature; the bounds that are stated must not be better than those that come out.
 
         Args:
             network: the model.
@@ -139,7 +139,8 @@ class Certificate(Sentence):
         [again] = proof.attempts(parts, self.path, tuple(centroids), self.temperature, [self.epsilon])
         if again.least <= 0:
             return False
-        if not (proof.alike(self.margins, again.margins) and proof.alike(self.decision_margins, again.decisions)):
+        claims = ((self.margins, again.margins), (self.decision_margins, again.decisions))
+        if not all(proof.supported(claimed, proved) for claimed, proved in claims):
             return False
         # At last, the weights that it carries, if any, are the model's.
         carried = self.proved is None or _proved.same(self.proved, _proved.proved(parts))

@@ -161,10 +161,10 @@ def failure(attempt: Attempt, path: DFA | MooreMachine, centroids: Sequence[int]
     return f"the head's decision on centroid {centroids[state]} is not the same over its whole region"
 
 
-def alike(claimed: Any, proved: Array) -> bool:
-    """Whether bounds are those that were proved, to the digits that a file holds."""
+def supported(claimed: Any, proved: Array) -> bool:
+    """Whether bounds are no better than those proved, to the digits that a file holds. Smaller ones are true too."""
     claimed = np.asarray(claimed, np.float64)
-    return claimed.shape == proved.shape and bool(np.allclose(claimed, proved, rtol=1e-6, atol=1e-9))
+    return claimed.shape == proved.shape and bool((claimed - 1e-6 * np.abs(proved) - 1e-9 <= proved).all())
 
 
 def write(path: Path, proof: Proof) -> None:
@@ -261,6 +261,6 @@ def _from_json(content: Mapping[str, Any]) -> Proof:
     [again] = attempts(network, path, centroids, tau, [epsilon])
     if again.least <= 0:
         raise ValueError(f"the proof fails: {failure(again, path, centroids)}")
-    if not alike(content["margins"], again.margins) or not alike(content["decision_margins"], again.decisions):
-        raise ValueError("the bounds are not those of the weights")
+    if not supported(content["margins"], again.margins) or not supported(content["decision_margins"], again.decisions):
+        raise ValueError("the bounds are better than those that are proved of the weights")
     return Proof(network, dfa, path, centroids, tau, epsilon, again.margins, again.decisions)

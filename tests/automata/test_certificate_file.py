@@ -235,7 +235,17 @@ def test_bounds_that_are_better_than_proved(content, tmp_path):
     for name in ("margins", "decision_margins"):
         changed = copy.deepcopy(content)
         changed[name] = (np.array(changed[name]) * 1.001).tolist()
-        refused(tmp_path, changed, "the bounds are not those of the weights")
+        refused(tmp_path, changed, "the bounds are better than those that are proved of the weights")
+
+
+def test_bounds_that_are_worse_than_proved_are_true_and_forgotten(content, tmp_path):
+    """So files remain valid when the bounds are improved."""
+    changed = {name: (0.9 * np.array(content[name])).tolist() for name in ("margins", "decision_margins")}
+    path = tmp_path / "worse.json"
+    path.write_text(json.dumps({**content, **changed}))
+    found = automata.Certificate.load(path)
+    np.testing.assert_allclose(found.margins, content["margins"], rtol=1e-8)
+    np.testing.assert_allclose(found.decision_margins, content["decision_margins"], rtol=1e-8)
 
 
 def test_every_part_is_needed(content, tmp_path):

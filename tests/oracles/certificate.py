@@ -137,12 +137,11 @@ class Component(NamedTuple):
     hard: bool
 
     def rounding(self, largest_u, arithmetic) -> float:
-        """Of a score over tau, for |u| up to this: the note's sigma."""
-        largest = abs(self.S).max(axis=0)
-        return arithmetic.sum(self.S.shape[1] + 6, largest, largest_u) / self.coldest
+        """Of a score over tau, for |u| up to this: the note's sigma, the largest of any centroid."""
+        return max(arithmetic.sum(self.S.shape[1] + 6, abs(s), largest_u) for s in self.S) / self.coldest
 
     def rho(self, arithmetic) -> float:
-        """By how much of the largest centroid a state is off, of Lemma 1."""
+        """By how much of its centroids' sizes a state is off, of Lemma 1."""
         k = len(self.S)
         sigma = self.rounding(np.maximum(1.01, 2 * abs(self.S).max(axis=0)), arithmetic)
         eta = math.expm1(2 * sigma) + (k + 8) * arithmetic.unit + 2 * arithmetic.function
@@ -153,7 +152,9 @@ class Component(NamedTuple):
         k, n = self.S.shape
         if self.hard:
             return Region(self.S[i], np.zeros((0, n)), 0.0, np.full(n, arithmetic.tiny))
-        error = self.rho(arithmetic) * abs(self.S).max(axis=0) + arithmetic.tiny * (k + abs(self.S).sum(axis=0))
+        others = [abs(s) for j, s in enumerate(self.S) if j != i]
+        sizes = abs(self.S[i]) + epsilon * np.max(others, axis=0, initial=0.0)
+        error = self.rho(arithmetic) * sizes + arithmetic.tiny * (k + abs(self.S).sum(axis=0))
         return Region(self.S[i], np.array([s - self.S[i] for s in self.S]), epsilon, error)
 
     def log_odds(self, box, target, arithmetic) -> float:
