@@ -70,11 +70,17 @@ def test_no_state_of_a_region_leaves_its_box(name, seed, epsilon):
         assert -logits.max() >= verdict(region.box(), False)
 
 
+@pytest.mark.parametrize("sizes", [[1.0], [1e-4, 30.0], [1e3, 1e-3, 1.0]], ids=str)
 @pytest.mark.parametrize("name", CELLS)
-def test_a_region_holds_the_states_that_the_network_computes(name):
-    parts = opened(random_model(name, 3))
+def test_a_region_holds_the_states_that_the_network_computes(name, sizes):
+    """Centroids of sizes far apart too: what is allowed to a small one does not come from a large one."""
+    model = random_model(name, 3)
+    cell, rng = model.get_layer("recurrent").cell, np.random.default_rng(0)
+    factors = np.resize(sizes, cell.centroids.shape[0])
+    cell.centroids.assign(ops.convert_to_numpy(cell.centroids) * factors[:, None])
+    cell.set_temperature(max(sizes))
+    parts = opened(model)
     _, _, scores = _bounds.bounds_of(parts, parts.temperature())
-    cell, rng = parts.acceptor.layer.cell, np.random.default_rng(0)
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.stochastic_component()
     given = ops.convert_to_tensor(u)
@@ -84,7 +90,10 @@ def test_a_region_holds_the_states_that_the_network_computes(name):
     alpha = np.exp(exact - exact.max(axis=1, keepdims=True))
     alpha /= alpha.sum(axis=1, keepdims=True)
     apart = np.abs(state - alpha @ scores.centroids)
-    assert (apart <= scores.region(0, 0.1).error).all()
+    for i in range(len(factors)):
+        error = scores.region(i, 1 - alpha[:, i]).error
+        assert np.isfinite(error).all()
+        assert (apart <= error).all()
     assert apart.max() > 0
 
 
