@@ -521,6 +521,42 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
         assert image[0, 0].min() > 240  # on paper
 
 
+def test_all_charts_of_the_jacobians_are_saved_as_one_drawing(tab, tmp_path):
+    tab.open("jacobians", run="GRU/jacobians", over=["MinimalRNN/jacobians"])
+    tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    [button] = [button for button in tab.all("button") if button.text == "Download SVG"]
+    button.click()
+    tab.until((tmp_path / "jacobians.svg").exists)
+    charts, texts, frame = charts_in(tab.driver, tmp_path / "jacobians.svg")
+    assert len(charts) == 4  # two lags, through training and at one step
+    assert {"lag 0", "lag 5", "singular value, lag 0", "singular value, lag 5"} < set(texts)
+    assert texts[0].split() == ["■", "GRU/jacobians", "■", "MinimalRNN/jacobians"]
+    assert_apart(charts, frame)
+    assert len(tab.all("path[stroke]:not(.cursor)")) == 2 * 2 * 9
+
+
+def charts_in(driver, path):
+    """Boxes of the charts of a saved drawing, its texts, and its width and height."""
+    driver.switch_to.default_content()
+    driver.get(path.as_uri())
+    return driver.execute_script(
+        "const boxes = [...document.querySelectorAll('svg > g')].map((one) => one.getBBox());"
+        "const moved = [...document.querySelectorAll('svg > g')].map((one) => one.transform.baseVal[0].matrix);"
+        "const {width, height} = document.documentElement.viewBox.baseVal;"
+        "return [boxes.map(({x, y, width, height}, i) => [x + moved[i].e, y + moved[i].f, width, height]),"
+        "[...document.querySelectorAll('text')].map((one) => one.textContent), [width, height]]"
+    )
+
+
+def assert_apart(charts, frame):
+    """No chart lies on another one, or beyond the frame."""
+    for i, (left, top, width, height) in enumerate(charts):
+        assert 0 <= left + 0.5 < left + width <= frame[0] + 0.5
+        assert 0 <= top + 0.5 < top + height <= frame[1] + 0.5
+        for x, y, other_width, other_height in charts[:i]:
+            assert left >= x + other_width or x >= left + width or top >= y + other_height or y >= top + height
+
+
 def test_runs_and_tags_with_markup_are_text_and_paths_lead_nowhere(tmp_path):
     import tensorflow as tf
 

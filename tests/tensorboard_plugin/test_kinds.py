@@ -32,7 +32,7 @@ class TestTables:
         drawing = [name for name in plugin.FILES if "export async function draw(" in (plugin.STATIC / name).read_text()]
         assert sorted(drawing) == sorted(f"{view}.js" for view in schema.views())
         # embedded.js: pages without a server
-        others = {"index.js", "page.js", "charts.js", "shares.js", "embedded.js", "style.css"}
+        others = {"index.js", "page.js", "charts.js", "shares.js", "texts.js", "embedded.js", "style.css"}
         assert set(plugin.FILES) == {*drawing, *others}
 
     def test_the_page_has_no_list_of_its_own(self):

@@ -28,8 +28,7 @@ LABELS = np.array([0, 1] * 4)
     ],
 )
 def test_the_sample_of_a_view_fills_it(view, names, tmp_path, monkeypatch):
-    script = (plugin.STATIC / f"{view}.js").read_text()
-    sample = re.search(r"export const example = `(.*?)`", script, re.DOTALL)[1]
+    sample = sample_of(view)
     assert all(len(line) <= 90 for line in sample.splitlines())
     monkeypatch.chdir(tmp_path)
     if "python_documentation" in sample:
@@ -37,6 +36,15 @@ def test_the_sample_of_a_view_fills_it(view, names, tmp_path, monkeypatch):
     exec(sample, dict(names))
     written = [entry["kind"] for tags in get(plugin_over(tmp_path / "logs"), "/tags").values() for entry in tags]
     assert set(schema.views()[view]) <= set(written)
+
+
+def sample_of(view):
+    """What the view shows; views of texts share theirs, but for the callback."""
+    script = (plugin.STATIC / f"{view}.js").read_text()
+    if callback := re.search(r"export const example = logging\('(\w+)'\);", script):
+        shared = (plugin.STATIC / "texts.js").read_text()
+        return re.search(r"=> `(.*?)`;", shared, re.DOTALL)[1].replace("${callback}", callback[1])
+    return re.search(r"export const example = `(.*?)`;", script, re.DOTALL)[1]
 
 
 def shortened(monkeypatch):

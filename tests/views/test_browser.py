@@ -15,7 +15,9 @@ webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+from tests.tensorboard_plugin.test_browser import assert_apart, charts_in  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
@@ -205,6 +207,18 @@ def test_a_trace_shows_each_unit(driver, tmp_path):
     np.testing.assert_allclose([float(one.split(": ")[1]) for one in said], traced["h"][1, :, 2], rtol=1e-3)
     lines = driver.find_elements(By.CSS_SELECTOR, "svg[aria-label^='gates and states'] path[stroke]")
     assert len(lines) == len(traced) == 4
+
+
+def test_all_charts_of_singular_values_are_saved_as_one_drawing(driver, tmp_path):
+    opened(driver, RESULTS["singular values"](), tmp_path)
+    driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    driver.find_element(By.XPATH, "//button[.='Download SVG']").click()
+    saved = tmp_path / "jacobians.svg"
+    WebDriverWait(driver, 60).until(lambda _: saved.exists())
+    charts, texts, frame = charts_in(driver, saved)
+    assert len(charts) == 3  # by lag, and the distributions at two lags
+    assert {"singular value", "Distributions", "singular value, lag 0", "singular value, lag 4"} < set(texts)
+    assert_apart(charts, frame)
 
 
 def test_shapley_values_are_the_plugins_view(driver, tmp_path):

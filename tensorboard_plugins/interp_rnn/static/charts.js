@@ -226,6 +226,36 @@ export function downloads(drawing, rows, name) {
   );
 }
 
+/** One drawing of several, laid out as on the page: in rows of at most a width, each below its caption.
+ * rows: lists of [caption, drawing]; key: [name, colour] of what the colours of all of them stand for. */
+export function together(rows, width, key = []) {
+  const gap = 24, head = 22;
+  const parts = [];
+  let y = 0, widest = 0;
+  if (key.length) {
+    parts.push(svg('text', {x: 0, y: 14}, ...key.flatMap(([name, color]) => [svg('tspan', {style: `fill: ${color}`}, '■ '), `${name}   `])));
+    y += head;
+  }
+  for (const row of rows) {
+    let x = 0, high = 0;
+    for (const [caption, drawing] of row) {
+      const {width: wide, height} = drawing.viewBox.baseVal;
+      if (x && x + wide > width + 1) {
+        x = 0;
+        y += high + gap;
+        high = 0;
+      }
+      parts.push(svg('g', {transform: `translate(${x} ${y})`}, svg('text', {x: 0, y: 14}, caption),
+        svg('g', {transform: `translate(0 ${head})`}, ...drawing.cloneNode(true).childNodes)));
+      widest = Math.max(widest, x + wide);
+      high = Math.max(high, head + height);
+      x += wide + gap;
+    }
+    y += high + gap;
+  }
+  return svg('svg', {viewBox: `0 0 ${Math.ceil(widest)} ${Math.ceil(y - gap)}`, width: Math.ceil(widest), height: Math.ceil(y - gap)}, ...parts);
+}
+
 /** Saves a drawing as SVG, with the styles of the page in it. */
 export function saveSvg(drawing, name) {
   save(new Blob([alone(drawing)], {type: 'image/svg+xml'}), `${name}.svg`);

@@ -2,23 +2,11 @@
 
 import {colourBar, html, raster, rasterImage, remembering, share, shown, svg} from './charts.js';
 import {bars, best, grouped, number, says, shadedText, softmax, strongest, wordStarts} from './shares.js';
+import {logging} from './texts.js';
 
 export const title = 'Contributions';
 export const about = 'Every logit of an input-switched affine network, split exactly among the symbols it has read.';
-export const example = `import keras
-from keras_interp_rnn import callbacks, datasets, layers
-
-model = keras.Sequential([
-    keras.Input((50,), batch_size=16, dtype="int32"),
-    layers.ISAN(32, 27, return_sequences=True, stateful=True),
-    keras.layers.Dense(27),
-])
-model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-text = datasets.text.python_documentation()
-watched = [datasets.text.encode("the return value")]
-model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
-    callbacks.Contributions("logs", watched, alphabet=datasets.text.ALPHABET),
-])`;
+export const example = logging('Contributions');
 
 const CONTEXT = 60;
 

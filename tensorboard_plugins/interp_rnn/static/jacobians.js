@@ -1,6 +1,6 @@
 // Percentiles of the singular values of the input-output Jacobian through training, of one run or several.
 
-import {extent, html, lines, LINES, scale, shown, svg} from './charts.js';
+import {extent, html, lines, LINES, scale, shown, svg, together} from './charts.js';
 
 export const title = 'Jacobians';
 export const about = 'Singular values of the derivative of the last state with respect to the input some steps earlier, through training.';
@@ -23,6 +23,7 @@ export async function draw(body, page) {
   const legend = html('p', {class: 'note'});
   const place = html('div', {class: 'side'});
   const histogram = html('figure');
+  let key = [];
   state.logarithmic ??= true;
 
   async function show() {
@@ -37,8 +38,8 @@ export async function draw(body, page) {
     const lags = page.series.lags;
     const columns = Math.max(1, Math.min(lags.length, Math.floor(page.width() / 400)));
     const width = (page.width() - 24 * (columns - 1)) / columns;
-    legend.replaceChildren(...(runs.length > 1 ? runs.flatMap((run, r) =>
-      [html('span', {style: `color:${LINES[r % LINES.length]}`}, '■ '), `${run || '.'}  `]) : []));
+    key = runs.length > 1 ? runs.map((run, r) => [run || '.', LINES[r % LINES.length]]) : [];
+    legend.replaceChildren(...key.flatMap(([run, color]) => [html('span', {style: `color:${color}`}, '■ '), `${run}  `]));
     const range = extent(runs.flatMap((run) => loaded.get(run).percentiles.flat(2)).filter((value) => Number.isFinite(value) && (value > 0 || !state.logarithmic)));
     place.replaceChildren(...(single ? [byLag(page.series, state.logarithmic, page.width())] : lags.map((lag) => html('figure', {},
       html('figcaption', {}, `lag ${lag}`),
@@ -65,9 +66,15 @@ export async function draw(body, page) {
     ...[page.slider(show)].filter(Boolean),
     html('p', {class: 'note'}, `Percentiles of the singular values: ${page.series.lines.join(', ')}%; the median is thick, minimum and maximum are dashed.${single ? '' : ' Click a step to see its distribution.'}`),
     legend, place, histogram,
-    page.downloads(() => place.querySelector('svg'), () => rows(loaded), 'jacobians'),
+    page.downloads(() => together([[...place.children], [histogram]].map((figures) => figures.flatMap(captioned)), page.width(), key), () => rows(loaded), 'jacobians'),
   );
   await show();
+}
+
+/** [caption, drawing] of each drawing of a figure; the first one has the figure's caption. */
+function captioned(figure) {
+  const caption = figure.querySelector('figcaption')?.textContent ?? '';
+  return [...figure.querySelectorAll('svg')].map((drawing, i) => [i ? '' : caption, drawing]);
 }
 
 /** Of a single step: the percentiles against the lag. */

@@ -2,23 +2,11 @@
 
 import {colourBar, html, shown, signed, svg} from './charts.js';
 import {bars, best, number, says, shadedText, softmax, strongest} from './shares.js';
+import {logging} from './texts.js';
 
 export const title = 'Shapley values';
 export const about = 'What knowing each symbol of a text changes in the outputs of an input-switched affine network, averaged over what else is known.';
-export const example = `import keras
-from keras_interp_rnn import callbacks, datasets, layers
-
-model = keras.Sequential([
-    keras.Input((50,), batch_size=16, dtype="int32"),
-    layers.ISAN(32, 27, return_sequences=True, stateful=True),
-    keras.layers.Dense(27),
-])
-model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-text = datasets.text.python_documentation()
-watched = [datasets.text.encode("the return value")]
-model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
-    callbacks.ShapleyValues("logs", watched, alphabet=datasets.text.ALPHABET),
-])`;
+export const example = logging('ShapleyValues');
 
 export async function draw(body, page) {
   const {series, state} = page;

@@ -2,23 +2,11 @@
 
 import {colourBar, cut, html, shown, signed, svg} from './charts.js';
 import {best, number, says, shadedText, softmax} from './shares.js';
+import {logging} from './texts.js';
 
 export const title = 'What if';
 export const about = 'What a network says of a text in which one symbol is replaced, for every position and every alternative.';
-export const example = `import keras
-from keras_interp_rnn import callbacks, datasets, layers
-
-model = keras.Sequential([
-    keras.Input((None,), dtype="int32"),
-    layers.ISAN(32, 27, return_sequences=True),
-    keras.layers.Dense(27),
-])
-model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-text = datasets.text.python_documentation()
-watched = [datasets.text.encode("the return value")]
-model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
-    callbacks.Substitutions("logs", watched, alphabet=datasets.text.ALPHABET),
-])`;
+export const example = logging('Substitutions');
 
 export async function draw(body, page) {
   const {series, state} = page;
