@@ -1,4 +1,4 @@
-"""What the callbacks share that look at how an ISAN reads a few fixed texts."""
+"""What the callbacks share that look at how a network reads a few fixed texts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._tags import Tag
 from keras_interp_rnn.analysis.network import check_finite
+from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
+from tensorboard_plugins.interp_rnn import schema
 
 
 class TextProbe(Probe):
     """A probe that looks at fixed texts, each by itself.
 
-    A subclass gives `longest`, `measured` and `write`, besides `folder`.
+    A subclass gives `longest`, `measured` and `tag`, besides `folder`, which is the kind of its tags too. Where results
+    have a residual, the largest of all texts is logged as a scalar.
 
     Args:
         log_dir, texts, alphabet, update_freq: as the subclass documents them.
@@ -27,6 +31,8 @@ class TextProbe(Probe):
 
     longest: int
     """Symbols of a text: of more, a step would take too long, or write tens of megabytes."""
+    in_parts = False
+    """Whether each step is a tag of its own, as steps are large (`schema`)."""
 
     def __init__(
         self,
@@ -49,6 +55,21 @@ class TextProbe(Probe):
         """What there is to be written of one text."""
         raise NotImplementedError
 
+    def tag(self, found: Any) -> Tag:
+        """The tensor and the description of what was measured of one text."""
+        raise NotImplementedError
+
     def measure(self) -> list[Any]:
         check_finite(self.model)
         return [self.measured(text) for text in self.texts]
+
+    def write(self, found: list[Any], step: int) -> None:
+        kind = self.folder
+        for i, one in enumerate(found):
+            name, part = f"interp_rnn/{kind}/text_{i}", {}
+            if self.in_parts:
+                name, part = f"{name}/step_{step}", {"part_of": name}
+            values, description = self.tag(one)
+            _summaries.tensor(name, values, step, schema.metadata(kind, **part, **description))
+        if all(hasattr(one, "residual") for one in found):
+            _summaries.scalar(f"interp_rnn/{kind}_residual", max(one.residual for one in found), step)

@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._texts import TextProbe
-from tensorboard_plugins.interp_rnn import schema
 
 
 class Contributions(TextProbe):
@@ -44,6 +42,7 @@ class Contributions(TextProbe):
 
     folder = "contributions"
     longest = 500
+    in_parts = True
 
     @former_arguments(("self", "log_dir", "texts", "alphabet", "readout", "update_freq"))
     def __init__(
@@ -61,10 +60,5 @@ class Contributions(TextProbe):
     def measured(self, text: Any) -> analysis.Contributions:
         return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
 
-    def write(self, found: list[analysis.Contributions], step: int) -> None:
-        for i, split in enumerate(found):
-            series = f"interp_rnn/contributions/text_{i}"
-            triangle, description = _tags.contributions(split)
-            described = schema.metadata("contributions", part_of=series, **description)
-            _summaries.tensor(f"{series}/step_{step}", triangle, step, described)
-        _summaries.scalar("interp_rnn/contributions_residual", max(split.residual for split in found), step)
+    def tag(self, found: analysis.Contributions) -> _tags.Tag:
+        return _tags.contributions(found)

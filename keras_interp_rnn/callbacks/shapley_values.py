@@ -9,9 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
-from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._texts import TextProbe
-from tensorboard_plugins.interp_rnn import schema
 
 
 class ShapleyValues(TextProbe):
@@ -59,9 +57,5 @@ class ShapleyValues(TextProbe):
     def measured(self, text: Any) -> analysis.ShapleyValues:
         return analysis.shapley_values(self.model, text, background=self.background, alphabet=self.alphabet)
 
-    def write(self, found: list[analysis.ShapleyValues], step: int) -> None:
-        for i, values in enumerate(found):
-            rows, description = _tags.shapley_values(values)
-            described = schema.metadata("shapley_values", **description)
-            _summaries.tensor(f"interp_rnn/shapley_values/text_{i}", rows, step, described)
-        _summaries.scalar("interp_rnn/shapley_values_residual", max(values.residual for values in found), step)
+    def tag(self, found: analysis.ShapleyValues) -> _tags.Tag:
+        return _tags.shapley_values(found)

@@ -9,9 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
-from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._texts import TextProbe
-from tensorboard_plugins.interp_rnn import schema
 
 
 class Substitutions(TextProbe):
@@ -58,8 +56,5 @@ class Substitutions(TextProbe):
     def measured(self, text: Any) -> analysis.Substitutions:
         return analysis.substitutions(self.model, text, alternatives=self.alternatives, alphabet=self.alphabet)
 
-    def write(self, found: list[analysis.Substitutions], step: int) -> None:
-        for i, changed in enumerate(found):
-            rows, description = _tags.substitutions(changed)
-            described = schema.metadata("substitutions", **description)
-            _summaries.tensor(f"interp_rnn/substitutions/text_{i}", rows, step, described)
+    def tag(self, found: analysis.Substitutions) -> _tags.Tag:
+        return _tags.substitutions(found)
