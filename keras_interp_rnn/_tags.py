@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis import Contributions, ShapleyValues, Substitutions, Trace
-from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata import DFA, MooreMachine
 
 Tag = tuple[NDArray[Any], dict[str, Any]]
 """A tensor, and the description beside it."""
@@ -76,21 +76,25 @@ def jacobian(singular_values: ArrayLike, lags: Sequence[int]) -> Tag:
 
 
 def automaton(
-    dfa: DFA,
-    centroids: Sequence[int] | None = None,
+    dfa: DFA | MooreMachine,
+    centroids: Sequence[Any] | None = None,
     confidence: NDArray[np.floating[Any]] | None = None,
     *,
-    reference: DFA | None = None,
+    sizes: Sequence[int] | None = None,
+    reference: DFA | MooreMachine | None = None,
     **measured: Any,
 ) -> tuple[str, dict[str, Any]]:
-    """An automaton of centroids, and what was measured of it; the tensor is a text."""
+    """An automaton of centroids, and what was measured of it; the tensor is a text.
+
+    `sizes` are the numbers of centroids of the layers of a stack: a state keeps its number through training with them.
+    """
     known = None
     if confidence is not None:
         known = [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in confidence]
     text = json.dumps(
         {
             **_table(dfa),
-            "centroids": [int(centroid) for centroid in (range(len(dfa)) if centroids is None else centroids)],
+            **_numbered(range(len(dfa)) if centroids is None else centroids, sizes),
             "confidence": known,
             **measured,
         }
@@ -101,12 +105,21 @@ def automaton(
     }
 
 
-def _table(dfa: DFA) -> Mapping[str, Any]:
-    return {
-        "transitions": [list(row) for row in dfa.transitions],
-        "accepting": sorted(dfa.accepting),
-        "start": dfa.start,
-    }
+def _table(dfa: DFA | MooreMachine) -> dict[str, Any]:
+    if isinstance(dfa, DFA):
+        labels: dict[str, Any] = {"accepting": sorted(dfa.accepting)}
+    else:
+        labels = {"outputs": [visible(str(output)) for output in dfa.outputs]}
+    return {"transitions": [list(row) for row in dfa.transitions], **labels, "start": dfa.start}
+
+
+def _numbered(centroids: Sequence[Any], sizes: Sequence[int] | None) -> dict[str, Any]:
+    """A number for each state; of tuples of centroids a name too."""
+    if not isinstance(centroids[0], tuple):
+        return {"centroids": [int(centroid) for centroid in centroids]}
+    columns = np.transpose(centroids)
+    numbers = np.ravel_multi_index(tuple(columns), tuple(columns.max(axis=1) + 1 if sizes is None else sizes))
+    return {"centroids": numbers.tolist(), "names": [str(centroid) for centroid in centroids]}
 
 
 def _names_of(split: Contributions) -> dict[str, Any]:

@@ -153,6 +153,11 @@ class Acceptor:
         """The centroids (k, n)."""
         return centroids_of(self.layer).astype(np.float64)
 
+    @property
+    def num_centroids(self) -> tuple[int, ...]:
+        """Of each layer."""
+        return (len(self.centroids()),)
+
     def transitions(self, states: NDArray[Any], feature: NDArray[Any]) -> Array:
         """Alpha (rows, k) after a state h (rows, n) has read a symbol's features."""
         return _step(self.layer.cell, states, np.repeat(feature[None], len(states), axis=0))[1]
@@ -209,6 +214,10 @@ class Stack(Acceptor):
     def tables(self) -> list[NDArray[Any]]:
         """The centroids (k, n) of each layer."""
         return [centroids_of(layer) for layer in self.layers]
+
+    @property
+    def num_centroids(self) -> tuple[int, ...]:
+        return tuple(len(table) for table in self.tables())
 
     def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
         """`centroid` (rows, time): a number for each tuple, -1 where nothing is read; `alpha` (rows, time, 1)."""

@@ -13,9 +13,6 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import INK, LINE
 from tensorboard_plugins.interp_rnn import layout
 
-INSIDE = 2 * layout.RADIUS - 6
-"""Width of a name inside its state: longer ones are smaller, or cut; the title has them whole."""
-
 
 def svg(
     edges: Mapping[layout.Edge, Sequence[Hashable]],
@@ -81,20 +78,13 @@ def _state(x: float, y: float, name: str, accepts: bool, output: str | None) -> 
     rings = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
     if accepts:
         rings += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS - 4:g}" fill="none" stroke="{INK}"/>'
-    if output is None:
-        return f"<g><title>{title}</title>{rings}{_inside(x, y, name, 12, INSIDE)}</g>"
-    line = f'<path d="M{x - layout.RADIUS:.1f} {y:.1f}h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
-    texts = _inside(x, y - 7, name, 9, INSIDE - 8) + _inside(x, y + 7, output, 11, INSIDE - 4)
-    return f"<g><title>{title}</title>{rings}{line}{texts}</g>"
-
-
-def _inside(x: float, y: float, text: str, largest: float, width: float) -> str:
-    """A text that fits into a state: smaller if it is long, or cut."""
-    size = min(largest, max(8.0, 12 * width / max(layout.text_width(text), 1)))
-    shown = text
-    while layout.text_width(shown) * size / 12 > width:
-        shown = f"{shown.rstrip('…')[:-1]}…"
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="{size:.3g}">{html.escape(shown)}</text>'
+    if output is not None:
+        rings += f'<path d="M{x - layout.RADIUS:.1f} {y:.1f}h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
+    texts = "".join(
+        f'<text x="{x:.1f}" y="{y + below:.1f}" fill="{INK}" font-size="{size:g}">{html.escape(text)}</text>'
+        for text, below, size in layout.inside(name, output)
+    )
+    return f"<g><title>{title}</title>{rings}{texts}</g>"
 
 
 def _label(symbols: Sequence[Hashable]) -> str:

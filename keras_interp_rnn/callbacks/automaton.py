@@ -37,14 +37,14 @@ class Found(NamedTuple):
     """What there is at one time; agreement and visits (states,) are shares."""
 
     extraction: Extraction
-    minimal: automata.DFA
+    minimal: automata.DFA | automata.MooreMachine
     agreement: float
     comparison: Comparison | None
     visits: NDArray[np.float64]
 
 
 class Automaton(Probe):
-    """Logs the automaton extracted from a state-regularized network during `fit`.
+    """Logs the automaton extracted from a state-regularized network during `fit`: a Moore machine where it has labels.
 
     - `interp_rnn/automaton`, the automaton of the centroids, for the plugin;
     - `interp_rnn/automaton_states`, of the minimal automaton, and `interp_rnn/automaton_centroids`, those reached;
@@ -54,7 +54,8 @@ class Automaton(Probe):
       entropy of the transitions in nats, 0 for a hard automaton;
     - with a reference, `interp_rnn/automaton_equivalent`, 1 if the automaton accepts the same language and 0 if not,
       and `interp_rnn/automaton_distance`, the fraction of the reference's words that it judges otherwise: the mean of
-      the fractions over words that the reference accepts and over those it rejects, so 1/2 for one that rejects all.
+      the fractions over words that the reference accepts and over those it rejects, so 1/2 for one that rejects all;
+      of a Moore machine the mean over its labels.
 
     Which `method` reads a network depends on what its cell remembers:
 
@@ -71,15 +72,15 @@ class Automaton(Probe):
 
     Args:
         log_dir: its events go to the folder `automaton` in it, a run of its own.
-        reference: the expected automaton, over the same symbols.
+        reference: the expected automaton, over the same symbols; of a network with labels, a `MooreMachine`.
         data, method, alphabet, start, end: as `automata.extract`.
         num_words: int > 0. Agreement is computed over at most this many short words, distance over at most this many
-            words of the reference, half of them accepted and half rejected, the shortest first.
+            words of the reference, as many of each label (accepted and rejected), the shortest first.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if a number is not positive, the reference no DFA, or the alphabet none; when training begins, as
-            `automata.extract`.
+        ValueError: if a number is not positive, the reference no automaton, or the alphabet none; when training begins,
+            if the network has labels and the reference none, or the other way round; and as `automata.extract`.
 
     If weights become non-finite, warns once and skips logging; training continues.
 
@@ -99,7 +100,7 @@ class Automaton(Probe):
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
-        reference: automata.DFA | None = None,
+        reference: automata.DFA | automata.MooreMachine | None = None,
         *,
         data: Iterable[Iterable[Hashable]] | None = None,
         method: str = "exact",
@@ -110,8 +111,10 @@ class Automaton(Probe):
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, update_freq)
-        if reference is not None and not isinstance(reference, automata.DFA):
-            raise ValueError(f"The reference is an automata.DFA. Received: reference={reference!r}.")
+        if reference is not None and not isinstance(reference, automata.DFA | automata.MooreMachine):
+            raise ValueError(
+                f"The reference is an automata.DFA or MooreMachine. Received: reference={reference!r}. Pass one."
+            )
         if not isinstance(num_words, int) or num_words < 1:
             raise ValueError(f"num_words must be an integer > 0. Received: num_words={num_words!r}.")
         self.reference = reference
@@ -121,8 +124,8 @@ class Automaton(Probe):
             raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
         self.method, self.num_words = method, num_words
         self.encoding = encoding_of(alphabet, start, end)
-        labels = () if reference is None else (reference, reference.complement())
-        self._of_reference = [accepted_words(label, max(1, num_words // 2)) for label in labels]
+        languages = [] if reference is None else _languages(reference)
+        self._of_reference = [accepted_words(language, max(1, num_words // len(languages))) for language in languages]
 
     def measure(self) -> Found | None:
         cells = [part for part in keras_quirks.walk_layers(self.model) if hasattr(part, "set_strength")]
@@ -130,36 +133,38 @@ class Automaton(Probe):
             return None
         check_finite(self.model)
         found = automata.extract(self.model, self.data, method=self.method, alphabet=self.encoding)
-        if not isinstance(found.dfa, automata.DFA):
+        if self.reference is not None and type(self.reference) is not type(found.dfa):
             raise ValueError(
-                "Automata that accept words are logged. Received: a network of the labels "
-                f"{', '.join(map(repr, found.dfa.labels))}. Call automata.extract after the training."
+                "A network that accepts words is compared with a DFA, one with an output for each label with a "
+                f"MooreMachine. Received: {self.model.name}, which is a {type(found.dfa).__name__}, and as reference a "
+                f"{type(self.reference).__name__}. Pass one of its kind."
             )
         words = short_words(found.dfa.alphabet, self.num_words)
         judged = list(dict.fromkeys(itertools.chain(words, *self._of_reference)))
         agreement = found.agreement(judged).share
         return Found(found, found.dfa.minimize(), agreement, self._compared(found.dfa), _visits(found.dfa, words))
 
-    def _compared(self, dfa: automata.DFA) -> Comparison | None:
+    def _compared(self, dfa: automata.DFA | automata.MooreMachine) -> Comparison | None:
         reference = self.reference
         if reference is None:
             return None
+        ours, theirs = _machine(dfa), _machine(reference)
         shares = [
-            np.mean([dfa.accepts(word) != reference.accepts(word) for word in words])
+            np.mean([ours.output(word) != theirs.output(word) for word in words])
             for words in self._of_reference
             if words
         ]
-        return Comparison(dfa.counterexample(reference), float(np.mean(shares)))
+        return Comparison(ours.difference(theirs), float(np.mean(shares)))
 
     def write(self, found: Found, step: int) -> None:
         extraction, compared = found.extraction, found.comparison
-        assert isinstance(extraction.dfa, automata.DFA)  # as `measure` has seen
         confidence = extraction.confidence
         entropy = _mean(extraction.entropy)
         text, description = _tags.automaton(
             extraction.dfa,
             extraction.centroids,
             confidence,
+            sizes=extraction.network.num_centroids,
             reference=self.reference,
             minimal=len(found.minimal),
             agreement=found.agreement,
@@ -185,7 +190,18 @@ class Automaton(Probe):
             _summaries.scalar(f"interp_rnn/automaton_{name}", value, step)
 
 
-def _visits(dfa: automata.DFA, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
+def _machine(found: automata.DFA | automata.MooreMachine) -> automata.MooreMachine:
+    """An automaton that accepts, as a machine of the labels True and False."""
+    return automata.MooreMachine.from_dfa(found) if isinstance(found, automata.DFA) else found
+
+
+def _languages(reference: automata.DFA | automata.MooreMachine) -> list[automata.DFA]:
+    """The automaton of the words of each label."""
+    machine = _machine(reference)
+    return [machine.accepting(label) for label in machine.labels]
+
+
+def _visits(dfa: automata.DFA | automata.MooreMachine, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
     """Fraction of all steps of the words that arrive at each state; 0 everywhere without steps."""
     counts = np.zeros(len(dfa))
     column = {symbol: i for i, symbol in enumerate(dfa.alphabet)}

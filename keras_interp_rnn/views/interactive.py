@@ -83,8 +83,9 @@ def jacobians(singular_values: Derivatives) -> View | None:
     return _view("jacobians", "jacobian", *_tags.jacobian(singular_values, singular_values.lags))
 
 
-@view_of.register
-def automaton(dfa: DFA) -> View | None:
+@view_of.register(DFA)
+@view_of.register(MooreMachine)
+def automaton(dfa: DFA | MooreMachine) -> View | None:
     """The states and edges."""
     return _states(dfa)
 
@@ -102,8 +103,6 @@ def certificate(result: Certificate) -> View | None:
 
 
 def _states(dfa: DFA | MooreMachine, *known: Any) -> View | None:
-    if not isinstance(dfa, DFA):  # the plugin knows of states that accept alone
-        return None
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None

@@ -116,6 +116,30 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(cut) if len(cut) <= 4 else f"{', '.join(cut[:3])} +{len(cut) - 3}"
 
 
+class Line(NamedTuple):
+    """A line of text inside a state: how far below the centre, and of which size."""
+
+    text: str
+    below: float
+    size: float
+
+
+def inside(name: str, output: str | None = None) -> list[Line]:
+    """What stands inside a state of `RADIUS`: its name, above its output if it has one; smaller if long, or cut."""
+    width = 2 * RADIUS - 10  # the ring of a state that accepts needs room too
+    if output is None:
+        return [_fitting(name, 0, 12, width)]
+    return [_fitting(name, -7, 9, width), _fitting(output, 7, 11, width)]
+
+
+def _fitting(text: str, below: float, largest: float, width: float) -> Line:
+    size = min(largest, max(8.0, 12 * width / max(text_width(text), 1)))
+    shown = text
+    while text_width(shown) * size / 12 > width:
+        shown = f"{shown.rstrip('…')[:-1]}…"
+    return Line(shown, below, round(size, 1))
+
+
 def positions(edges: Iterable[Edge], starts: Iterable[int]) -> dict[int, Point]:
     """Column and row of every state that has an edge or is a start; rows are centred around 0.
 

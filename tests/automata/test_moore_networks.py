@@ -194,11 +194,13 @@ class TestExtracted:
             views.save(result, tmp_path / "result.svg")
             assert "output perhaps" in (tmp_path / "result.svg").read_text()
 
-    def test_the_callback_says_that_it_logs_automata_that_accept(self, tmp_path):
-        callback = callbacks.Automaton(tmp_path)
-        callback.set_model(automata.compile(MODULO_3))
-        with pytest.raises(ValueError, match="Received: a network of the labels 'no', 'perhaps', 'yes'. Call"):
+    @pytest.mark.parametrize(("network", "reference"), [(MODULO_3, tomita(1)), (tomita(1), MODULO_3)])
+    def test_the_callback_compares_with_a_reference_of_the_same_kind(self, network, reference, tmp_path):
+        callback = callbacks.Automaton(tmp_path, reference)
+        callback.set_model(automata.compile(network))
+        with pytest.raises(ValueError, match="is compared with a DFA, one with .* Pass one of its kind") as error:
             callback.measure()
+        assert "\n" not in str(error.value)
 
 
 class TestBounds:

@@ -16,6 +16,7 @@ from keras_interp_rnn.automata.extraction import accepted_words, short_words
 from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
+from tests.automata.test_stacks import stack
 
 WORDS = short_words("01", 63)
 
@@ -95,7 +96,7 @@ def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"reference": "x"}, r"The reference is an automata\.DFA\. Received: reference='x'"),
+        ({"reference": "x"}, r"The reference is an automata\.DFA or MooreMachine\. Received: reference='x'. Pass one"),
         ({"num_words": 0}, "num_words must be an integer > 0. Received: num_words=0"),
         ({"data": 3}, "data are words, sequences of symbols. Received: data=3"),
         ({"num_words": "a"}, "num_words must be an integer > 0. Received: num_words='a'"),
@@ -104,6 +105,55 @@ def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
 def test_what_cannot_be_judged_by(tmp_path, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         Automaton(tmp_path, **arguments)
+
+
+def count_of_ones(word):
+    return word.count("1") % 3
+
+
+def train_labels(model, reference, folder, num_words):
+    words = ["".join(word) for word in WORDS]
+    ids = model.layers[0].encoding.ids(words)
+    model.compile(keras.optimizers.SGD(0.0), keras.losses.SparseCategoricalCrossentropy())
+    labels = np.array([count_of_ones(word) for word in words])
+    model.fit(ids, labels, 16, verbose=0, callbacks=[Automaton(folder, reference, num_words=num_words)])
+
+
+MODULO_3 = automata.MooreMachine([[0, 1], [1, 2], [2, 0]], ["none", "one", "<two>"])
+
+
+def test_a_network_with_labels_is_a_moore_machine(tmp_path):
+    train_labels(automata.compile(MODULO_3), MODULO_3, tmp_path, 60)
+    table = json.loads(points(tmp_path, "automaton")[-1][1].item())
+    assert "accepting" not in table
+    found = automata.MooreMachine(table["transitions"], table["outputs"], start=table["start"])
+    assert found.minimize() == MODULO_3.minimize()
+    assert (table["equivalent"], table["counterexample"], table["agreement"]) == (True, None, 1)
+    events = EventAccumulator(str(tmp_path / "automaton")).Reload()
+    content = json.loads(events.SummaryMetadata("interp_rnn/automaton").plugin_data.content)
+    assert content["reference"]["outputs"] == ["none", "one", "<two>"]
+
+
+def test_the_distance_of_machines_counts_every_label_alike(tmp_path):
+    reference = automata.MooreMachine([[0, 1], [1, 1]], ["none", "one"])  # one "1" or more
+    train_labels(automata.compile(MODULO_3), reference, tmp_path, 40)
+    said = json.loads(points(tmp_path, "automaton")[-1][1].item())
+    groups = [accepted_words(reference.accepting(label), 20) for label in reference.labels]
+    apart = [np.mean([MODULO_3.output(word) != reference.output(word) for word in words]) for words in groups]
+    assert apart[0] == 0 < apart[1] < 1
+    assert said["distance"] == pytest.approx(np.mean(apart))
+    assert said["counterexample"] == ["1", "1"]
+
+
+def test_states_of_a_stack_keep_their_numbers(tmp_path):
+    model = stack(3)
+    found = automata.extract(model)
+    compiled(model)
+    ids = model.layers[0].encoding.ids(["ab", "ca"])
+    model.fit(ids, np.array([0.0, 1.0]), verbose=0, callbacks=[Automaton(tmp_path)])
+    table = json.loads(points(tmp_path, "automaton")[-1][1].item())
+    assert table["centroids"] == [4 * lower + upper for lower, upper in found.centroids]  # of 3 and 4
+    assert table["names"] == [str(centroid) for centroid in found.centroids]
 
 
 def test_nothing_is_written_while_the_centroids_are_not_the_states(tmp_path):

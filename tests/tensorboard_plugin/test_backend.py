@@ -17,7 +17,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from keras_interp_rnn import automata
-from tensorboard_plugins.interp_rnn import data, plugin, schema
+from tensorboard_plugins.interp_rnn import data, layout, plugin, schema
 from tests.tensorboard_plugin import logs
 
 
@@ -176,6 +176,28 @@ class TestGraphs:
         ]
         edges = {(edge["from"], edge["to"]): edge["symbols"] for edge in graph["edges"]}
         assert edges == {(7, 3): [["a", 0.9]], (3, 3): [["a", 0.5]], (3, 7): [["b", 0.8]]}
+
+    def test_a_moore_machine_has_the_outputs_of_its_states(self, tmp_path):
+        said = {
+            **{"transitions": [[1, 0], [0, 1]], "outputs": ["even", "odd"], "start": 0, "centroids": [14, 6]},
+            **{"names": ["(2, 2)", "(1, 0)"], "visits": [0.25, 0.75]},
+        }
+        reference = {"transitions": [[0, 0]], "outputs": ["none"], "start": 0}
+        described = schema.metadata("automaton", symbols=["a", "b"], reference=reference)
+        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
+        served = plugin_over(tmp_path)
+        graph = get(served, "/graph", run=".", tag="interp_rnn/automaton", step=0)
+        first, second = graph["states"]
+        inside = first.pop("inside")
+        assert first == {"id": 14, "accepting": None, "name": "(2, 2)", "output": "even", "use": 0.25}
+        assert (second["name"], second["output"]) == ("(1, 0)", "odd")
+        assert [line[0] for line in inside] == ["(2, 2)", "even"]
+        assert inside[0][1] < 0 < inside[1][1]
+        assert set(graph["radii"].values()) == {layout.RADIUS}  # room for two lines
+        series = get(served, "/series", run=".", tag="interp_rnn/automaton")
+        assert series["labels"] == ["even", "none", "odd"]
+        [state] = series["reference_graph"]["states"]
+        assert (state["id"], state["output"]) == (0, "none")
 
     def test_a_log_without_visits_and_confidence_is_read(self, tmp_path):
         said = {"transitions": [[0]], "accepting": [], "start": 0, "centroids": [2]}
@@ -347,6 +369,16 @@ HOSTILE = {
     "accepting beyond its states": (AN_AUTOMATON, automaton(accepting=[2]), "accepting must be a list of states"),
     "accepting of lists": (AN_AUTOMATON, automaton(accepting=[[0]]), "accepting must be a list of states"),
     "half a start": (AN_AUTOMATON, automaton(start=0.5), "start must be a state. Received: 0.5"),
+    "outputs too few": (AN_AUTOMATON, automaton(outputs=["x"]), "outputs must be one name for each state"),
+    "outputs numbers": (AN_AUTOMATON, automaton(outputs=[1, 2]), "outputs must be one name for each state"),
+    "outputs a text": (AN_AUTOMATON, automaton(outputs="ab"), "outputs must be one name for each state"),
+    "names too few": (AN_AUTOMATON, automaton(names=["x"]), "names must be one name for each state, or null"),
+    "names numbers": (AN_AUTOMATON, automaton(names=[1, 2]), "names must be one name for each state, or null"),
+    "a reference with too few outputs": (
+        description("automaton", symbols=[], reference={"transitions": [[0]], "outputs": [], "start": 0}),
+        automaton(),
+        "an automaton or null",
+    ),
     "visits too short": (AN_AUTOMATON, automaton(visits=[0.5]), "visits must be one number for each state"),
     "visits a number": (AN_AUTOMATON, automaton(visits=3), "visits must be one number for each state"),
     "confidence too short": (AN_AUTOMATON, automaton(confidence=[[1]]), "confidence must be states x symbols"),

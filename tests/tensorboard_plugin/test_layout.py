@@ -4,7 +4,16 @@ import random
 
 import pytest
 
-from tensorboard_plugins.interp_rnn.layout import RADIUS, TALLEST, points, positions, route, shortened
+from tensorboard_plugins.interp_rnn.layout import (
+    RADIUS,
+    TALLEST,
+    inside,
+    points,
+    positions,
+    route,
+    shortened,
+    text_width,
+)
 
 
 def test_a_chain_is_a_line():
@@ -140,3 +149,15 @@ class TestDrawings:
         assert shortened(["a", "b", "c", "d"]) == "a, b, c, d"
         assert shortened("abcde") == "a, b, c +2"
         assert shortened(["a name that is too long"]) == "a name that is …"
+
+
+@pytest.mark.parametrize("output", [None, "no", "x", "a label of many letters"])
+@pytest.mark.parametrize("name", ["7", "(12, 3)", "(100, 200, 300)"])
+def test_what_stands_inside_of_a_state_fits_into_its_circle(name, output):
+    lines = inside(name, output)
+    assert len(lines) == (1 if output is None else 2)
+    for (text, below, size), whole in zip(lines, (name, output), strict=False):
+        assert size >= 8
+        half = text_width(text) * size / 12 / 2
+        assert half**2 + (abs(below) + size / 3) ** 2 <= RADIUS**2
+        assert whole == text or whole.startswith(text[:-1]) and text.endswith("…")

@@ -246,6 +246,36 @@ def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("name", ["Moore machine", "extraction of labels", "certificate of labels"])
+def test_states_of_a_moore_machine_say_their_label(driver, name, tmp_path):
+    machine = automata.MooreMachine([[0, 1], [1, 2], [2, 0]], ["no", "perhaps", "yes"])
+    network = automata.compile(machine) if name != "Moore machine" else None
+    result = {
+        "Moore machine": lambda: machine,
+        "extraction of labels": lambda: automata.extract(network),
+        "certificate of labels": lambda: automata.certify(network, machine),
+    }[name]()
+    opened(driver, result, tmp_path)
+    states = driver.find_elements(By.CSS_SELECTOR, "[data-state]")
+    words = {"": "no", "1": "perhaps", "1 1": "yes"}
+    said = {}
+    for i in range(len(states)):
+        driver.find_elements(By.CSS_SELECTOR, "[data-state]")[i].send_keys(Keys.ENTER)
+        note = driver.find_element(By.CSS_SELECTOR, ".view .note").text
+        word = note.split("Shortest word: ")[1].removesuffix(".").strip("“”")
+        said[word.replace("the empty word", "")] = note.split("output ")[1].split(".")[0]
+    assert words.items() <= said.items()
+    assert len(said) == len(states)
+    legend = driver.find_element(By.CSS_SELECTOR, ".view figcaption").text
+    assert [part.split()[0] for part in legend.split("■")[1:]] == ["no", "perhaps", "yes"]
+    fills = driver.execute_script(
+        "return [...document.querySelectorAll('[data-state]')].map((one) => [one.getAttribute('aria-label')"
+        ".match(/output (\\w+)/)[1], getComputedStyle(one.querySelector('.output')).fill])"
+    )
+    assert len({tuple(fill) for fill in fills}) == 3 == len({fill[1] for fill in fills})
+    assert not driver.get_log("browser")
+
+
 @pytest.mark.parametrize("name", ["contributions", "automaton", "agreement"])
 def test_a_notebook_converted_to_html_shows_results(driver, name, tmp_path):
     nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")

@@ -79,6 +79,20 @@ def hostile_automaton():
     return automata.DFA([[1, 0], [0, 1]], {1}, start=0, alphabet=HOSTILE[:2])
 
 
+def hostile_machine():
+    """The number of the first symbol modulo 3, over symbols and labels that are HTML."""
+    return automata.MooreMachine([[1, 0], [2, 1], [0, 2]], HOSTILE, alphabet=HOSTILE[:2])
+
+
+def stack():
+    keras.utils.set_random_seed(0)
+    lower = layers.SRGRU(4, 3, return_sequences=True)
+    symbols = automata.SymbolEmbedding("ab", 4)
+    return keras.Sequential(
+        [keras.Input((None,), dtype="int32"), symbols, lower, layers.SRGRU(4, 3), keras.layers.Dense(1)]
+    )
+
+
 def hostile_contributions():
     return analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE)
 
@@ -97,6 +111,10 @@ RESULTS = {
     "agreement": lambda: automata.Agreement(2, 1, 0.1, 0.9, HOSTILE),
     "training report": lambda: automata.TrainingReport(False, 1.0, 0.5, float("nan"), 0.1, 1, 2, 3.0, "<b>"),
     "certificate": lambda: automata.certify(network_of(hostile_automaton()), hostile_automaton()),
+    "Moore machine": hostile_machine,
+    "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),
+    "certificate of labels": lambda: automata.certify(automata.compile(hostile_machine()), hostile_machine()),
+    "extraction of a stack": lambda: automata.extract(stack()),
     "words": lambda: hostile_contributions().by_word(separator=0),
     "Shapley values": lambda: analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
@@ -116,6 +134,10 @@ VIEWS = {
     "automaton": "states",
     "extraction": "states",
     "certificate": "states",
+    "Moore machine": "states",
+    "extraction of labels": "states",
+    "certificate of labels": "states",
+    "extraction of a stack": "states",
     "singular values": "jacobians",
 }
 """The plugin's view of each result that has one."""
@@ -156,7 +178,10 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
 
 @pytest.mark.parametrize(
     "name",
-    ["contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction", "certificate"],
+    [
+        *("contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction"),
+        *("certificate", "Moore machine", "extraction of labels", "certificate of labels"),
+    ],
 )
 def test_names_are_text_and_not_tags(name):
     page = Page(html_views.as_page(RESULTS[name]()))

@@ -11,7 +11,10 @@ from tensorboard_plugins.interp_rnn import layout
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, Kind
 
 SMALLEST = 0.62
-"""Radius of a state in which no step ends, as a fraction of that of the state in which the most do."""
+"""Radius of a state in which no step ends, as a fraction of that of the state in which the most do.
+
+States with more than a number in them are all of one size.
+"""
 
 
 class GraphKind(Kind):
@@ -84,8 +87,9 @@ def _drawn(graph: Mapping[str, Any], points: Mapping[int, Any], box: Sequence[fl
     """routes: of each edge, its path and the centre of its label. radii: of each state. box: that holds it all."""
     use = {state["id"]: state["use"] or 0.0 for state in graph["states"]}
     most = max(use.values(), default=0.0)
+    written = any("inside" in state for state in graph["states"])
     radii = {
-        state: layout.RADIUS * (SMALLEST + (1 - SMALLEST) * math.sqrt(part / most) if most else 1)
+        state: layout.RADIUS * (SMALLEST + (1 - SMALLEST) * math.sqrt(part / most) if most and not written else 1)
         for state, part in use.items()
     }
     labels = {(edge["from"], edge["to"]): _label(edge["symbols"]) for edge in graph["edges"]}

@@ -1,11 +1,15 @@
 """automaton: string scalar, JSON.
 
-transitions (states x symbols, -1 where there is none), accepting, start, and of each state its centroid; confidence of
-each transition, null where it was never seen; minimal, the number of states after minimization; agreement with the
-network, the fraction of words that both classify alike; equivalent, whether it accepts the reference's language,
-counterexample, a shortest word on which they differ (names of its symbols, or null), and distance, the mean of the
-fractions of accepted and of rejected words of the reference that it classifies otherwise, all null without one; visits,
-the fraction of the steps of short words that arrive at each state; entropy, the mean of the transitions', nats or null.
+transitions (states x symbols, -1 where there is none); accepting, or of a Moore machine outputs, the label of each
+state; start, and of each state its centroid; names of the states where these are not numbers, as in a stack of layers;
+confidence of each transition, null where it was never seen; minimal, the number of states after minimization; agreement
+with the network, the fraction of words that both classify alike; equivalent, whether it gives every word the
+reference's label, counterexample, a shortest word on which they differ (names of its symbols, or null), and distance,
+the mean over labels of the fraction of the reference's words that it classifies otherwise, all null without one;
+visits, the fraction of the steps of short words that arrive at each state; entropy, the mean of the transitions', nats
+or null.
+
+States of the graph have output and name where these are known, and then inside, what is written in them: `layout.Line`.
 
 Description: symbols, their names; reference, the automaton it is compared with, or null.
 """
@@ -18,6 +22,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tensorboard_plugins.interp_rnn import layout
 from tensorboard_plugins.interp_rnn.checks import Rule, checked, integer, list_of, names, number, number_or_null
 from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, drawn_alone, edges_of, name_of, placed
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, decoded_text
@@ -37,11 +42,14 @@ class _Automaton(GraphKind):
     def decode(self, description: Description, tensor: NDArray[Any]) -> dict[str, Any]:
         entries = decoded_text(self.NAME, tensor)
         value = checked(entries, "An automaton", OF_ALL)
-        rules = _of_each(len(value["transitions"]), len(value["transitions"][0]))
+        rules = (*_labelling(entries, len(value["transitions"])), *_of_each(*_shape(value["transitions"])))
         return {**value, **checked(entries, "An automaton", rules)}
 
     def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
-        """Positions of the centroids, and the box that holds them; history, numbers of each step; reference_graph."""
+        """Positions of the centroids, and the box that holds them; history, numbers of each step; reference_graph.
+
+        Of Moore machines labels too, all outputs.
+        """
         starts = Counter(value["centroids"][value["start"]] for value in values)
         centroids = sorted({centroid for value in values for centroid in value["centroids"]})
         edges = {
@@ -53,7 +61,10 @@ class _Automaton(GraphKind):
         }
         graphs = (self.states_and_edges(description, value) for value in values)
         history = {name: [value.get(name) for value in values] for name in NUMBERS}
+        machines = [*values, description.get("reference") or {}]
+        labels = {label for machine in machines for label in machine.get("outputs") or ()}
         return {
+            **({"labels": sorted(labels)} if labels else {}),
             **placed(edges, graphs, [*(centroid for centroid, _ in starts.most_common()), *centroids]),
             "history": {"states": [len(value["centroids"]) for value in values], **history},
             "reference_graph": self._reference_graph(description),
@@ -71,7 +82,7 @@ class _Automaton(GraphKind):
 
 
 def _graph(value: Mapping[str, Any], symbol_names: Sequence[str]) -> dict[str, Any]:
-    centroids, accepting = value["centroids"], set(value["accepting"])
+    centroids = value["centroids"]
     visits, confidence = value.get("visits"), value.get("confidence")
     symbols: dict[tuple[int, int], list[list[Any]]] = {}
     for state, row in enumerate(value["transitions"]):
@@ -83,11 +94,27 @@ def _graph(value: Mapping[str, Any], symbol_names: Sequence[str]) -> dict[str, A
     return {
         "start": centroids[value["start"]],
         "states": [
-            {"id": centroid, "accepting": state in accepting, "use": visits[state] if visits else None}
+            {"id": centroid, "use": visits[state] if visits else None, **_look(value, state)}
             for state, centroid in enumerate(centroids)
         ],
         "edges": edges_of(symbols),
     }
+
+
+def _look(value: Mapping[str, Any], state: int) -> dict[str, Any]:
+    """Whether a state accepts, null in a Moore machine; where it has an output or a name, these, and what it shows."""
+    outputs, names = value.get("outputs"), value.get("names")
+    if outputs is None and names is None:
+        return {"accepting": state in value["accepting"]}
+    name = names[state] if names else str(value["centroids"][state])
+    if outputs is None:
+        return {"accepting": state in value["accepting"], "name": name, "inside": layout.inside(name)}
+    output = outputs[state]
+    return {"accepting": None, "name": name, "output": output, "inside": layout.inside(name, output)}
+
+
+def _shape(transitions: Sequence[Sequence[int]]) -> tuple[int, int]:
+    return len(transitions), len(transitions[0])
 
 
 def _is_table(value: Any) -> bool:
@@ -100,17 +127,22 @@ def _is_table(value: Any) -> bool:
 def _is_reference(value: Any) -> bool:
     if not isinstance(value, dict) or not _is_table(value.get("transitions")):
         return False
-    return all(rule.holds(value.get(rule.name)) for rule in _start_and_accepting(len(value["transitions"])))
+    return all(rule.holds(value.get(rule.name)) for rule in _labelling(value, len(value["transitions"])))
 
 
-def _start_and_accepting(num_states: int) -> tuple[Rule, ...]:
+def _labelling(entries: Mapping[str, Any], num_states: int) -> tuple[Rule, ...]:
+    """Rules for the start, and for the labels of the states: outputs where there are any, or whether they accept."""
+
     def is_state(value: Any) -> bool:
         return integer(value, 0, num_states)
 
-    return (
-        Rule("start", "a state", is_state),
-        Rule("accepting", "a list of states", lambda value: list_of(value, is_state)),
-    )
+    def of_each(value: Any) -> bool:
+        return names(value) and len(value) == num_states
+
+    start = Rule("start", "a state", is_state)
+    if entries.get("outputs"):
+        return start, Rule("outputs", "one name for each state", of_each)
+    return start, Rule("accepting", "a list of states", lambda value: list_of(value, is_state))
 
 
 def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
@@ -128,9 +160,12 @@ def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
             and len(value) == num_states
         )
 
+    def given(value: Any) -> bool:
+        return value is None or names(value) and len(value) == num_states
+
     return (
-        *_start_and_accepting(num_states),
         Rule("centroids", "one centroid for each state", centroids),
+        Rule("names", "one name for each state, or null", given, needed=False),
         Rule("visits", "one number for each state, or null", visits, needed=False),
         Rule("confidence", "states x symbols, numbers or null", confidence, needed=False),
     )

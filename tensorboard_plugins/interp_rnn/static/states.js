@@ -42,6 +42,8 @@ export async function draw(body, page) {
   const columns = Math.max(1, Math.min(3, Math.floor(page.width() / 380)));
   const through = html('div', {class: 'side'}, ...history(series, state.step, (page.width() - 24 * (columns - 1)) / columns, (step) => page.go({step})));
   const expected = series.reference_graph;
+  const labels = series.labels ?? []; // of a Moore machine
+  const colours = new Map(labels.length <= LINES.length ? labels.map((label, i) => [label, LINES[i]]) : []);
   const textsTag = page.related('transition_texts');
   let chosen = null;
   let graph = null;
@@ -63,8 +65,9 @@ export async function draw(body, page) {
 
   function paint() {
     place.replaceChildren(
-      html('figcaption', {}, `${counted ? 'Transitions' : 'Automaton'}${page.steps.length > 1 ? ` at step ${state.step}` : ''}: ${numberOf(graph.states)}`),
-      html('div', {class: 'scroll'}, fitting(picture(graph, series.positions, state.threshold, chosen, pick), expected ? page.width() / 2 : page.width())),
+      html('figcaption', {}, `${counted ? 'Transitions' : 'Automaton'}${page.steps.length > 1 ? ` at step ${state.step}` : ''}: ${numberOf(graph.states)}${labels.length ? ', by output: ' : ''}`,
+        ...labels.flatMap((label) => [colours.has(label) ? html('span', {style: `color: ${colours.get(label)}`}, '■\u00a0') : '', `${label}  `])),
+      html('div', {class: 'scroll'}, fitting(picture(graph, series.positions, state.threshold, chosen, pick, colours), expected ? page.width() / 2 : page.width())),
     );
     numbers.replaceChildren(...measured(graph));
     for (const chart of through.querySelectorAll('svg')) chart.mark(state.step);
@@ -94,7 +97,7 @@ export async function draw(body, page) {
   });
   if (expected) {
     reference.append(html('figcaption', {}, 'Reference'),
-      html('div', {class: 'scroll'}, fitting(picture(expected, expected.positions, 0, null, () => {}), page.width() / 2)));
+      html('div', {class: 'scroll'}, fitting(picture(expected, expected.positions, 0, null, () => {}, colours), page.width() / 2)));
   }
   body.replaceChildren(
     ...[page.slider(show)].filter(Boolean),
@@ -134,8 +137,9 @@ function fitting(drawing, width) {
 
 const numberOf = ({length}) => `${length} ${length === 1 ? 'state' : 'states'}`;
 
-/** A drawing of a graph: positions of its states, and routes of its edges with the centres of their labels. */
-function picture(graph, positions, threshold, chosen, onpick) {
+/** A drawing of a graph: positions of its states, and routes of its edges with the centres of their labels; colours of
+ * the outputs of states. */
+function picture(graph, positions, threshold, chosen, onpick, colours) {
   const [, , width, height] = graph.box;
   const root = svg('svg', {viewBox: graph.box.join(' '), width, height, role: 'img', 'aria-label': `automaton of ${numberOf(graph.states)}`});
   root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9,
@@ -162,7 +166,7 @@ function picture(graph, positions, threshold, chosen, onpick) {
     paths.append(svg('path', {d, class: `edge${look}`, 'marker-end': 'url(#tip)', 'data-edge': `${from},${to}`,
       'stroke-width': highest === null ? 1 : 0.6 + 1.4 * highest}));
     labels.append(svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', tabindex: 0, role: 'button',
-      'data-edge': `${from},${to}`, 'aria-label': says(edge)}, svg('title', {}, says(edge)), shortened(symbols)));
+      'data-edge': `${from},${to}`, 'aria-label': says(graph, edge)}, svg('title', {}, says(graph, edge)), shortened(symbols)));
   }
   dim.forEach((d, bin) => root.append(svg('path', {d, class: 'edge dim', 'stroke-width': 0.6 + 0.35 * bin})));
   root.append(paths);
@@ -180,24 +184,33 @@ function picture(graph, positions, threshold, chosen, onpick) {
     root.append(svg('path', {d: `M${left - 26} ${y}H${left - 1}`, class: 'edge', 'marker-end': 'url(#tip)'}));
   }
   root.append(labels);
-  for (const {id, accepting, use} of graph.states) {
+  for (const {id, accepting, use, output, inside = [[String(id), 0, 12]]} of graph.states) {
     const [cx, cy] = positions[id];
     const r = graph.radii[id];
     const pick = () => onpick({kind: 'state', id});
-    const text = `state ${id}${accepting ? ', accepting' : ''}${use === null ? '' : `, ${(100 * use).toFixed(1)}% of the steps`}`;
+    const label = output === undefined ? (accepting ? ', accepting' : '') : `, output ${output}`;
+    const text = `state ${nameOf(graph, id)}${label}${use === null ? '' : `, ${(100 * use).toFixed(1)}% of the steps`}`;
     root.append(svg('g', {tabindex: 0, role: 'button', 'data-state': id, 'aria-label': text, onclick: pick,
       onkeydown: (event) => event.key === 'Enter' && pick()},
       svg('title', {}, text),
       svg('circle', {cx, cy, r, class: `node${chosen?.kind === 'state' && chosen.id === id ? ' chosen' : ''}`}),
       accepting ? svg('circle', {cx, cy, r: r - 3.5, class: 'ring'}) : null,
-      svg('text', {x: cx, y: cy + 4, 'text-anchor': 'middle'}, String(id)),
+      output === undefined ? null : svg('path', {d: `M${cx - r} ${cy}A${r} ${r} 0 0 0 ${cx + r} ${cy}Z`, class: 'output',
+        style: `fill: ${colours.get(output) ?? 'none'}`}),
+      ...inside.map(([line, below, size]) =>
+        svg('text', {x: cx, y: cy + below + size / 3, 'text-anchor': 'middle', style: `font-size: ${size}px`}, line)),
     ));
   }
   return root;
 }
 
-function says({from, to, symbols}) {
-  return `${from} to ${to} by ${symbols.map(named).join(', ')}`;
+/** What a state is called: its centroid, unless it has a name. */
+function nameOf(graph, id) {
+  return graph.states.find((one) => one.id === id)?.name ?? String(id);
+}
+
+function says(graph, {from, to, symbols}) {
+  return `${nameOf(graph, from)} to ${nameOf(graph, to)} by ${symbols.map(named).join(', ')}`;
 }
 
 function named([name, probability]) {
@@ -216,7 +229,8 @@ function describeState({id}, graph, texts) {
   if (!state) return `State ${id} is not reached at this step.`;
   const arriving = graph.edges.filter(({to}) => to === id).flatMap(({symbols}) => symbols);
   const best = texts?.prototypes?.[id] ?? distinct(arriving).slice(0, 5);
-  const parts = [`State ${id}${state.accepting === null ? '' : state.accepting ? ', accepting' : ', rejecting'}.`];
+  const label = state.output === undefined ? {true: ', accepting', false: ', rejecting'}[state.accepting] ?? '' : `, output ${state.output}`;
+  const parts = [`State ${nameOf(graph, id)}${label}.`];
   if (state.use !== null) parts.push(`${(100 * state.use).toFixed(1)}% of the steps end here.`);
   parts.push(best.length ? `Prototypes: ${best.map(named).join(', ')}.` : 'No symbol leads here.');
   if (graph.start !== null) {
@@ -230,7 +244,7 @@ function describeState({id}, graph, texts) {
 function describeEdge({from, to}, graph, texts) {
   const edge = graph.edges.find((one) => one.from === from && one.to === to);
   if (!edge) return `There is no edge from ${from} to ${to} at this step.`;
-  const summary = `From ${from} to ${to} by ${edge.symbols.slice(0, 8).map(named).join(', ')}.`;
+  const summary = `From ${nameOf(graph, from)} to ${nameOf(graph, to)} by ${edge.symbols.slice(0, 8).map(named).join(', ')}.`;
   const logged = (texts?.moves ?? []).filter(([, state, target]) => state === from && target === to);
   if (logged.length) return `${summary} Texts: ${logged.slice(0, 5).map(([, , , text]) => `“… ${text}”`).join(', ')}.`;
   const word = shortest(graph).get(from);
@@ -287,5 +301,5 @@ function history({steps, history: numbers}, at, width, onpick) {
 
 function rows(graph, step) {
   const head = ['step', 'from', 'symbol', 'to', 'probability'];
-  return [head, ...graph.edges.flatMap(({from, to, symbols}) => symbols.map(([name, probability]) => [step, from, name, to, probability]))];
+  return [head, ...graph.edges.flatMap(({from, to, symbols}) => symbols.map(([name, probability]) => [step, nameOf(graph, from), name, nameOf(graph, to), probability]))];
 }
