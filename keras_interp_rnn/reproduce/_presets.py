@@ -212,14 +212,10 @@ class Counting(Recipe):
 
 
 class Text(Recipe):
-    """An ISAN that reads English."""
+    """An ISAN that reads English, by its number of units and of weights."""
 
-    name = "text-isan"
     experiment = "isan-text8"
-    row = "ISAN-4.5e5"
-    settings = {"network": "ISAN", "size": "4.5e5", "validation": 16}
     dtype = "float16"
-    what = "An ISAN of 128 units that predicts the next character of English text, in 27 symbols: space and a to z."
     trained_on = (
         "90,000,000 characters of the English Wikipedia of 2015, cleaned as text8 was: text8-style, not text8 itself."
     )
@@ -231,6 +227,14 @@ class Text(Recipe):
         "It knows lower-case letters and spaces; `datasets.text.clean` brings other text into this form.",
         "It looks back over words, not sentences.",
     )
+
+    def __init__(self, name: str, units: int, size: str) -> None:
+        self.name, self.row = name, f"ISAN-{size}"
+        self.settings = {"network": "ISAN", "size": size, "validation": 16}
+        self.what = (
+            f"An ISAN of {units} units that predicts the next character of English text, in 27 symbols: space and a to "
+            "z."
+        )
 
     @property
     def make(self) -> str:
@@ -344,7 +348,8 @@ def recipes(experiments: Sequence[Experiment]) -> dict[str, Recipe]:
     """Name of a preset -> how it is made."""
     by_name = {experiment.name: experiment for experiment in experiments}
     reviews = Reviews(by_name[Reviews.experiment].rows[Reviews.row])
-    return {recipe.name: recipe for recipe in (*map(Tomita, range(1, 8)), Counting(), Text(), reviews)}
+    texts = Text("text-isan", 128, "4.5e5"), Text("text-isan-216", 216, "1.28e6")
+    return {recipe.name: recipe for recipe in (*map(Tomita, range(1, 8)), Counting(), *texts, reviews)}
 
 
 def make(

@@ -194,7 +194,8 @@ from keras_interp_rnn import losses, presets
 from keras_interp_rnn.reproduce import EXPERIMENTS, _presets
 
 found = {}
-for name, recipe in _presets.recipes(EXPERIMENTS).items():
+for name in presets.list():
+    recipe = _presets.recipes(EXPERIMENTS)[name]
     preset = presets.load(name)
     if name == "text-isan":
         passage = preset.encode(_presets.PASSAGE)

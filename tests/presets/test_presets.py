@@ -248,7 +248,17 @@ def test_what_is_refused_is_refused_in_one_line(copy, loaded):
     folder = copy()
     (folder / "tomita-4.npz").write_bytes(b"damaged")
     (folder / "tomita-5.json").write_text("{")
+    copy("tomita-3")
+    settings = json.loads((folder / "tomita-3.json").read_text())["model"]
+    edit(folder, "tomita-3", model={**settings, "units": settings["units"] + 1})
+    copy("tomita-6")
+    (folder / "tomita-6.npz").write_bytes((FILES / "tomita-7.npz").read_bytes())
+    copy("reviews-sr-lstm")
+    edit(folder, "reviews-sr-lstm", vocabulary=["the", "a", "film"])
     refused = {
+        "digest": lambda: presets.load("tomita-6", source=folder),
+        "another network": lambda: presets.load("tomita-3", source=folder),
+        "vocabulary": lambda: presets.load("reviews-sr-lstm", source=folder),
         "unknown": lambda: presets.load("tomita"),
         "damaged": lambda: presets.load("tomita-4", source=folder),
         "card": lambda: presets.load("tomita-5", source=folder),
@@ -266,6 +276,13 @@ def test_what_is_refused_is_refused_in_one_line(copy, loaded):
 # Weights that are not in the package
 
 
+def test_a_preset_that_is_not_in_the_package_says_how_to_get_it():
+    assert "text-isan-216" not in presets.list()
+    with pytest.raises(ValueError, match=r"too large for the package.*Make them, python -m .* as `source`") as error:
+        presets.load("text-isan-216")
+    assert "\n" not in str(error.value)
+
+
 def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path, monkeypatch):
     release, package = copy(), tmp_path / "package"
     package.mkdir()
@@ -274,8 +291,9 @@ def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path
     monkeypatch.setattr(cards, "FOLDER", package)
     monkeypatch.setattr(storage, "FOLDER", package)
     monkeypatch.setattr("keras_interp_rnn.presets.loading.FOLDER", package)
-    with pytest.raises(ValueError, match="too large for the package, and no release has them yet"):
+    with pytest.raises(ValueError, match="too large for the package, and no release has them yet") as error:
         presets.load("tomita-4")
+    assert "\n" not in str(error.value)
     words = ["0110", "01000"]
     assert presets.load("tomita-4", source=release / "tomita-4.npz").model.classify(words).tolist() == [True, False]
     get_file = keras.utils.get_file
@@ -287,11 +305,12 @@ def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path
     (release / "tomita-4.npz").unlink()  # it is in the cache
     assert presets.load("tomita-4").model.classify(words).tolist() == [True, False]
     shutil.rmtree(tmp_path / "cache" / "keras_interp_rnn")
-    with pytest.raises(ValueError, match=r"are downloaded from file:.*give it as `source`"):
+    with pytest.raises(ValueError, match=r"are downloaded from file:.*give it as `source`") as missing:
         presets.load("tomita-4")
     (release / "tomita-4.npz").write_bytes(b"damaged")
-    with pytest.raises(ValueError, match=r"are downloaded from file:.*give it as `source`"):
+    with pytest.raises(ValueError, match=r"are downloaded from file:.*give it as `source`") as damaged:
         presets.load("tomita-4")
+    assert not [error for error in (missing, damaged) if "\n" in str(error.value)]
 
 
 # Symbols and words

@@ -62,7 +62,7 @@ export async function draw(body, page) {
     const drawn = quantities.map(([name, count], q) => ({name, count, q})).filter(({count}) => unit < count && count === quantities[main][1]);
     const colours = (i) => ({color: LINES[i % LINES.length], dashed: i >= LINES.length});
     chart.replaceChildren(
-      html('figcaption', {}, `Unit ${unit}: `, ...drawn.flatMap(({name}, i) => [key(colours(i)), `${name}  `])),
+      html('figcaption', {}, `Unit ${unit}: `, ...drawn.flatMap(({name}, i) => [html('span', {style: 'white-space: nowrap'}, key(colours(i)), name), '  '])),
       lines(drawn.map(({name, q}, i) => ({name, ...colours(i), points: read.map((t, place) => [place, value(q, unit, t)])})), {
         x: 'token', y: 'value', names, width: Math.max(280, page.width()), height: 240, label: `gates and states of unit ${unit} over the tokens`,
       }));
