@@ -80,7 +80,7 @@ MAY_IMPORT = {
     # networkx, automata-lib and AALpy inside the methods that convert to them.
     "automata/conversions.py": {
         *("networkx", "automata.fa.dfa", "aalpy.automata"),
-        *(f"{OURS}.{n}" for n in ("_extras", "automata")),
+        *(f"{OURS}.{n}" for n in ("_extras", "_result", "automata")),
     },
     "automata/formats.py": set(),
     **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}._repr", f"{OURS}.automata"}),

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._extras import needed
+from keras_interp_rnn._result import as_html
 from keras_interp_rnn.automata import drawing, formats, regex
 from keras_interp_rnn.automata._deterministic import MISSING, state_labels
 from keras_interp_rnn.automata.words import checked_alphabet
@@ -83,6 +84,9 @@ class Written:
 
     def _repr_svg_(self: Any) -> str:
         return self.to_svg()
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     def to_networkx(self: Any) -> Any:
         """The automaton as a `networkx.MultiDiGraph`.
