@@ -515,6 +515,7 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
     for name in names:
         root = ElementTree.fromstring(found[f"{name}.svg"].read_text())
         assert root.tag.endswith("svg")
+        assert float(root.get("viewBox").split()[2]) > 100  # no key of a legend
         image = np.asarray(PIL.open(found[f"{name}.png"]).convert("RGB")).astype(int)
         assert image.shape[1] == 2 * float(root.get("viewBox").split()[2])
         assert (image.min(axis=2) < 150).sum() > 100  # ink

@@ -139,7 +139,7 @@ export async function draw(body, page) {
   body.replaceChildren(
     html('div', {class: 'controls'}, sequences > 1 ? html('label', {}, 'Sequence ', select) : null, html('label', {}, 'Unit ', number)),
     ...[page.slider(show)].filter(Boolean), text, legend, chart, maps,
-    page.downloads(() => chart.querySelector('svg'), () => rows(slice, series, state, read, first), 'traces'),
+    page.downloads(() => chart.querySelector(':scope > svg'), () => rows(slice, series, state, read, first), 'traces'),
   );
   await show();
 }
