@@ -7,7 +7,7 @@ the logits from those of `tf.function`.
 
     pip install -e ".[export]"
     python benchmarks/onnx_runtime.py              # two minutes on two cores
-    python benchmarks/onnx_runtime.py --threads 1
+    python benchmarks/onnx_runtime.py --one-thread     # processor seconds, beside other work
     python benchmarks/onnx_runtime.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
@@ -17,6 +17,7 @@ import argparse
 import os
 import statistics
 import tempfile
+import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -33,7 +34,7 @@ SYMBOLS = 27
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--threads", type=int, default=0, help="0: as many as there are cores")
+    parser.add_argument("--one-thread", action="store_true", help="processor seconds: for a machine that is busy")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, seconds")
     args = parser.parse_args()
     try:
@@ -42,9 +43,12 @@ def main() -> None:
     except ImportError as error:
         print(f"This benchmark needs the export extra: pip install -e '.[export]' ({error}).")
         return
-    tf.config.threading.set_intra_op_parallelism_threads(args.threads)
+    threads = 1 if args.one_thread else 0
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = args.threads
+    options.intra_op_num_threads = threads
+    clock = time.process_time if args.one_thread else time.perf_counter
     units = 12 if args.smoke else 216
     keras.utils.set_random_seed(0)
     model = keras.Sequential(
@@ -73,7 +77,7 @@ def main() -> None:
         }
         right = ways["tf.function"]()
         apart = max(float(np.abs(way() - right).max()) for way in (ways["ONNX Runtime"], ways["predict_on_batch"]))
-        times = in_turn(ways, 1 if args.smoke else args.rounds)
+        times = in_turn(ways, 1 if args.smoke else args.rounds, clock=clock)
         ratios = [a / b for a, b in zip(times["tf.function"], times["ONNX Runtime"], strict=True)]
         rates = " | ".join(f"{batch * length / statistics.median(seconds):,.0f}" for seconds in times.values())
         print(

@@ -56,6 +56,9 @@ def models(layer: keras.layers.RNN) -> tuple[keras.Model, keras.Model, keras.Mod
     table, head = keras.layers.Embedding(SYMBOLS, SYMBOLS), keras.layers.Dense(SYMBOLS)
     texts = keras.Input((None,), batch_size=1, dtype="int32")
     whole = keras.Model(texts, head(layer(embedded(layer, texts, table))))
+    for weight in layer.weights:
+        if "bias" in weight.name:  # zeros at first, and with them the states of a FactoredISAN
+            weight.assign(keras.random.normal(weight.shape, stddev=0.1, seed=1))
 
     def again(**flags: bool) -> keras.layers.RNN:
         return type(layer).from_config({**layer.get_config(), "return_sequences": False, **flags})

@@ -35,6 +35,21 @@ def on(*backends: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(BACKEND not in backends, reason=f"exported on {' and '.join(backends)}")
 
 
+def traced(test: Any) -> Any:
+    """Of a file that is made by `torch.jit.trace`, which Keras 3.15 calls for OpenVINO and falls back to for ONNX.
+
+    Its trace holds one shape, and it warns wherever a shape is looked at or a number becomes a tensor.
+    """
+    messages = (
+        ":DeprecationWarning",
+        "Converting a tensor to a Python",
+        r"torch\.\w+ results are registered as constants",
+    )
+    for message in messages:
+        test = pytest.mark.filterwarnings(f"ignore:{message}")(test)
+    return test
+
+
 def model_of(kind: str, batch: int | None = None, time: int | None = None, **flags) -> keras.Model:
     """Logits over ids; layers of real-valued inputs read an embedding."""
     ids = keras.Input((time,), batch_size=batch, dtype="int32", name="ids")
@@ -66,10 +81,7 @@ def test_onnx_reads_any_length(kind: str, tmp_path: Path) -> None:
 
 
 @on("torch")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Keras 3.15 falls back to torch's older exporter,
-# whose trace holds one shape, and warns wherever a shape is looked at or a number becomes a tensor.
-@pytest.mark.filterwarnings("ignore:Converting a tensor to a Python")
-@pytest.mark.filterwarnings(r"ignore:torch\.\w+ results are registered as constants")
+@traced
 @every_layer
 def test_onnx_of_a_fixed_length(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxscript")
@@ -130,6 +142,18 @@ def test_openvino_unrolled(kind: str, tmp_path: Path) -> None:
     model = model_of(kind, time=TIME, unroll=True)
     model.export(str(tmp_path / "model.xml"), format="openvino", verbose=False)
     # Else products are in bfloat16 where the processor has it.
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", exact)
+    assert_close(compiled([ids_of()])[compiled.output(0)], model(ids_of()), "float32")
+
+
+@on("torch")
+@traced
+@every_layer
+def test_openvino_of_a_fixed_length(kind: str, tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    model = model_of(kind)
+    model.export(str(tmp_path / "model.xml"), format="openvino", verbose=False, input_signature=SIGNATURE)
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     compiled = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", exact)
     assert_close(compiled([ids_of()])[compiled.output(0)], model(ids_of()), "float32")
