@@ -4,7 +4,9 @@ Whole training steps of an ISAN and an LSTM of as many weights on text, of a Min
 embedded items, and of a GRU cell without and with state regularization. Each step is timed four times: its recurrent
 layer forward; the layer forward and back; the loss with all its gradients; and the whole `train_on_batch`. The
 differences, round by round, are the parts. The embedding counts as part of its layer, whose input it is; the readout
-and the loss are what the loss takes more than the layer, clipping and Adam what the step takes more than the loss.
+and the loss are what the loss takes more than the layer; clipping, Adam and the ISAN's constraint what the step takes
+more than the loss. Differences of large times are noisy: a part of a few milliseconds beside hundreds may come out
+negative, and counts as nothing in the picture.
 
     python benchmarks/step_parts.py --figure docs/figures/step-parts.png      # five minutes on two cores
     python benchmarks/step_parts.py --one-thread                              # processor seconds, beside other work
@@ -32,7 +34,7 @@ from turns import in_turn
 from keras_interp_rnn import layers, losses
 
 SYMBOLS, ITEMS = 27, 1000
-PARTS = ("layer, forward", "layer, back", "readout and loss", "clipping and Adam")
+PARTS = ("layer, forward", "layer, back", "readout and loss", "clipping, Adam, constraint")
 
 
 def parts_of(kind: str, batch: int, length: int, small: bool) -> dict[str, Callable[[], object]]:
@@ -82,12 +84,13 @@ def draw(medians: dict[str, list[float]], path: str, title: str) -> None:
     figure, axes = plt.subplots(figsize=(7, 3), constrained_layout=True)
     left = np.zeros(len(medians))
     for part, color in zip(PARTS, ("#1b6ca8", "#7fb3d5", "#e0a458", "#8c8c8c"), strict=True):
-        widths = np.array([times[PARTS.index(part)] for times in medians.values()])
+        widths = np.array([max(times[PARTS.index(part)], 0) for times in medians.values()])
         bars = axes.barh(list(medians), widths, left=left, label=part, color=color)
-        axes.bar_label(
-            bars, [f"{width:.0f}" if width > left.max() / 30 else "" for width in widths], label_type="center"
-        )
+        ink = "white" if part == PARTS[0] else "black"
+        labels = [f"{width:.0f}" if width > left.max() / 30 else "" for width in widths]
+        axes.bar_label(bars, labels, label_type="center", color=ink)
         left += widths
+    axes.margins(x=0.02)
     axes.invert_yaxis()
     axes.set_xlabel(title)
     axes.spines[["top", "right"]].set_visible(False)
