@@ -4,12 +4,17 @@ import time
 from collections.abc import Callable
 
 
-def in_turn(steps: dict[str, Callable[[], object]], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
-    """Seconds of every round, each step once per round; the warm-up rounds left out."""
+def in_turn(
+    steps: dict[str, Callable[[], object]],
+    rounds: int,
+    warm_up: int = 2,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
+    """Seconds of every round by the clock, each step once per round; the warm-up rounds left out."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(warm_up + rounds):
         for name, step in steps.items():
-            start = time.perf_counter()
+            start = clock()
             step()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: times[warm_up:] for name, times in seconds.items()}

@@ -58,8 +58,8 @@ class BackoffModel:
         discount: in (0, 1], subtracted from every count that is not zero.
 
     Raises:
-        ValueError: if the order is below 1, the discount outside (0, 1], a symbol outside the vocabulary, or K^order
-            too large for 63 bits.
+        ValueError: if the order is below 1 or above 62, the discount outside (0, 1], a symbol outside the vocabulary,
+            or K^order too large for 63 bits.
 
     Memory: 16 bytes for each different n-gram, n = 1, ..., order, and 40 for each context; while counting, 8 more for
     each symbol of the text and as much again for sorting.
@@ -79,10 +79,10 @@ class BackoffModel:
             raise ValueError(f"order must be at least 1. Received: order={order}. Pass 1 for unigrams.")
         if not 0 < discount <= 1:
             raise ValueError(f"discount must lie in (0, 1]. Received: discount={discount}. Pass 0.5.")
-        if vocabulary_size < 1 or vocabulary_size**order >= 2**63:
+        if vocabulary_size < 1 or order >= 63 or vocabulary_size**order >= 2**63:
             raise ValueError(
-                "A run of symbols is counted as one number: vocabulary_size must be at least 1, vocabulary_size ** "
-                f"order below 2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
+                "A run of symbols is counted as one number: vocabulary_size must be at least 1, order below 63, "
+                f"vocabulary_size ** order below 2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
             )
         text = as_symbols(symbols, vocabulary_size)
         self.order, self.vocabulary_size, self.discount = order, vocabulary_size, discount

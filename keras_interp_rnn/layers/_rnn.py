@@ -254,6 +254,15 @@ class SequenceRNN(keras.layers.RNN):
             )
         return states
 
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """The weights, the states of random generators, and those carried from batch to batch with `stateful=True`.
+
+        Keras keeps the latter out of its own layers' list. Its JAX trainer carries along what is in the list and
+        nothing else, so that every batch would begin anew.
+        """
+        return [*super().variables, *((*self.states, self._fresh) if self.states else ())]
+
     def reset_state(self) -> None:
         """The next batch begins with the initial state, as it is then."""
         if self.states is not None:

@@ -34,6 +34,8 @@ def test_every_distribution_sums_to_one():
         (0, 0.5, 27, "order must be at least 1. Received: order=0"),
         (2, 0.0, 27, r"discount must lie in \(0, 1\]. Received: discount=0.0"),
         (7, 0.5, 1000, r"order below 2 \*\* 63. Received: 1000 \*\* 7. Pass a lower order"),
+        (10**9, 0.5, 1000, r"order below 63.*Received: 1000 \*\* 1000000000. Pass a lower order"),
+        (10**9, 0.5, 1, r"order below 63.*Received: 1 \*\* 1000000000. Pass a lower order"),
         (2, 0.5, 0, r"vocabulary_size must be at least 1.*Received: 0 \*\* 2"),
     ],
 )

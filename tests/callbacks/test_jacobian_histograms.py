@@ -296,7 +296,6 @@ class TestBesideOthers:
         for found, expected in zip(watched.get_weights(), alone.get_weights(), strict=True):
             np.testing.assert_array_equal(found, expected)
 
-    @pytest.mark.skipif(BACKEND == "jax", reason="Keras's fit does not carry the states of stateful layers there")
     @pytest.mark.parametrize("watched_layer", ["below", "above"])
     def test_nor_in_the_states_that_layers_carry(self, tmp_path: Path, watched_layer: str) -> None:
         def stateful() -> keras.Model:

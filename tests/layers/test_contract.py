@@ -453,7 +453,6 @@ class TestStateful:
     def test_a_reset_before_the_first_batch_does_nothing(self, subject: Subject) -> None:
         subject.layer(stateful=True).reset_state()
 
-    @pytest.mark.skipif(BACKEND == "jax", reason="Keras 3.15 carries no states in `predict` there, docs/conventions.md")
     @no_variant
     @pytest.mark.parametrize("batch", [1, 3])
     def test_predict_carries_the_state(self, subject: Subject, batch: int) -> None:
@@ -469,6 +468,26 @@ class TestStateful:
             expected.append(part.outputs(given=starts is not None))
             starts = [states[:, -1] for states in part.states(given=starts is not None)]
         subject.assert_close(np.concatenate(found, axis=1), np.concatenate(expected, axis=1))
+
+    @no_variant
+    def test_fit_and_evaluate_carry_the_state(self, subject: Subject) -> None:
+        """On JAX too, where layers of Keras's own begin anew with every batch."""
+        some = subject.sample(time=8)
+        layer = some.layer(stateful=True, return_sequences=True)
+        inputs = subject.input(len(some.inputs))
+        model = keras.Model(inputs, layer(inputs))
+        model.compile(keras.optimizers.SGD(0.0), "mse")
+        layer.reset_state()
+        halves = np.split(some.inputs, 2, axis=1)
+        data = np.concatenate(halves), np.zeros((2 * len(some.inputs), 4, subject.units))
+        model.fit(*data, batch_size=len(some.inputs), shuffle=False, verbose=0)
+        model.evaluate(*data, batch_size=len(some.inputs), verbose=0)
+        starts = None
+        for half in halves * 2:
+            part = some._replace(inputs=half, starts=starts or some.starts)
+            starts = [states[:, -1] for states in part.states(given=starts is not None)]
+        for state, right in zip(layer.states, starts, strict=True):
+            subject.assert_close(state.value, right)
 
 
 class TestWeights:

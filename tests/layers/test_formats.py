@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -24,11 +26,28 @@ LAYERS = {
     "SRGRU": lambda **flags: layers.SRGRU(8, 4, **flags),
 }
 every_layer = pytest.mark.parametrize("kind", LAYERS)
+Run = Callable[[list[np.ndarray]], Any]
+"""One step of a model: from its inputs to its outputs."""
 SIGNATURE = [keras.InputSpec(shape=(BATCH, TIME), dtype="int32", name="ids")]
 
 
 def on(*backends: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(BACKEND not in backends, reason=f"exported on {' and '.join(backends)}")
+
+
+def traced(test: Any) -> Any:
+    """Of a file that is made by `torch.jit.trace`, which Keras 3.15 calls for OpenVINO and falls back to for ONNX.
+
+    Its trace holds one shape, and it warns wherever a shape is looked at or a number becomes a tensor.
+    """
+    messages = (
+        ":DeprecationWarning",
+        "Converting a tensor to a Python",
+        r"torch\.\w+ results are registered as constants",
+    )
+    for message in messages:
+        test = pytest.mark.filterwarnings(f"ignore:{message}")(test)
+    return test
 
 
 def model_of(kind: str, batch: int | None = None, time: int | None = None, **flags) -> keras.Model:
@@ -62,7 +81,7 @@ def test_onnx_reads_any_length(kind: str, tmp_path: Path) -> None:
 
 
 @on("torch")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Keras 3.15 falls back to torch's older exporter
+@traced
 @every_layer
 def test_onnx_of_a_fixed_length(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxscript")
@@ -128,6 +147,18 @@ def test_openvino_unrolled(kind: str, tmp_path: Path) -> None:
     assert_close(compiled([ids_of()])[compiled.output(0)], model(ids_of()), "float32")
 
 
+@on("torch")
+@traced
+@every_layer
+def test_openvino_of_a_fixed_length(kind: str, tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    model = model_of(kind)
+    model.export(str(tmp_path / "model.xml"), format="openvino", verbose=False, input_signature=SIGNATURE)
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", exact)
+    assert_close(compiled([ids_of()])[compiled.output(0)], model(ids_of()), "float32")
+
+
 @every_layer
 def test_a_stream_is_the_whole_sequence(kind: str) -> None:
     """One symbol in, one prediction out, the state kept from call to call; and begun anew."""
@@ -138,6 +169,104 @@ def test_a_stream_is_the_whole_sequence(kind: str) -> None:
         layer.reset_state()
         found = [numpy(stream(text[:, t : t + 1])) for t in range(text.shape[1])]
         assert_close(np.concatenate(found, axis=1), whole(text), "float32")
+
+
+def step_of(whole: keras.Model) -> keras.Model:
+    """One step of this model: (symbol, states) -> (logits, new states)."""
+    [layer] = [layer for layer in whole.layers if isinstance(layer, keras.layers.RNN)]
+    tables = [layer for layer in whole.layers if isinstance(layer, keras.layers.Embedding)]
+    read = symbol = keras.Input((1,), batch_size=1, dtype="int32", name="symbol")
+    for table in tables:
+        read = table(read)
+    sizes = keras.tree.flatten(layer.state_size)
+    states = [keras.Input((size,), batch_size=1, name=f"state_{i}") for i, size in enumerate(sizes)]
+    flags = {"return_sequences": False, "return_state": True, "unroll": True}
+    one = type(layer).from_config({**layer.get_config(), **flags})
+    output, *new = one(read, initial_state=states)
+    one.set_weights(layer.get_weights())
+    step = keras.Model([symbol, *states], [whole.layers[-1](output), *new])
+    step([np.zeros(x.shape, x.dtype) for x in step.inputs])  # Keras exports what has been called
+    return step
+
+
+def assert_steps_are_the_sequence(run: Run, whole: keras.Model) -> None:
+    [layer] = [layer for layer in whole.layers if isinstance(layer, keras.layers.RNN)]
+    states = [numpy(start) for start in keras.tree.flatten(layer.get_initial_state(1))]
+    text, found = ids_of(1, 9), []
+    for t in range(text.shape[1]):
+        logits, *states = map(numpy, run([text[:, t : t + 1], *states]))
+        found.append(logits)
+    assert_close(np.stack(found, axis=1), whole(text), "float32")
+
+
+@every_layer
+def test_one_step_with_its_states_is_the_sequence(kind: str) -> None:
+    whole = model_of(kind)
+    assert_steps_are_the_sequence(step_of(whole), whole)
+
+
+@on("tensorflow")
+@every_layer
+def test_compiled_steps_are_the_sequence(kind: str) -> None:
+    import tensorflow as tf
+
+    whole, stream = model_of(kind), model_of(kind, 1, 1, stateful=True)
+    stream.set_weights(whole.get_weights())
+    compiled = tf.function(stream)
+    assert_steps_are_the_sequence(tf.function(step_of(whole)), whole)
+    compiled(ids_of(1, 1))
+    [layer] = [layer for layer in stream.layers if isinstance(layer, keras.layers.RNN)]
+    layer.reset_state()
+    assert_steps_are_the_sequence(lambda given: [compiled(given[0])[:, 0], *given[1:]], whole)
+
+
+def in_onnx_runtime(path: Path, names: list[str]) -> Run:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path)
+    return lambda given: session.run(None, dict(zip(names, given, strict=True)))
+
+
+def in_litert(path: Path, names: list[str]) -> Run:
+    import tensorflow as tf
+
+    run = tf.lite.Interpreter(str(path)).get_signature_runner()
+
+    def outputs(given: list[np.ndarray]) -> list[np.ndarray]:
+        found = run(**dict(zip(names, given, strict=True)))
+        return [found[f"output_{i}"] for i in range(len(found))]
+
+    return outputs
+
+
+def in_openvino(path: Path, names: list[str]) -> Run:
+    import openvino
+
+    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return lambda given: list(compiled(given).values())[: len(names)]  # others are left over from its translation
+
+
+RUNTIMES = {"onnx": in_onnx_runtime, "litert": in_litert, "openvino": in_openvino}
+
+
+@on("tensorflow")
+@pytest.mark.filterwarnings("ignore:In the future `np.object`:FutureWarning")  # tf2onnx 1.17
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
+@pytest.mark.parametrize(
+    ("form", "ending", "needed"),
+    [("onnx", "onnx", ["tf2onnx", "onnxruntime"]), ("litert", "tflite", []), ("openvino", "xml", ["openvino"])],
+    ids=["onnx", "litert", "openvino"],
+)
+@every_layer
+def test_exported_steps_are_the_sequence(kind: str, form: str, ending: str, needed: list[str], tmp_path: Path) -> None:
+    """In LiteRT by builtins alone."""
+    for package in needed:
+        pytest.importorskip(package)
+    whole = model_of(kind)
+    step = step_of(whole)
+    path = tmp_path / f"step.{ending}"
+    step.export(str(path), format=form, verbose=False)
+    assert_steps_are_the_sequence(RUNTIMES[form](path, [place.name for place in step.inputs]), whole)
 
 
 def test_the_page_names_tests_that_exist() -> None:
