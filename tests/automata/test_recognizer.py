@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import SymbolEmbedding, TrainingReport, learning, tomita
+from keras_interp_rnn.automata import SymbolEmbedding, TrainingReport, _searches, learning, tomita
 from keras_interp_rnn.automata.learning import (
     _balanced_accuracy,
     _curriculum,
@@ -137,7 +137,7 @@ def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
         model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, num_attempts=1)
     remaining = iter(models)
     monkeypatch.setattr(learning, "_train", lambda *_, **settings: next(remaining))
-    monkeypatch.setattr(learning, "SPLITTING_SECONDS", 0.5)
+    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
     best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, alphabet="01", num_attempts=3)
     assert best is models[1]
     assert best.report.num_attempts == 3

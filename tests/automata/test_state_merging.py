@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, learning, tomita
+from keras_interp_rnn.automata import DFA, _searches, learning, tomita
 from keras_interp_rnn.automata._state_merging import (
     PrefixTree,
     description_length,
@@ -146,7 +146,7 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
     trained.report = automata.TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
     calls = []
     monkeypatch.setattr(learning, "_train", lambda *_, **settings: calls.append(settings) or trained)
-    monkeypatch.setattr(learning, "SPLITTING_SECONDS", 0.5)
+    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
     model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0)
     assert model is trained
     assert len(calls) == model.report.num_attempts == 3
