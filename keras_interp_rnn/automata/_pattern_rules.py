@@ -18,7 +18,7 @@ import numpy as np
 
 from keras_interp_rnn.automata._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
 from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
-from keras_interp_rnn.automata._state_merging import Machine
+from keras_interp_rnn.automata._prefix_tree import Machine
 from keras_interp_rnn.automata._state_splitting import label_bits
 
 SAMPLE, SCREENED = 1000, 500

@@ -11,14 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
-from keras_interp_rnn.automata._state_merging import (
-    Ints,
-    Machine,
-    PrefixTree,
-    is_shorter,
-    most_states,
-    smallest_automaton,
-)
+from keras_interp_rnn.automata._prefix_tree import Ints, Machine, PrefixTree, is_shorter, most_states
+from keras_interp_rnn.automata._state_merging import smallest_automaton
 from keras_interp_rnn.automata._state_splitting import contradicted, shortest_description
 from keras_interp_rnn.automata.moore import MooreMachine
 
@@ -36,14 +30,19 @@ class Limits(NamedTuple):
     """What holds for every search.
 
     Attributes:
-        noise: probability of a wrong label. max_states: of the automaton. until: `time.monotonic` at which searches
-            end. seed: of a search.
+        noise: probability of a wrong label; None if it is not known. max_states: of the automaton.
+        until: `time.monotonic` at which searches end. seed: of a search.
     """
 
-    noise: float = 0.0
+    noise: float | None = 0.0
     max_states: int | None = None
     until: float = math.inf
     seed: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether no label is wrong."""
+        return self.noise == 0
 
     def within(self, seconds: float) -> float:
         """`until`, or the end of so many seconds if that comes before."""
@@ -78,13 +77,16 @@ class Searched:
         """
         search = {"merging": self._merged, "patterns": self._of_patterns, "splitting": self._split}[by]
         found = search(limits, start)
-        if found is None or not is_shorter(self.tree, found) or not (limits.noise or self._agrees(found)):
+        if found is None or not is_shorter(self.tree, found) or (limits.exact and self.contradicted(found) > 0):
             return None
         return found
 
     def _merged(self, limits: Limits, start: Machine | None) -> Machine | None:
         return smallest_automaton(
-            self.tree, limits.noise, self.most(limits), until=limits.within(MERGING_SECONDS), seed=limits.seed
+            *(self.tree, limits.noise, self.most(limits)),
+            until=limits.within(MERGING_SECONDS),
+            seed=limits.seed,
+            start=start,
         )
 
     def _of_patterns(self, limits: Limits, start: Machine | None) -> Machine | None:
@@ -92,7 +94,7 @@ class Searched:
         if start is None or len(contradicted(self.tree, start.table, self.labels)):
             found = shortest_rules(
                 *(self.words, self.labels, self.num_symbols, self.num_labels),
-                exact=not limits.noise,
+                exact=limits.exact,
                 until=limits.within(PATTERN_SECONDS),
                 seed=limits.seed,
             )
@@ -106,13 +108,14 @@ class Searched:
     def _split(self, limits: Limits, start: Machine | None) -> Machine:
         return shortest_description(
             *(self.tree, self.words, self.labels),
-            exact=not limits.noise,
+            exact=limits.exact,
             max_states=self.most(limits),
             until=limits.within(SPLITTING_SECONDS),
             seed=limits.seed,
             start=start,
         )
 
-    def _agrees(self, machine: Machine) -> bool:
+    def contradicted(self, machine: Machine) -> float:
+        """The fraction of the words to which an automaton gives another label."""
         said = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
-        return bool((said == self.labels).all())
+        return float((said != self.labels).mean())

@@ -16,8 +16,8 @@ from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata._deterministic import label_of
+from keras_interp_rnn.automata._prefix_tree import Machine
 from keras_interp_rnn.automata._searches import Limits, Searched
-from keras_interp_rnn.automata._state_merging import Machine
 from keras_interp_rnn.automata.certificate import certify
 from keras_interp_rnn.automata.compilation import checked_labels, compile
 from keras_interp_rnn.automata.dfa import DFA
@@ -73,7 +73,7 @@ def train_recognizer(
     min_confidence: float = 0.99,
     seed: int = 0,
     verbose: int = 1,
-    label_noise: float = 0.0,
+    label_noise: float | None = 0.0,
     max_states: int | None = None,
     time_budget: float | None = None,
     method: str = "auto",
@@ -98,7 +98,8 @@ def train_recognizer(
 
     Args:
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: whether each word is in the language; or one of three labels or more, ints or strings.
+        labels: whether each word is in the language; or one of three labels or more, ints or strings. Words of the
+            language alone do not tell it: the language of all words has them too (Gold, 1967).
         alphabet: the symbols, ints or strings.
         units: of a trained network, at the first attempt; each further one has 8 more.
         num_centroids: of a trained network; should exceed the number of states of the automaton.
@@ -108,8 +109,9 @@ def train_recognizer(
         seed: of everything; the same seed gives the same run on the same machine.
         verbose: 1 prints the progress, on one line in a terminal and one line for each phase elsewhere; 0 prints
             nothing.
-        label_noise: fraction of the labels that may be wrong, below 1/2. Above 0 the automaton may contradict words,
-            which `report.contradicted` lists. A trained network makes no use of it.
+        label_noise: fraction of the labels that may be wrong, below 1/2; None if it is not known. Unless it is 0 the
+            automaton may contradict words, which `report.contradicted` lists; `report.label_noise` is their fraction.
+            A trained network makes no use of it.
         max_states: of an automaton that a search finds.
         time_budget: seconds after which searches end and no further attempt begins.
         method: "auto" searches for an automaton by merging, by patterns and by splitting, in this order, and trains
@@ -122,8 +124,9 @@ def train_recognizer(
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
-            are not two words of each of two labels; if a word has several labels, and none may be wrong; if one of
-            three labels or more is neither int nor string; if `method` is "search" and nothing is found.
+            are not two words of each of two labels; if a word has several labels, and none may be wrong; if a label
+            is missing (None or NaN), or is neither int nor string among three or more; if `method` is "search" and
+            nothing is found.
 
     Example:
 
@@ -134,14 +137,15 @@ def train_recognizer(
     Cost: merging of all words up to some length, a few thousand, takes about a second; with wrong labels some seconds.
         Patterns of 10,000 words take 5 to 20 seconds, a minute at most, and splitting half a minute at most; both twice
         if words are held out.
-    Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
+    Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Gold,
+        "Language identification in the limit", Information and Control, 1967. Merging is not
         AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
         their score and a search for the shortest description. Trees over patterns, and splitting by description length,
         are this package's.
     """
     if num_attempts < 1:
         raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
-    if not 0 <= label_noise < 0.5:
+    if label_noise is not None and not 0 <= label_noise < 0.5:
         raise ValueError(f"Less than half of the labels may be wrong. Received: label_noise={label_noise!r}.")
     if max_states is not None and max_states < 1:
         raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
@@ -153,14 +157,14 @@ def train_recognizer(
     until = math.inf if time_budget is None else started + time_budget
     symbols = checked_symbols(alphabet)
     data = _checked_data(words, labels, symbols)
-    if not label_noise:
+    if label_noise == 0:
         _check_consistent(data)
     best = None
     if method != "training":
         searches = _Searches(data, symbols, Limits(label_noise, max_states, until, seed), hold_out)
         for by in ("merging", "patterns", "splitting"):
             if verbose and best is None:
-                say(f"{by} the states of {len(data.words):,} words")
+                say(f"{by}: {len(data.words):,} words")
             best = best or searches.found(by, min_confidence)
     if best is not None:
         assert best.report is not None
@@ -248,7 +252,7 @@ class _Searches:
             expected = self.data.labels[self.held_out]
             said = self._said(self._dfa(first))[self.held_out]
             right = said == expected
-            if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * self.limits.noise:
+            if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * self._noise(first):
                 return None
             held_out_accuracy = _balanced_accuracy(said, expected)
             held_out_interval = interval(int(right.sum()), len(right))
@@ -264,6 +268,7 @@ class _Searches:
         if not (report.learned and certify(model, dfa).holds):
             return None
         accuracy = _balanced_accuracy(by_automaton, self.data.labels)
+        wrong = by_automaton != self.data.labels
         model.report = replace(
             report,
             network_accuracy=accuracy,
@@ -272,9 +277,16 @@ class _Searches:
             method=by,
             certified=True,
             held_out_interval=held_out_interval,
-            contradicted=tuple(self.data.words[row] for row in np.flatnonzero(by_automaton != self.data.labels)),
+            contradicted=tuple(self.data.words[row] for row in np.flatnonzero(wrong)),
+            label_noise=float(wrong.mean()),
+            label_noise_interval=interval(int(wrong.sum()), len(wrong)),
         )
         return model
+
+    def _noise(self, first: Machine) -> float:
+        """The fraction of wrong labels; where it is not known, of those that an automaton contradicts."""
+        assert self.not_held_out is not None
+        return self.not_held_out.contradicted(first) if self.limits.noise is None else self.limits.noise
 
     def _dfa(self, machine: Machine) -> DFA | MooreMachine:
         table, classes = machine.table.tolist(), self.data.classes
@@ -504,7 +516,15 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[Any]) -> list[int]:
 
 
 def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]) -> _Data:
+    if labels is None:
+        raise ValueError(
+            "Words of a language alone do not tell it: the language of all words, and many smaller ones, have them too "
+            "(Gold, 1967). Received: labels=None. Give words that are not in it as well, and a label for each word."
+        )
     given = list(labels)
+    for label in given:
+        if label is None or label != label:
+            raise ValueError(f"Every word has a label. Received: the label {label!r}. Leave out words without one.")
     classes = _classes(given)
     if len(classes) == 2:
         data = _Data([tuple(word) for word in words], np.array([bool(label) for label in given], dtype=bool))
@@ -552,6 +572,7 @@ def _check_consistent(data: _Data) -> None:
             else ("A word has one label", "several")
         )
         raise ValueError(
-            f"{rule}. Received: {received} labels for {len(both):,} words: {shown}"
-            f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong."
+            f"{rule}. Received: {received} labels for {len(both):,} word{'s' * (len(both) > 1)}: {shown}"
+            f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong, or "
+            "None if it is not known."
         )

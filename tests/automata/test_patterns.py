@@ -116,6 +116,7 @@ def test_the_bits_of_a_tree_are_those_of_its_patterns_and_labels(exact):
 
 def of_patterns(family, patterns, label):
     """The automaton of a boolean function of patterns."""
+
     def grown(answers):
         if len(answers) == len(patterns):
             return int(label(*answers))

@@ -9,14 +9,8 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, _searches, learning, tomita
-from keras_interp_rnn.automata._state_merging import (
-    PrefixTree,
-    description_length,
-    is_shorter,
-    merge_states,
-    most_states,
-    smallest_automaton,
-)
+from keras_interp_rnn.automata._prefix_tree import PrefixTree, description_length, is_shorter, most_states
+from keras_interp_rnn.automata._state_merging import merge_states, smallest_automaton
 from tests.automata.networks import dfa_of, drawn
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _searches, _state_merging, tomita
-from keras_interp_rnn.automata._state_merging import PrefixTree
+from keras_interp_rnn.automata import DFA, _searches, tomita
+from keras_interp_rnn.automata._prefix_tree import PrefixTree, is_shorter
 from keras_interp_rnn.automata._state_splitting import _merges, bits, contradicted, shortest_description
 from tests.automata.networks import dfa_of, drawn
 
@@ -101,7 +101,7 @@ def test_a_factor_that_is_forbidden(seed):
     machine = search(ids, labels.astype(np.int64), 4, until=time.monotonic() + 60, seed=seed)
     assert not len(contradicted(tree, machine.table, labels.astype(np.int64)))
     assert dfa_of(machine, "abcd").equivalent(truth)
-    assert _state_merging.is_shorter(tree, machine)
+    assert is_shorter(tree, machine)
 
 
 def test_some_labels_may_be_wrong():
