@@ -54,7 +54,11 @@ def refined(tree: PrefixTree, table: Ints, until: float = math.inf) -> Machine:
 
 
 def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
-    """The tables of the `NUM_EVALUATED` changes that should shorten the description most, the best first."""
+    """The tables of the `NUM_EVALUATED` changes that should shorten the description most, the best first.
+
+    Args:
+        tree: of the words. table: (n, K), all of whose states are reached.
+    """
     size, symbols = table.shape
     states = tree.states(table)
     counts = tree.counts_of(states, size)
