@@ -61,24 +61,30 @@ def smallest_automaton(
     if noise == 0:
         merged = (merge_states(tree, 0.0, max_states, until=until, by_evidence=order) for order in (True, False))
         return min((machine for machine in merged if machine is not None), key=len, default=None)
+
+    def judged(table: Ints) -> tuple[float, Machine]:
+        machine = refined(tree, table, until)
+        few = max_states is None or len(machine) <= max_states
+        return bits(tree, machine.table) if few else math.inf, machine
+
     best, shortest, times = None, math.inf, 0
     for table in _beginnings(tree, noise, max_states, until, start):
-        machine = refined(tree, table, until)
-        length = bits(tree, machine.table)
+        length, machine = judged(table)
         times = times + 1 if abs(length - shortest) < 1e-9 else 1 if length < shortest else times
         if length < shortest - 1e-9:
             best, shortest = machine, length
         if times == 2:
             break
+    if start is not None and times == 2 and shortest > bits(tree, start.table) - 1e-9:
+        return best  # a search on some of the words has ended with it, and so does one on all of them
     rng = np.random.default_rng(seed)
     for _ in range(NUM_KICKS):
         if best is None or time.monotonic() > until:
             break
-        machine = refined(tree, kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED), until)
-        length = bits(tree, machine.table)
+        length, machine = judged(kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED))
         if length < shortest - 1e-9:
             best, shortest = machine, length
-    return best if best is None or max_states is None or len(best) <= max_states else None
+    return best
 
 
 def _beginnings(
