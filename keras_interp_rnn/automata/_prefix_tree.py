@@ -89,7 +89,7 @@ def bits(tree: PrefixTree, table: Ints) -> float:
     """The description length of an automaton that gives the words of a state the most frequent of their labels."""
     states = tree.states(table)
     counts = tree.counts_of(states, len(table))
-    used = np.count_nonzero(np.bincount(states))
+    used = int(np.count_nonzero(np.bincount(states)))
     return description_length(used, float(counts.sum() - counts.max(axis=1).sum()), tree)
 
 

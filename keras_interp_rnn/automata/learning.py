@@ -137,11 +137,11 @@ def train_recognizer(
     Cost: merging of all words up to some length, a few thousand, takes about a second; with wrong labels some seconds.
         Patterns of 10,000 words take 5 to 20 seconds, a minute at most, and splitting half a minute at most; both twice
         if words are held out.
-    Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Gold,
-        "Language identification in the limit", Information and Control, 1967. Merging is not
+    Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
         AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
         their score and a search for the shortest description. Trees over patterns, and splitting by description length,
-        are this package's.
+        are this package's. On words of a language alone: Gold, "Language identification in the limit", Information and
+        Control, 1967.
     """
     if num_attempts < 1:
         raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
