@@ -1,9 +1,9 @@
 r"""Changes of an automaton's table, and where they lead if some labels are wrong.
 
-A change moves a transition, merges a state into another, or gives a transition a copy of its target, perhaps with a
-transition of its own. For all of them at once one pass over the prefix tree estimates how many more words would be
-contradicted. Let E(u, r) be the number of words below the prefix u that are contradicted if the automaton is in state r
-after u, its outputs as they are:
+A change moves a transition, merges a state into another, makes another state the start, or gives a transition a copy of
+its target, perhaps with a transition of its own. For all of them at once one pass over the prefix tree estimates how
+many more words would be contradicted. Let E(u, r) be the number of words below the prefix u that are contradicted if
+the automaton is in state r after u, its outputs as they are:
 
     E(u, r) = words that end in u, of another label than r has + sum over symbols a of E(ua, table(r, a)).
 
@@ -92,7 +92,10 @@ def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
     merged[0] = np.inf  # the start stays
     np.fill_diagonal(merged, np.inf)
 
-    estimates = (moved, copied, moved_after, looped, merged)
+    started = price * (below[0] - below[0, 0])
+    started[0] = np.inf
+
+    estimates = (moved, copied, moved_after, looped, merged, started)
     flat = np.concatenate([each.ravel() for each in estimates])
     kinds = np.repeat(np.arange(len(estimates)), [each.size for each in estimates])
     places = np.concatenate([np.arange(each.size) for each in estimates])
@@ -103,11 +106,14 @@ def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
 
 
 def _changed(table: Ints, kind: int, place: tuple[Ints, ...]) -> Ints:
-    """The table of a change: of the five kinds of `promising`."""
+    """The table of a change: of the six kinds of `promising`."""
     size, symbols = table.shape
     if kind == 4:
         gone, stays = place
         return np.where(table == gone, stays, table)
+    if kind == 5:
+        order = np.concatenate([place, np.delete(np.arange(size), place)])  # the start is state 0
+        return np.argsort(order)[table[order]]
     state, symbol = divmod(int(place[0]), symbols)
     new = table.copy()
     if kind == 0:

@@ -57,6 +57,10 @@ def noisy(seed, states, num_symbols, longest, noise):
 def kind(table, other):
     """Which change leads from a table to another; None if none does."""
     size = len(table)
+    for start in range(1, size):
+        order = [start, *(state for state in range(size) if state != start)]
+        if len(other) == size and (np.array(order)[other] == table[order]).all():
+            return "started"
     changed = [tuple(place) for place in np.argwhere(other[:size] != table)]
     if len(other) == size + 1:
         place = changed[0]
@@ -76,7 +80,7 @@ def kind(table, other):
     )
 
 
-def test_changes_are_of_five_kinds():
+def test_changes_are_of_six_kinds():
     _, tree, rng = noisy(0, 5, 2, 8, 0.05)
     kinds = set()
     for size in (4, 5, 6, 7, 8, 9) * 5:
@@ -86,7 +90,7 @@ def test_changes_are_of_five_kinds():
         for other in changed:
             assert 0 <= other.min() <= other.max() < len(other)
         kinds |= {kind(table, other) for other in changed}
-    assert kinds == {"moved", "merged", "copied", "own", "looped"}
+    assert kinds == {"moved", "merged", "copied", "own", "looped", "started"}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -103,6 +107,16 @@ def test_changes_lead_back_to_the_automaton(seed):
         assert bits(tree, found.table) <= bits(tree, beginning)
         assert dfa_of(found, truth.alphabet).equivalent(truth)
         assert len(found) == len(truth)
+
+
+def test_another_state_becomes_the_start():
+    """The table is right but for the start, which no other change mends."""
+    truth, tree, _ = noisy(1, 7, 3, 7, 0.05)
+    table = np.array(truth.transitions)
+    for start in range(1, len(table)):
+        order = np.r_[start, np.delete(np.arange(len(table)), start)]
+        found = refined(tree, np.argsort(order)[table[order]])
+        assert dfa_of(found, truth.alphabet).equivalent(truth)
 
 
 def test_a_search_that_has_no_time_returns_what_it_began_with():
