@@ -120,7 +120,9 @@ class AutomataFromNoise(Experiment):
         return {
             "table": table(header.split(" | "), rows),
             "labels": table(["wrong labels", "wrong", "contradicted", "both"], labels),
-            "estimates": table(["wrong labels", "median estimate", "range", "true rate in the interval"], estimates),
+            "estimates": table(["wrong labels", "median estimate", "range", "true rate in the interval"], estimates)
+            if estimates
+            else "No such row was run so far.",
             "missed": "\n".join(["| wrong labels | states | symbols | what was found |", "|---|---|---|---|", *missed]),
             "runs": runs(records, lambda record: record["table"]["row"]),
         }

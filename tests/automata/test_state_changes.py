@@ -110,7 +110,7 @@ def test_changes_lead_back_to_the_automaton(seed):
 
 
 def test_another_state_becomes_the_start():
-    """The table is right but for the start, which no other change mends."""
+    """The table is right but for the start."""
     truth, tree, _ = noisy(1, 7, 3, 7, 0.05)
     table = np.array(truth.transitions)
     for start in range(1, len(table)):
