@@ -92,7 +92,12 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_backend", "_cells", "analysis", "automata", "equations", "layers")),
     },
     "automata/_bounds.py": {f"{OURS}.equations"},
-    "automata/_state_splitting.py": {"scipy", f"{OURS}.automata._state_merging"},
+    "automata/_prefix_tree.py": set(),
+    "automata/_state_changes.py": {f"{OURS}.automata._prefix_tree"},
+    "automata/_state_splitting.py": {
+        "scipy",
+        *(f"{OURS}.automata.{n}" for n in ("_prefix_tree", "_state_changes")),
+    },
     "automata/_kernels.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "automata._bounds"))},
     "automata/proof.py": {f"{OURS}._files", f"{OURS}.automata"},
     "automata/_proved.py": {f"{OURS}.automata.words", f"{OURS}.equations"},

@@ -1,4 +1,4 @@
-r"""A small automaton from labelled words, by a decision tree over patterns: factors, subsequences, tiers, counts.
+r"""The labels of words as a decision tree over patterns of one family: factors, subsequences, tiers, counts.
 
 The labels are described by a tree whose nodes ask whether a word has a pattern (`_patterns`) and whose leaves have
 labels. A tree with the patterns P, D nodes and the labels n_l in its leaves has
@@ -7,14 +7,12 @@ labels. A tree with the patterns P, D nodes and the labels n_l in its leaves has
 
 where KT is the Krichevsky-Trofimov estimate (`_state_splitting`) and the last term, for e contradicted words, stands if
 no label is wrong. All patterns of a tree are of one family: of one kind, and on one tier, as are those of the classes
-of languages that the families stand for.
+of languages that the families stand for. `_pattern_rules` chooses the families.
 
-In each family the search grows a tree from each of several patterns that tell most of the labels, always by the pattern
+The search grows a tree from each of several patterns that tell most of the labels, always by the pattern
 that shortens the description most; a beam finds it, which changes patterns one symbol at a time. Patterns of the whole
 tree are then changed, and nodes removed, as long as that shortens the description; then the best tree is changed at
 random and goes the same way. All this reads a sample of the words, to which the contradicted ones are added.
-
-The product of the automata of the patterns, with the label that the tree gives, is the automaton that is returned.
 
 References: Quinlan and Rivest, "Inferring decision trees using the minimum description length principle", Information
 and Computation, 1989. The search is this package's.
@@ -25,23 +23,16 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
-from keras_interp_rnn.automata._state_merging import Machine
+from keras_interp_rnn.automata._patterns import Family, Ints, Pattern
 from keras_interp_rnn.automata._state_splitting import label_bits
 
-Floats = NDArray[np.float64]
-
-SAMPLE, SCREENED = 1000, 500
-"""Words of each label that a search reads at first, and that tell which families are searched."""
-
 MARGIN = 50.0
-"""Bits above the best description at which a family is not searched if its first tree is as long as that."""
+"""Bits above the best description at which a tree, or a family whose first tree it is, is given up."""
 
 ADDED = 200
 """Contradicted words that are added at a time."""
@@ -67,15 +58,6 @@ CONTRADICTED_BITS = 30.0
 POOL = 20_000
 """Patterns whose answers are kept."""
 
-MAX_PRODUCT = 50_000
-"""States of the automaton before it is minimized."""
-
-NUM_TIERS = 3
-"""Tiers that are searched, besides the whole alphabet."""
-
-CLIMBED = 24
-"""Factors for which tiers are searched."""
-
 
 class Node(NamedTuple):
     """A question about a word, and what follows."""
@@ -88,99 +70,7 @@ class Node(NamedTuple):
 Tree = Node | int
 
 
-def shortest_rules(
-    words: Sequence[Sequence[int]],
-    labels: Ints,
-    num_symbols: int,
-    num_labels: int,
-    *,
-    exact: bool = True,
-    until: float = math.inf,
-    seed: int = 0,
-) -> Machine | None:
-    """The automaton of the tree of the shortest description that is found.
-
-    Args:
-        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. until: `time.monotonic` at
-            which the search ends. seed: of the search.
-
-    Returns:
-        The automaton, not minimized; None if the labels by themselves are a description as short, or it would be too
-        large.
-    """
-    rng = np.random.default_rng(seed)
-    whole = tuple(range(num_symbols))
-
-    def search(family: Family, sample: int) -> _Search:
-        return _Search(family, words, labels, num_labels, exact, rng, until, sample)
-
-    tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED), until)
-    families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
-    families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
-    screened = {family: search(family, SCREENED).screened() for family in families}
-    shortest, tried = math.inf, []
-    for family in sorted(families, key=screened.__getitem__):
-        if screened[family] > shortest + MARGIN or time.monotonic() > until:
-            break
-        task = search(family, SAMPLE)
-        task.grow_roots()
-        tried.append(task)
-        shortest = min(shortest, task.shortest)
-    for task in sorted(tried, key=lambda task: task.shortest):
-        if task.shortest < shortest + MARGIN:
-            task.improve()
-            shortest = min(shortest, task.shortest)
-    best = min(tried, key=lambda task: task.shortest, default=None)
-    while best is not None and len(best.family.tier) < num_symbols and time.monotonic() < until:
-        better = best.on_better_tier(lambda family: search(family, SAMPLE))
-        if better is None:
-            break
-        better.improve()
-        best = better
-    if best is None or best.shortest >= best.without_rules():
-        return None
-    return _product(best.family, best.tree)
-
-
-def _tiers(search: _Search, until: float) -> list[tuple[int, ...]]:
-    """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
-
-    The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
-    the whole alphabet and from the factor's own symbols.
-    """
-    num_symbols = search.family.num_symbols
-    whole = range(num_symbols)
-    labels, total = search.one_hot.astype(np.float32), search.one_hot.sum(axis=0)
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-
-    def learn(pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        made = []
-        for factor, tier in new:
-            place = {symbol: i for i, symbol in enumerate(tier)}
-            family = Family("factor", tier, num_symbols)
-            made.append(family.on_all_symbols(Pattern((tuple(place[symbol] for symbol in factor),))))
-        if new:
-            there = (read(made, search.some).astype(np.float32) @ labels).astype(np.float64)
-            saved = label_bits(total) - label_bits(there) - label_bits(total - there)
-            known.update(zip(new, saved.tolist(), strict=True))
-
-    factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
-    learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
-    for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
-        while time.monotonic() < until:
-            factor, tier = pair
-            others = [(factor, tuple(sorted({*tier} ^ {symbol}))) for symbol in whole if symbol not in factor]
-            learn(others)
-            best = max(others, key=known.__getitem__, default=pair)
-            if known[best] <= known[pair]:
-                break
-            pair = best
-    ranked = sorted(known, key=known.__getitem__, reverse=True)
-    return [tier for tier in dict.fromkeys(tier for _, tier in ranked) if 1 < len(tier) < num_symbols][:NUM_TIERS]
-
-
-class _Search:
+class Search:
     """The search in one family: the sample, and the answers to patterns on it."""
 
     def __init__(
@@ -237,7 +127,7 @@ class _Search:
 
     def bits(self, tree: Tree) -> float:
         """The description length of a tree and the labels of the sample."""
-        asked = _patterns(tree)
+        asked = patterns_of(tree)
         counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
         wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
         return (
@@ -258,7 +148,7 @@ class _Search:
 
     def said(self, tree: Tree) -> Ints:
         """The label that a tree gives to each word, not only of the sample."""
-        asked = list(dict.fromkeys(_patterns(tree)))
+        asked = list(dict.fromkeys(patterns_of(tree)))
         answers = dict(zip(asked, self.family.holds(asked, self.letters), strict=True))
         said = np.empty(len(self.labels), np.int64)
 
@@ -304,31 +194,17 @@ class _Search:
             tree, _ = self.refitted(tree, last)
             stale = 0 if self._keep_better(tree) else stale + 1
 
-    def on_better_tier(self, search: Callable[[Family], _Search]) -> _Search | None:
-        """A search with the same tree, on a tier of a symbol more or less on which it contradicts fewer words."""
-        tier, fewest, found = self.family.tier, len(self.contradicted(self.tree)), None
-        used = {tier[symbol] for pattern in _patterns(self.tree) for piece in pattern.pieces for symbol in piece
-                if symbol < len(tier)}  # fmt: skip
-        for symbol in range(self.family.num_symbols) if fewest else ():
-            other = tuple(sorted({*tier} ^ {symbol}))
-            if used <= {*other} and 1 < len(other) < self.family.num_symbols:
-                task = search(Family(self.family.kind, other, self.family.num_symbols))
-                place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
-                         self.family.start: task.family.start, self.family.end: task.family.end}  # fmt: skip
-                task.tree = _renamed(self.tree, place)
-                wrong = len(task.contradicted(task.tree))
-                if wrong < fewest:
-                    fewest, found = wrong, task
-        if found is not None:
-            found.ask(_patterns(found.tree))
-            found.shortest = found.bits(found.tree)
-            found._keep_better(found.tree)
-        return found
+    def begin_with(self, tree: Tree) -> None:
+        """Takes the tree that this one leads to for the best one."""
+        self.tree = tree
+        self.ask(patterns_of(tree))
+        self.shortest = self.bits(tree)
+        self._keep_better(tree)
 
     def _keep_better(self, tree: Tree) -> bool:
         """Takes the tree that a tree leads to in place of the best one, if it is better."""
         tree, bits = self.finished(tree)
-        self.ask(_patterns(self.tree))
+        self.ask(patterns_of(self.tree))
         before = self.bits(self.tree)
         better = bits < before - 1e-6
         if better:
@@ -348,7 +224,7 @@ class _Search:
                 break
             self.sample = np.concatenate([self.sample, self.rng.permutation(wrong)[:ADDED]])
             self._read()
-            self.ask(_patterns(tree))
+            self.ask(patterns_of(tree))
         return tree, bits
 
     def contradicted(self, tree: Tree) -> Ints:
@@ -429,12 +305,12 @@ class _Search:
 
     def refitted(self, tree: Tree, last: Pattern | None = None) -> tuple[Tree, float]:
         """The tree to which changes of patterns lead, the one of `last` at the end, and removals of questions."""
-        self.ask(_patterns(tree))
+        self.ask(patterns_of(tree))
         best = self.bits(tree)
         improved = True
         while improved and time.monotonic() < self.until:
             improved = False
-            for pattern in sorted(dict.fromkeys(_patterns(tree)), key=lambda each: each == last):
+            for pattern in sorted(dict.fromkeys(patterns_of(tree)), key=lambda each: each == last):
                 others = self.others(tree, pattern)
                 candidates = [*_pruned(tree), *(_swapped(tree, pattern, other) for other in others)]
                 # A word without a piece has it 0 times modulo anything.
@@ -458,7 +334,7 @@ class _Search:
 
     def two_changed(self, tree: Tree) -> Iterator[Tree]:
         """The trees with two patterns longer or shorter by a symbol at an end, and those that ask "or" for "and"."""
-        asked = list(dict.fromkeys(_patterns(tree)))[:NODES]
+        asked = list(dict.fromkeys(patterns_of(tree)))[:NODES]
         used = {symbol for pattern in asked for piece in pattern.pieces for symbol in piece}
         resized = {pattern: self.family.resized(pattern, used) for pattern in asked}
         self.ask([other for others in resized.values() for other in others])
@@ -475,13 +351,13 @@ class _Search:
 
     def others(self, tree: Tree, pattern: Pattern) -> list[Pattern]:
         """What may take the place of a pattern of a tree."""
-        others = [*self.neighbours(pattern), *(other for other in set(_patterns(tree)) if other != pattern)]
+        others = [*self.neighbours(pattern), *(other for other in set(patterns_of(tree)) if other != pattern)]
         self.ask(others)
         return others
 
     def kicked(self, tree: Tree) -> tuple[Tree, Pattern | None]:
         """The tree without a part, or with another pattern, and that."""
-        asked = list(dict.fromkeys(_patterns(tree)))
+        asked = list(dict.fromkeys(patterns_of(tree)))
         if not asked:
             return tree, None
         if self.rng.random() < 0.3:
@@ -508,17 +384,9 @@ class _Search:
         return (label for label, rows in self.leaves(tree, word) if len(rows))
 
 
-def _patterns(tree: Tree) -> list[Pattern]:
+def patterns_of(tree: Tree) -> list[Pattern]:
     """The patterns of all nodes, the root first."""
-    return [] if isinstance(tree, int) else [tree.pattern, *_patterns(tree.yes), *_patterns(tree.no)]
-
-
-def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
-    """The tree with other numbers for the symbols."""
-    if isinstance(tree, int):
-        return tree
-    pieces = tuple(tuple(place[symbol] for symbol in piece) for piece in tree.pattern.pieces)
-    return Node(tree.pattern._replace(pieces=pieces), _renamed(tree.yes, place), _renamed(tree.no, place))
+    return [] if isinstance(tree, int) else [tree.pattern, *patterns_of(tree.yes), *patterns_of(tree.no)]
 
 
 def _swapped(tree: Tree, pattern: Pattern, other: Pattern, *, exchanged: bool = False) -> Tree:
@@ -558,38 +426,3 @@ def _pruned(tree: Tree) -> Iterator[Tree]:
         yield tree._replace(yes=yes)
     for no in _pruned(tree.no):
         yield tree._replace(no=no)
-
-
-def _product(family: Family, tree: Tree) -> Machine | None:
-    """The automaton that follows all patterns of a tree at once; None if it has more than `MAX_PRODUCT` states."""
-    asked = list(dict.fromkeys(_patterns(tree)))
-    made = [family.automaton(pattern) for pattern in asked]
-    tables = [table.tolist() for table, _ in made]
-    ends = [holds[table[:, family.end]].tolist() for table, holds in made]
-    place_of = {pattern: i for i, pattern in enumerate(asked)}
-    column = {symbol: i for i, symbol in enumerate(family.tier)}
-
-    def label(states: tuple[int, ...]) -> int:
-        at = tree
-        while not isinstance(at, int):
-            i = place_of[at.pattern]
-            at = at.yes if ends[i][states[i]] else at.no
-        return at
-
-    start = tuple(table[0][family.start] for table in tables)
-    numbers, todo, rows = {start: 0}, [start], []
-    for states in todo:
-        row = []
-        for symbol in range(family.num_symbols):
-            if symbol in column:
-                after = tuple(table[state][column[symbol]] for table, state in zip(tables, states, strict=True))
-            else:
-                after = states
-            if after not in numbers:
-                if len(numbers) == MAX_PRODUCT:
-                    return None
-                numbers[after] = len(numbers)
-                todo.append(after)
-            row.append(numbers[after])
-        rows.append(row)
-    return Machine(np.array(rows), np.array([label(states) for states in todo]))

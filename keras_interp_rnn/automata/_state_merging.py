@@ -10,11 +10,9 @@ labels that are wrong with probability eta, a state of label c has the labels n 
     L_c(n) = (1 - eta)^{n_c} (eta / (C - 1))^{n - n_c},     L(n) = mean_c L_c(n),
 
 and the merge is taken that raises sum ln L most, if its disagreements are no more than eta explains (below a few
-standard deviations). Then transitions are moved, and states split off, as long as that shortens the description
-
-    bits = n K log2 n + n log2 C + log2 binomial(N, e) + e log2(C - 1),
-
-for n states, K symbols, C labels, and N words of which e are contradicted (Rissanen's minimum description length).
+standard deviations). Single changes of the table (`_state_changes`) then shorten the description. This is done for
+either order, several numbers of deviations and, where eta is not known, several values of it, until the shortest
+description has come out twice; the search goes on from that automaton with a few transitions moved at random.
 
 References: Oncina and Garcia, 1992 (RPNI); Lang, Pearlmutter and Price, "Results of the Abbadingo One DFA learning
 competition and a new evidence-driven state merging algorithm", ICGI 1998.
@@ -24,128 +22,86 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from keras_interp_rnn.automata._prefix_tree import Floats, Ints, Machine, PrefixTree, bits
+from keras_interp_rnn.automata._state_changes import MOST_MOVED, kicked, refined
 
 DEVIATIONS = (3.0, 2.0, 4.0, 6.0)
 """Standard deviations by which the disagreements of a merge may exceed what the noise explains: each is tried."""
 
-MOST_MOVED = 3
-"""Transitions that a kick moves at most."""
+NOISES = (0.03, 0.0, 0.12, 0.25)
+"""Values of eta that are tried where it is not known."""
 
 NUM_KICKS = 24
 """Times that the search with noise goes on from a changed automaton."""
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """A complete table and a label for each state; the start is state 0.
-
-    Attributes:
-        table: (n, K). outputs: (n,), labels.
-    """
-
-    table: Ints
-    outputs: Ints
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-
-class PrefixTree:
-    """The prefixes of words as a tree, breadth first, with the counts of labels at each.
-
-    Attributes:
-        child: (nodes, K), -1 where there is none. counts: (nodes, C). levels: nodes of each length, with their parent
-            and symbol.
-    """
-
-    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
-        self.num_symbols, self.num_labels, self.num_words = num_symbols, num_labels, len(words)
-        longest = max(map(len, words), default=0)
-        letters = np.full((len(words), longest), -1, np.int64)
-        for row, word in zip(letters, words, strict=True):
-            row[: len(word)] = word
-        at = np.zeros(len(words), np.int64)
-        self.levels: list[tuple[Ints, Ints, Ints]] = []
-        size, rows = 1, np.arange(len(words))
-        for column in range(longest):
-            rows = rows[letters[rows, column] >= 0]
-            keys, place = np.unique(at[rows] * num_symbols + letters[rows, column], return_inverse=True)
-            self.levels.append((np.arange(size, size + len(keys)), keys // num_symbols, keys % num_symbols))
-            at[rows] = size + place.ravel()
-            size += len(keys)
-        self.ends = at
-        self.child = np.full((size, num_symbols), -1, np.int64)
-        for nodes, parents, symbols in self.levels:
-            self.child[parents, symbols] = nodes
-        self.counts = np.zeros((size, num_labels))
-        np.add.at(self.counts, (at, labels), 1.0)
-        self.below = self.counts.sum(axis=1)  # words of the subtree
-        for nodes, parents, _ in reversed(self.levels):
-            np.add.at(self.below, parents, self.below[nodes])
-
-    def states(self, table: Ints, start: int = 0) -> Ints:
-        """The state that an automaton is in after each prefix."""
-        states = np.empty(len(self.child), np.int64)
-        states[0] = start
-        for nodes, parents, symbols in self.levels:
-            states[nodes] = table[states[parents], symbols]
-        return states
-
-    def counts_of(self, states: Ints, num_states: int) -> Floats:
-        """Counts of labels (n, C) in each state, from the state of each prefix."""
-        return np.stack([np.bincount(states, weights=column, minlength=num_states) for column in self.counts.T], axis=1)
-
-
 def smallest_automaton(
-    tree: PrefixTree, noise: float = 0.0, max_states: int | None = None, *, until: float = math.inf, seed: int = 0
+    tree: PrefixTree,
+    noise: float | None = 0.0,
+    max_states: int | None = None,
+    *,
+    until: float = math.inf,
+    seed: int = 0,
+    start: Machine | None = None,
 ) -> Machine | None:
     """The automaton of the shortest description that is found: without noise, of those that contradict no word.
 
     Args:
-        tree: of the words. noise: eta, below 1/2. max_states: gives up above. until: `time.monotonic` at which the
-            search ends. seed: of the search.
+        tree: of the words. noise: eta, below 1/2; None if it is not known. max_states: gives up above.
+        until: `time.monotonic` at which the search ends. seed: of the search. start: an automaton of some of the words,
+            which may be the one of all of them; no use is made of it without noise.
 
     Returns:
         The automaton; None if none of so many states is found in that time.
     """
-    found = []
-    for by_evidence in (True, False):
-        for deviation in DEVIATIONS if noise else DEVIATIONS[:1]:
-            machine = merge_states(tree, noise, max_states, until=until, deviation=deviation, by_evidence=by_evidence)
-            if machine is not None:
-                found.append(_refined(tree, machine.table, until) if noise else machine)
-    if not found or not noise:
-        return min(found, key=len, default=None)
-    best = min(found, key=lambda machine: _bits(tree, machine.table))
+    if noise == 0:
+        merged = (merge_states(tree, 0.0, max_states, until=until, by_evidence=order) for order in (True, False))
+        return min((machine for machine in merged if machine is not None), key=len, default=None)
+
+    def judged(table: Ints) -> tuple[float, Machine]:
+        machine = refined(tree, table, until)
+        few = max_states is None or len(machine) <= max_states
+        return bits(tree, machine.table) if few else math.inf, machine
+
+    best, shortest, times = None, math.inf, 0
+    for table in _beginnings(tree, noise, max_states, until, start):
+        length, machine = judged(table)
+        times = times + 1 if abs(length - shortest) < 1e-9 else 1 if length < shortest else times
+        if length < shortest - 1e-9:
+            best, shortest = machine, length
+        if times == 2:
+            break
+    if start is not None and times == 2 and shortest > bits(tree, start.table) - 1e-9:
+        return best  # a search on some of the words has ended with it, and so does one on all of them
     rng = np.random.default_rng(seed)
     for _ in range(NUM_KICKS):
-        if time.monotonic() > until:
+        if best is None or time.monotonic() > until:
             break
-        other = _refined(tree, kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED), until)
-        best = min(best, other, key=lambda machine: _bits(tree, machine.table))
+        length, machine = judged(kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED))
+        if length < shortest - 1e-9:
+            best, shortest = machine, length
     return best
 
 
-def kicked(table: Ints, rng: np.random.Generator, *, growing: float, fewest: int) -> Ints:
-    """The table with some transitions moved at random, perhaps with a copy of a state.
-
-    Args:
-        growing: probability of a new state. fewest: of the transitions that are moved; the most are `MOST_MOVED`.
-    """
-    new = table.copy()
-    if growing and rng.random() < growing:
-        new = np.concatenate([new, new[rng.integers(len(new), size=1)]])
-    for _ in range(rng.integers(fewest, MOST_MOVED + 1)):
-        new[rng.integers(len(new)), rng.integers(new.shape[1])] = rng.integers(len(new))
-    return new
+def _beginnings(
+    tree: PrefixTree, noise: float | None, max_states: int | None, until: float, start: Machine | None
+) -> Iterator[Ints]:
+    """Tables from which the search with noise begins: `start`, and those that runs of merging find."""
+    if start is not None:
+        yield start.table
+    for deviation in DEVIATIONS:
+        for eta in NOISES if noise is None else (noise,):
+            for by_evidence in (True, False):
+                if eta or deviation == DEVIATIONS[0]:
+                    machine = merge_states(
+                        tree, eta, max_states, until=until, deviation=deviation, by_evidence=by_evidence
+                    )
+                    if machine is not None:
+                        yield machine.table
 
 
 def merge_states(
@@ -292,92 +248,3 @@ def _posterior(counts: Floats, noise: float) -> Floats:
 def _log_likelihoods(counts: Floats, noise: float) -> Floats:
     wrong = math.log(noise / (counts.shape[1] - 1))
     return counts.sum(axis=1)[:, None] * wrong + counts * (math.log1p(-noise) - wrong)
-
-
-def description_length(num_states: int, errors: float, tree: PrefixTree) -> float:
-    """Bits that an automaton and the labels that it contradicts take."""
-    words, labels = tree.num_words, tree.num_labels
-    which = (math.lgamma(words + 1) - math.lgamma(errors + 1) - math.lgamma(words - errors + 1)) / math.log(2)
-    table = num_states * (tree.num_symbols * math.log2(num_states) + math.log2(labels))
-    return table + which + errors * math.log2(max(labels - 1, 1))
-
-
-def most_states(tree: PrefixTree) -> int:
-    """Beyond this number of states no automaton is a shorter description than the labels by themselves."""
-    bits, states = _bits_of_labels(tree), 1
-    while description_length(states + 1, 0, tree) < bits:
-        states += 1
-    return states
-
-
-def is_shorter(tree: PrefixTree, machine: Machine) -> bool:
-    """Whether an automaton, with the labels that it contradicts, is a shorter description than the labels."""
-    return _bits(tree, machine.table) < _bits_of_labels(tree)
-
-
-def _bits_of_labels(tree: PrefixTree) -> float:
-    counts = tree.counts.sum(axis=0)
-    words = math.lgamma(tree.num_words + 1) - sum(math.lgamma(count + 1) for count in counts)
-    return words / math.log(2)
-
-
-def _refined(tree: PrefixTree, table: Ints, until: float) -> Machine:
-    """The machine of the shortest description that single steps lead to, as in `_neighbours`.
-
-    The label of each state is the one that most of its words have.
-    """
-    best = trimmed(tree, table)
-    shortest = _bits(tree, best)
-    improved = True
-    while improved and time.monotonic() < until:
-        improved = False
-        for other in _neighbours(best):
-            bits = _bits(tree, other)
-            if bits < shortest - 1e-9:
-                best, shortest, improved = trimmed(tree, other), bits, True
-                break
-    return Machine(best, tree.counts_of(tree.states(best), len(best)).argmax(axis=1))
-
-
-def moves(table: Ints) -> Iterator[Ints]:
-    """A transition leads to another state."""
-    for state, symbol in np.ndindex(*table.shape):
-        for target in range(len(table)):
-            if target != table[state, symbol]:
-                moved = table.copy()
-                moved[state, symbol] = target
-                yield moved
-
-
-def _neighbours(table: Ints) -> Iterator[Ints]:
-    size, symbols = table.shape
-    yield from moves(table)
-    # A copy of a state for one of the transitions into it, with one transition of its own.
-    for state in range(size):
-        for symbol in range(symbols):
-            split = np.concatenate([table, table[table[state, symbol]][None]])
-            split[state, symbol] = size
-            yield split
-            for own in range(symbols):
-                for target in range(size + 1):
-                    if target != split[size, own]:
-                        moved = split.copy()
-                        moved[size, own] = target
-                        yield moved
-
-
-def _bits(tree: PrefixTree, table: Ints) -> float:
-    states = tree.states(table)
-    counts = tree.counts_of(states, len(table))
-    used = len(np.unique(states))
-    return description_length(used, float(counts.sum() - counts.max(axis=1).sum()), tree)
-
-
-def trimmed(tree: PrefixTree, table: Ints) -> Ints:
-    """The table without the states that no prefix of a word reaches."""
-    reached, first = np.unique(tree.states(table), return_index=True)
-    order = reached[np.argsort(first)]
-    place = np.full(len(table), -1)
-    place[order] = np.arange(len(order))
-    rows = place[table[order]]
-    return np.where(rows < 0, np.arange(len(order))[:, None], rows)

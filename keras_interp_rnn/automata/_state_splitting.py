@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from keras_interp_rnn.automata._state_merging import Machine, PrefixTree, kicked, moves, trimmed
+from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree
+from keras_interp_rnn.automata._state_changes import kicked, moves, trimmed
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

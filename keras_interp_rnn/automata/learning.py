@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
-from keras_interp_rnn.automata import _pattern_trees, _state_merging, _state_splitting
 from keras_interp_rnn.automata._deterministic import label_of
-from keras_interp_rnn.automata._state_merging import Machine, PrefixTree
+from keras_interp_rnn.automata._prefix_tree import Machine
+from keras_interp_rnn.automata._searches import Limits, Searched
 from keras_interp_rnn.automata.certificate import certify
 from keras_interp_rnn.automata.compilation import checked_labels, compile
 from keras_interp_rnn.automata.dfa import DFA
@@ -48,15 +48,6 @@ ADVICE = (
 )
 """Printed after an unsuccessful training."""
 
-MERGING_SECONDS = 30.0
-"""After which merging states ends, if no `time_budget` ends it before; all short words take a second or a few."""
-
-SPLITTING_SECONDS = 30.0
-"""As `MERGING_SECONDS`, of a search by splitting states."""
-
-PATTERN_SECONDS = 60.0
-"""As `MERGING_SECONDS`, of a search for rules about patterns."""
-
 CONVINCING_ERRORS = 0.05
 """Fraction of the words held out, beyond wrong labels, that a merged automaton may misclassify."""
 
@@ -82,7 +73,7 @@ def train_recognizer(
     min_confidence: float = 0.99,
     seed: int = 0,
     verbose: int = 1,
-    label_noise: float = 0.0,
+    label_noise: float | None = 0.0,
     max_states: int | None = None,
     time_budget: float | None = None,
     method: str = "auto",
@@ -107,7 +98,8 @@ def train_recognizer(
 
     Args:
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: whether each word is in the language; or one of three labels or more, ints or strings.
+        labels: whether each word is in the language; or one of three labels or more, ints or strings. Words of the
+            language alone do not tell it: the language of all words has them too (Gold, 1967).
         alphabet: the symbols, ints or strings.
         units: of a trained network, at the first attempt; each further one has 8 more.
         num_centroids: of a trained network; should exceed the number of states of the automaton.
@@ -117,8 +109,9 @@ def train_recognizer(
         seed: of everything; the same seed gives the same run on the same machine.
         verbose: 1 prints the progress, on one line in a terminal and one line for each phase elsewhere; 0 prints
             nothing.
-        label_noise: fraction of the labels that may be wrong, below 1/2. Above 0 the automaton may contradict words,
-            which `report.contradicted` lists. A trained network makes no use of it.
+        label_noise: fraction of the labels that may be wrong, below 1/2; None if it is not known. Unless it is 0 the
+            automaton may contradict words, which `report.contradicted` lists; `report.label_noise` is their fraction.
+            A trained network makes no use of it.
         max_states: of an automaton that a search finds.
         time_budget: seconds after which searches end and no further attempt begins.
         method: "auto" searches for an automaton by merging, by patterns and by splitting, in this order, and trains
@@ -131,8 +124,9 @@ def train_recognizer(
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
-            are not two words of each of two labels; if a word has several labels, and none may be wrong; if one of
-            three labels or more is neither int nor string; if `method` is "search" and nothing is found.
+            are not two words of each of two labels; if a word has several labels, and none may be wrong; if a label
+            is missing (None or NaN), or is neither int nor string among three or more; if `method` is "search" and
+            nothing is found.
 
     Example:
 
@@ -146,11 +140,12 @@ def train_recognizer(
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
         AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
         their score and a search for the shortest description. Trees over patterns, and splitting by description length,
-        are this package's.
+        are this package's. On words of a language alone: Gold, "Language identification in the limit", Information and
+        Control, 1967.
     """
     if num_attempts < 1:
         raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
-    if not 0 <= label_noise < 0.5:
+    if label_noise is not None and not 0 <= label_noise < 0.5:
         raise ValueError(f"Less than half of the labels may be wrong. Received: label_noise={label_noise!r}.")
     if max_states is not None and max_states < 1:
         raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
@@ -162,13 +157,15 @@ def train_recognizer(
     until = math.inf if time_budget is None else started + time_budget
     symbols = checked_symbols(alphabet)
     data = _checked_data(words, labels, symbols)
-    if not label_noise:
+    if label_noise == 0:
         _check_consistent(data)
     best = None
-    for by in ("merging", "patterns", "splitting") if method != "training" else ():
-        best = best or _found(
-            by, data, symbols, label_noise, max_states, hold_out, min_confidence, seed, until, verbose
-        )
+    if method != "training":
+        searches = _Searches(data, symbols, Limits(label_noise, max_states, until, seed), hold_out)
+        for by in ("merging", "patterns", "splitting"):
+            if verbose and best is None:
+                say(f"{by}: {len(data.words):,} words")
+            best = best or searches.found(by, min_confidence)
     if best is not None:
         assert best.report is not None
         best.report = replace(best.report, seconds=time.monotonic() - started)
@@ -234,107 +231,83 @@ class _Data(NamedTuple):
         return np.array([place.get(label, -1) for label in said]).astype(self.labels.dtype)
 
 
-def _found(
-    by: str,
-    data: _Data,
-    alphabet: tuple[Hashable, ...],
-    noise: float,
-    max_states: int | None,
-    hold_out: float,
-    min_confidence: float,
-    seed: int,
-    until: float,
-    verbose: int,
-) -> Recognizer | None:
-    """The network of the automaton that is found by merging or splitting; None if that is not convincing."""
-    held_out = _held_out(data, hold_out, np.random.default_rng(seed))
-    column = {symbol: i for i, symbol in enumerate(alphabet)}
-    words = [tuple(column[symbol] for symbol in word) for word in data.words]
-    labels = data.labels.astype(np.int64)
-    if verbose:
-        say(f"{by} the states of {len(words):,} words")
+class _Searches:
+    """Searches for an automaton in the words that are not held out, and then in all of them."""
 
-    def automaton(rows: NDArray[np.intp], start: Machine | None = None) -> Machine | None:
-        some = [words[row] for row in rows]
-        tree = PrefixTree(some, labels[rows], len(alphabet), len(data.classes))
-        most = _state_merging.most_states(tree)
-        most = most if max_states is None else min(most, max_states)
-        found: Machine | None
-        if by == "merging":
-            ends = min(until, time.monotonic() + MERGING_SECONDS)
-            found = _state_merging.smallest_automaton(tree, noise, most, until=ends, seed=seed)
-        elif by == "patterns":
-            found = start
-            if start is None or len(_state_splitting.contradicted(tree, start.table, labels[rows])):
-                ends = min(until, time.monotonic() + PATTERN_SECONDS)
-                exact = not noise
-                found = _pattern_trees.shortest_rules(
-                    some, labels[rows], len(alphabet), len(data.classes), exact=exact, until=ends, seed=seed
-                )
-            # A few rules may make many states, which are no shorter than the labels as a table.
-            if found is None or (
-                max_states is not None and len(_dfa(found, alphabet, data.classes).minimize()) > max_states
-            ):
-                return None
-            said = found.outputs[tree.states(found.table)[tree.ends]]
-            return found if noise or (said == labels[rows]).all() else None
-        else:
-            found = _state_splitting.shortest_description(
-                *(tree, some, labels[rows]),
-                exact=not noise,
-                max_states=most,
-                until=min(until, time.monotonic() + SPLITTING_SECONDS),
-                seed=seed,
-                start=start,
-            )
-            if not noise and len(_state_splitting.contradicted(tree, found.table, labels[rows])):
-                return None
-        return found if found is None or _state_merging.is_shorter(tree, found) else None
+    def __init__(self, data: _Data, alphabet: tuple[Hashable, ...], limits: Limits, hold_out: float) -> None:
+        self.data, self.alphabet, self.limits = data, alphabet, limits
+        column = {symbol: i for i, symbol in enumerate(alphabet)}
+        words = [tuple(column[symbol] for symbol in word) for word in data.words]
+        self.all = Searched(words, data.labels.astype(np.int64), len(alphabet), len(data.classes))
+        self.held_out = _held_out(data, hold_out, np.random.default_rng(limits.seed))
+        self.not_held_out = self.all[np.flatnonzero(~self.held_out)] if self.held_out.any() else None
 
-    first = None
-    if held_out.any():
-        first = automaton(np.flatnonzero(~held_out))
-        if first is None:
+    def found(self, by: str, min_confidence: float) -> Recognizer | None:
+        """The network of the automaton that is found in one way; None if that is not convincing."""
+        first, held_out_accuracy, held_out_interval = None, math.nan, (0.0, 1.0)
+        if self.not_held_out is not None:
+            first = self.not_held_out.automaton(by, self.limits)
+            if first is None:
+                return None
+            expected = self.data.labels[self.held_out]
+            said = self._said(self._dfa(first))[self.held_out]
+            right = said == expected
+            if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * self._noise(first):
+                return None
+            held_out_accuracy = _balanced_accuracy(said, expected)
+            held_out_interval = interval(int(right.sum()), len(right))
+        machine = self.all.automaton(by, self.limits, first)
+        if machine is None:
             return None
-        dfa = _dfa(first, alphabet, data.classes)
-        said = data.of(label_of(dfa, data.words[row]) for row in np.flatnonzero(held_out))
-        right = said == data.labels[held_out]
-        if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
+        dfa = self._dfa(machine).minimize()
+        model = _compiled(dfa)
+        if model is None:
             return None
-    machine = automaton(np.arange(len(words)), first)
-    if machine is None:
-        return None
-    dfa = _dfa(machine, alphabet, data.classes).minimize()
+        by_automaton = self._said(dfa)
+        report = _report(model, self.data._replace(labels=by_automaton), self.held_out, min_confidence)
+        if not (report.learned and certify(model, dfa).holds):
+            return None
+        accuracy = _balanced_accuracy(by_automaton, self.data.labels)
+        wrong = by_automaton != self.data.labels
+        model.report = replace(
+            report,
+            network_accuracy=accuracy,
+            automaton_accuracy=accuracy,
+            held_out_accuracy=held_out_accuracy,
+            method=by,
+            certified=True,
+            held_out_interval=held_out_interval,
+            contradicted=tuple(self.data.words[row] for row in np.flatnonzero(wrong)),
+            label_noise=float(wrong.mean()),
+            label_noise_interval=interval(int(wrong.sum()), len(wrong)),
+        )
+        return model
+
+    def _noise(self, first: Machine) -> float:
+        """The fraction of wrong labels; where it is not known, of those that an automaton contradicts."""
+        assert self.not_held_out is not None
+        return self.not_held_out.contradicted(first) if self.limits.noise is None else self.limits.noise
+
+    def _dfa(self, machine: Machine) -> DFA | MooreMachine:
+        table, classes = machine.table.tolist(), self.data.classes
+        if len(classes) == 2:
+            return DFA(table, np.flatnonzero(machine.outputs).tolist(), alphabet=self.alphabet)
+        return MooreMachine(table, [classes[i] for i in machine.outputs], alphabet=self.alphabet)
+
+    def _said(self, dfa: DFA | MooreMachine) -> NDArray[Any]:
+        return self.data.of(label_of(dfa, word) for word in self.data.words)
+
+
+def _compiled(dfa: DFA | MooreMachine) -> Recognizer | None:
+    """The network of an automaton; None if it is too large for one, or has fewer labels than the words."""
     try:
         model = compile(dfa, "SRGRU", transition="gumbel")
-    except ValueError:  # too large for a network, or of fewer labels than the words have
+    except ValueError:
         return None
     assert isinstance(model, Recognizer)
     _compile_for_training(model)
     model.optimizer.build(model.trainable_variables)  # as it is saved with the model
-    by_automaton = data.of(label_of(dfa, word) for word in data.words)
-    contradicted = by_automaton != data.labels
-    report = _report(model, data._replace(labels=by_automaton), held_out, min_confidence)
-    certified = report.learned and certify(model, dfa).holds
-    if not certified:
-        return None
-    model.report = replace(
-        report,
-        network_accuracy=_balanced_accuracy(by_automaton, data.labels),
-        automaton_accuracy=_balanced_accuracy(by_automaton, data.labels),
-        held_out_accuracy=_balanced_accuracy(said, data.labels[held_out]) if held_out.any() else math.nan,
-        method=by,
-        certified=certified,
-        held_out_interval=interval(int(right.sum()), len(right)) if held_out.any() else (0.0, 1.0),
-        contradicted=tuple(data.words[row] for row in np.flatnonzero(contradicted)),
-    )
     return model
-
-
-def _dfa(machine: Machine, alphabet: tuple[Hashable, ...], classes: tuple[Hashable, ...]) -> DFA | MooreMachine:
-    if len(classes) == 2:
-        return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
-    return MooreMachine(machine.table.tolist(), [classes[i] for i in machine.outputs], alphabet=alphabet)
 
 
 def _held_out(data: _Data, hold_out: float, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -543,7 +516,15 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[Any]) -> list[int]:
 
 
 def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]) -> _Data:
+    if labels is None:
+        raise ValueError(
+            "Words of a language alone do not tell it: the language of all words, and many smaller ones, have them too "
+            "(Gold, 1967). Received: labels=None. Give words that are not in it as well, and a label for each word."
+        )
     given = list(labels)
+    for label in given:
+        if label is None or label != label:
+            raise ValueError(f"Every word has a label. Received: the label {label!r}. Leave out words without one.")
     classes = _classes(given)
     if len(classes) == 2:
         data = _Data([tuple(word) for word in words], np.array([bool(label) for label in given], dtype=bool))
@@ -591,6 +572,7 @@ def _check_consistent(data: _Data) -> None:
             else ("A word has one label", "several")
         )
         raise ValueError(
-            f"{rule}. Received: {received} labels for {len(both):,} words: {shown}"
-            f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong."
+            f"{rule}. Received: {received} labels for {len(both):,} word{'s' * (len(both) > 1)}: {shown}"
+            f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong, or "
+            "None if it is not known."
         )

@@ -60,7 +60,8 @@ class Recognizer(keras.Sequential):
             model.labels = tuple(config["labels"])
         if report is not None:
             fields = {FORMER_FIELDS.get(name, name): value for name, value in report.items()}
-            fields["held_out_interval"] = tuple(fields.get("held_out_interval", (0.0, 1.0)))
+            for name in ("held_out_interval", "label_noise_interval"):
+                fields[name] = tuple(fields.get(name, (0.0, 1.0)))
             fields["contradicted"] = tuple(tuple(word) for word in fields.get("contradicted", ()))  # lists, in JSON
             model.report = TrainingReport(**fields)
         return model
@@ -115,6 +116,11 @@ class TrainingReport(Sentence):
         held_out_interval: the exact 95 % interval (Clopper and Pearson) of the fraction of the words held out that the
             automaton classifies as labelled; (0, 1) without any.
         contradicted: the words whose labels the automaton contradicts, if some of them may be wrong.
+        label_noise: their fraction: if the automaton is the right one, that of the wrong labels. None if the network
+            was trained.
+        label_noise_interval: the exact 95 % interval (Clopper and Pearson) of the probability of a wrong label, if the
+            automaton is the right one and one label is wrong independently of the others; (0, 1) if the network was
+            trained.
 
     Example: see `train_recognizer`.
     """
@@ -132,6 +138,8 @@ class TrainingReport(Sentence):
     certified: bool = False
     held_out_interval: tuple[float, float] = (0.0, 1.0)
     contradicted: tuple[Word, ...] = ()
+    label_noise: float | None = None
+    label_noise_interval: tuple[float, float] = (0.0, 1.0)
 
     @property
     def states(self) -> int:

@@ -253,9 +253,16 @@ def training_report(report: TrainingReport) -> str:
     states = f"{report.num_states} state{'' if report.num_states == 1 else 's'}"
     attempts = f"{report.num_attempts} attempt{'' if report.num_attempts == 1 else 's'}"
     held_out = "no words" if math.isnan(report.held_out_accuracy) else f"{report.held_out_accuracy:.2%}"
+    wrong = ""
+    if report.contradicted:
+        low, high = report.label_noise_interval
+        wrong = (
+            f", {len(report.contradicted):,} labels contradicted, {report.label_noise:.2%} ({low:.2%} to {high:.2%})"
+        )
     return (
         f"{head}: automaton of {states}, right on {report.automaton_accuracy:.2%} (held out {held_out}), network on "
-        f"{report.network_accuracy:.2%}, least confidence {report.confidence:.4f}; {attempts}, {report.seconds:.0f} s"
+        f"{report.network_accuracy:.2%}{wrong}, least confidence {report.confidence:.4f}; {attempts}, "
+        f"{report.seconds:.0f} s"
     )
 
 

@@ -85,7 +85,8 @@ def test_contradictory_labels_are_named():
     ("labels", "sentence"),
     [
         ([0.1, 0.2, 0.3], "Labels that are saved are ints or strings. Received: 0.1. Name them by strings"),
-        ([True, False, None], "Labels that are saved are ints or strings. Received: None"),
+        ([True, False, (1,)], r"Labels that are saved are ints or strings. Received: \(1,\)"),
+        ([True, False, None], "Every word has a label. Received: the label None"),
         (["a", "b", "c", "d"], "Every word needs a label. Received: 3 words and 4 labels"),
         (["a", "b"], "Every word needs a label. Received: 3 words and 2 labels"),
         (["a", "b", "b"], "at least two of each. Received: 3 in it and 0 not"),

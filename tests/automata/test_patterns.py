@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _pattern_trees
-from keras_interp_rnn.automata._pattern_trees import Node, shortest_rules
+from keras_interp_rnn.automata import DFA, _pattern_rules
+from keras_interp_rnn.automata._pattern_rules import shortest_rules
+from keras_interp_rnn.automata._pattern_trees import Node, Search
 from keras_interp_rnn.automata._patterns import Family, Pattern, read
 from tests.automata.test_state_splitting import long_words, places, sequential_bits
 
@@ -83,7 +84,7 @@ def test_what_is_repeated_is_named_once():
 
 def search_of(family, words, labels, exact=True):
     rng = np.random.default_rng(0)
-    return _pattern_trees._Search(family, words, labels, int(labels.max()) + 1, exact, rng, math.inf, 1000)
+    return Search(family, words, labels, int(labels.max()) + 1, exact, rng, math.inf, 1000)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -105,7 +106,7 @@ def test_the_bits_of_a_tree_are_those_of_its_patterns_and_labels(exact):
     expected = family.bits + family.bits_of(one) + family.bits_of(two) + 6 + 30 * wrong
     expected += sum(sequential_bits(row, 3) for row in counts)
     np.testing.assert_allclose(task.bits(tree), expected, rtol=1e-12)
-    machine = _pattern_trees._product(family, tree)
+    machine = _pattern_rules._product(family, tree)
     for word in words:
         state = 0
         for symbol in word:
@@ -115,16 +116,13 @@ def test_the_bits_of_a_tree_are_those_of_its_patterns_and_labels(exact):
 
 def of_patterns(family, patterns, label):
     """The automaton of a boolean function of patterns."""
-    tree = label
-    for held in itertools.product([True, False], repeat=len(patterns)):
-        assert label(*held) in (0, 1)
 
     def grown(answers):
         if len(answers) == len(patterns):
-            return int(tree(*answers))
+            return int(label(*answers))
         return Node(patterns[len(answers)], grown((*answers, True)), grown((*answers, False)))
 
-    machine = _pattern_trees._product(family, grown(()))
+    machine = _pattern_rules._product(family, grown(()))
     names = "abcdefgh"[: family.num_symbols]
     return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=names).minimize()
 

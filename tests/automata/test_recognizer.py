@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import SymbolEmbedding, TrainingReport, learning, tomita
+from keras_interp_rnn.automata import SymbolEmbedding, TrainingReport, _searches, learning, tomita
 from keras_interp_rnn.automata.learning import (
     _balanced_accuracy,
     _curriculum,
@@ -137,7 +137,7 @@ def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
         model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, num_attempts=1)
     remaining = iter(models)
     monkeypatch.setattr(learning, "_train", lambda *_, **settings: next(remaining))
-    monkeypatch.setattr(learning, "SPLITTING_SECONDS", 0.5)
+    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
     best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, alphabet="01", num_attempts=3)
     assert best is models[1]
     assert best.report.num_attempts == 3
@@ -162,11 +162,29 @@ def test_balanced_accuracy_does_not_reward_rejecting_all():
         (["0", "1", "00"], [True, True, False], "01", "at least two of each. Received: 2 in it and 1 not"),
         (["0", "1"], [True, False], "00", "different ints or strings. Received: alphabet"),
         (["0", "1"], [True, False], [("0",), "1"], "different ints or strings"),
+        ([], [], "01", "at least two of each. Received: 0 in it and 0 not"),
+        (["0", "1", "00"], [True] * 3, "01", "at least two of each. Received: 3 in it and 0 not"),
+        (
+            ["0", "1"],
+            None,
+            "01",
+            r"alone do not tell it.*\(Gold, 1967\). Received: labels=None. Give words that are not",
+        ),
+        (["0", "1"], [1.0, float("nan")], "01", "Every word has a label. Received: the label nan. Leave out words"),
+        (["0", "1"], np.array([1.0, np.nan]), "01", r"Received: the label (np.float64\()?nan"),
+        (["0", "1"], [True, None], "01", "Every word has a label. Received: the label None"),
+        (
+            ["0", "0", "1", "1", "00", "00", "11", "11"],
+            [True, False] * 4,
+            "01",
+            r"both labels for 4 words: \('0',\), \('1',\), \('0', '0'\), \.\.\.\. Remove one, or pass label_noise",
+        ),
     ],
 )
 def test_what_cannot_be_trained_on(given, labels, alphabet, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=sentence) as error:
         automata.train_recognizer(given, labels, alphabet=alphabet)
+    assert "\n" not in str(error.value)
 
 
 def test_nothing_is_learned_in_no_attempt():

@@ -6,17 +6,12 @@ import time
 import keras
 import numpy as np
 import pytest
+import scipy.stats
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, learning, tomita
-from keras_interp_rnn.automata._state_merging import (
-    PrefixTree,
-    description_length,
-    is_shorter,
-    merge_states,
-    most_states,
-    smallest_automaton,
-)
+from keras_interp_rnn.automata import DFA, _searches, learning, tomita
+from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, description_length, is_shorter, most_states
+from keras_interp_rnn.automata._state_merging import merge_states, smallest_automaton
 from tests.automata.networks import dfa_of, drawn
 
 
@@ -84,13 +79,36 @@ def test_a_merged_automaton_contradicts_no_word_however_few_there_are(seed):
         assert all(found.accepts(word) == truth.accepts(word) for word in given)
 
 
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("number", "noise"), [(number, noise) for number in (4, 5, 6, 7) for noise in (0.01, 0.05)])
-def test_wrong_labels_are_seen_through(number, noise):
+def test_wrong_labels_are_seen_through(number, noise, known):
     rng = np.random.default_rng(number)
     given = words(9)
     right = labels_of(tomita(number), given)
-    machine = smallest_automaton(tree_of(given, right ^ (rng.random(len(given)) < noise)), noise)
+    machine = smallest_automaton(tree_of(given, right ^ (rng.random(len(given)) < noise)), noise if known else None)
     assert dfa_of(machine).equivalent(tomita(number))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_the_fraction_of_wrong_labels_need_not_be_known(noise):
+    """Of random automata, from no wrong label to one in five."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth = drawn(rng, 6, ("a", "b"))
+        given = words(10, "ab")
+        wrong = rng.random(len(given)) < noise
+        machine = smallest_automaton(tree_of(given, labels_of(truth, given) ^ wrong, "ab"), None, seed=seed)
+        assert dfa_of(machine, "ab").equivalent(truth)
+
+
+def test_an_automaton_of_some_of_the_words_is_a_beginning():
+    """It is returned if it is right, without a run of merging; and is left if it is not."""
+    given = words(8)
+    wrong = np.random.default_rng(0).random(len(given)) < 0.05
+    tree = tree_of(given, labels_of(tomita(7), given) ^ wrong)
+    found = smallest_automaton(tree, 0.05)
+    for start in (found, Machine(np.zeros((1, 2), np.int64), np.zeros(1, np.int64))):
+        assert dfa_of(smallest_automaton(tree, 0.05, start=start)).equivalent(tomita(7))
 
 
 def test_random_labels_have_no_shorter_description():
@@ -135,8 +153,26 @@ def test_contradicted_words_are_named(tmp_path):
     assert model.report.learned
     assert automata.certify(model, tomita(4)).holds
     assert set(model.report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
+    assert f", {wrong.sum()} labels contradicted, {wrong.mean():.2%} (" in str(model.report)
     model.save(tmp_path / "model.keras")
     assert keras.models.load_model(tmp_path / "model.keras").report == model.report
+
+
+def test_the_fraction_of_wrong_labels_is_estimated():
+    given = words(9)
+    labels = labels_of(tomita(5), given)
+    wrong = np.random.default_rng(2).random(len(given)) < 0.07
+    model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=None, verbose=0)
+    report = model.report
+    assert (report.method, report.certified) == ("merging", True)
+    assert automata.extract(model).dfa.equivalent(tomita(5))
+    assert set(report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
+    assert report.label_noise == wrong.mean()
+    exact = scipy.stats.binomtest(int(wrong.sum()), len(wrong)).proportion_ci(method="exact")
+    np.testing.assert_allclose(report.label_noise_interval, exact, rtol=1e-6)
+    clean = automata.train_recognizer(given, labels, alphabet="01", label_noise=None, verbose=0).report
+    assert (clean.contradicted, clean.label_noise, clean.num_states) == ((), 0.0, 4)
+    assert clean.label_noise_interval[1] < 0.005
 
 
 def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
@@ -146,7 +182,7 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
     trained.report = automata.TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
     calls = []
     monkeypatch.setattr(learning, "_train", lambda *_, **settings: calls.append(settings) or trained)
-    monkeypatch.setattr(learning, "SPLITTING_SECONDS", 0.5)
+    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
     model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0)
     assert model is trained
     assert len(calls) == model.report.num_attempts == 3
@@ -169,7 +205,7 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
 @pytest.mark.parametrize(
     ("labels", "settings", "sentence"),
     [
-        ([1, 0, 1, 0, 0], {}, r"Received: both labels for 1 words: \('0',\)\. Remove one, or pass label_noise"),
+        ([1, 0, 1, 0, 0], {}, r"Received: both labels for 1 word: \('0',\)\. Remove one, or pass label_noise"),
         ([1, 0, 1, 0, 1], {"label_noise": 0.5}, "Less than half of the labels may be wrong. Received: label_noise=0.5"),
         ([1, 0, 1, 0, 1], {"max_states": 0}, "at least one state. Received: max_states=0"),
         ([1, 0, 1, 0, 1], {"time_budget": 0}, "seconds above 0. Received: time_budget=0"),

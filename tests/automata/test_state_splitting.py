@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _pattern_trees, _state_merging, tomita
-from keras_interp_rnn.automata._state_merging import PrefixTree
+from keras_interp_rnn.automata import DFA, _searches, tomita
+from keras_interp_rnn.automata._prefix_tree import PrefixTree, is_shorter
 from keras_interp_rnn.automata._state_splitting import _merges, bits, contradicted, shortest_description
 from tests.automata.networks import dfa_of, drawn
 
@@ -101,7 +101,7 @@ def test_a_factor_that_is_forbidden(seed):
     machine = search(ids, labels.astype(np.int64), 4, until=time.monotonic() + 60, seed=seed)
     assert not len(contradicted(tree, machine.table, labels.astype(np.int64)))
     assert dfa_of(machine, "abcd").equivalent(truth)
-    assert _state_merging.is_shorter(tree, machine)
+    assert is_shorter(tree, machine)
 
 
 def test_some_labels_may_be_wrong():
@@ -128,7 +128,7 @@ def test_it_ends_in_time_and_keeps_to_the_number_of_states():
 
 
 def test_train_recognizer_splits_where_merging_and_rules_find_nothing(monkeypatch):
-    monkeypatch.setattr(_pattern_trees, "shortest_rules", lambda *_, **settings: None)
+    monkeypatch.setattr(_searches, "shortest_rules", lambda *_, **settings: None)
     rng = np.random.default_rng(1)
     truth = DFA.from_regex("(a|b|c|d)*(a(b|d)a)(a|b|c|d)*", "abcd").complement().minimize()
     words, labels = long_words(rng, truth, 1000)

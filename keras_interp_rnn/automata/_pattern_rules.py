@@ -1,0 +1,192 @@
+"""A small automaton from labelled words, by rules about patterns: the families, their tiers, and the automaton.
+
+Each family of patterns, of one kind and on all symbols or on a tier of them, is judged by the decision tree that grows
+in it at once; the best ones are searched (`_pattern_trees`). The tiers are those on which some factor tells most of the
+labels. The best tree is carried to tiers that differ by a symbol, as long as it contradicts fewer words there.
+
+The product of the automata of the patterns, with the label that the tree gives, is the automaton that is returned.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from keras_interp_rnn.automata._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
+from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
+from keras_interp_rnn.automata._prefix_tree import Machine
+from keras_interp_rnn.automata._state_splitting import label_bits
+
+SAMPLE, SCREENED = 1000, 500
+"""Words of each label that a search reads at first, and that tell which families are searched."""
+
+MAX_PRODUCT = 50_000
+"""States of the automaton before it is minimized."""
+
+NUM_TIERS = 3
+"""Tiers that are searched, besides the whole alphabet."""
+
+CLIMBED = 24
+"""Factors for which tiers are searched."""
+
+
+def shortest_rules(
+    words: Sequence[Sequence[int]],
+    labels: Ints,
+    num_symbols: int,
+    num_labels: int,
+    *,
+    exact: bool = True,
+    until: float = math.inf,
+    seed: int = 0,
+) -> Machine | None:
+    """The automaton of the tree of the shortest description that is found.
+
+    Args:
+        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. until: `time.monotonic` at
+            which the search ends. seed: of the search.
+
+    Returns:
+        The automaton, not minimized; None if the labels by themselves are a description as short, or it would be too
+        large.
+    """
+    rng = np.random.default_rng(seed)
+    whole = tuple(range(num_symbols))
+
+    def search(family: Family, sample: int) -> Search:
+        return Search(family, words, labels, num_labels, exact, rng, until, sample)
+
+    tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED), until)
+    families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
+    families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
+    screened = {family: search(family, SCREENED).screened() for family in families}
+    shortest, tried = math.inf, []
+    for family in sorted(families, key=screened.__getitem__):
+        if screened[family] > shortest + MARGIN or time.monotonic() > until:
+            break
+        task = search(family, SAMPLE)
+        task.grow_roots()
+        tried.append(task)
+        shortest = min(shortest, task.shortest)
+    for task in sorted(tried, key=lambda task: task.shortest):
+        if task.shortest < shortest + MARGIN:
+            task.improve()
+            shortest = min(shortest, task.shortest)
+    best = min(tried, key=lambda task: task.shortest, default=None)
+    while best is not None and len(best.family.tier) < num_symbols and time.monotonic() < until:
+        better = _on_better_tier(best, lambda family: search(family, SAMPLE))
+        if better is None:
+            break
+        better.improve()
+        best = better
+    if best is None or best.shortest >= best.without_rules():
+        return None
+    return _product(best.family, best.tree)
+
+
+def _tiers(search: Search, until: float) -> list[tuple[int, ...]]:
+    """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
+
+    The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
+    the whole alphabet and from the factor's own symbols.
+    """
+    num_symbols = search.family.num_symbols
+    whole = range(num_symbols)
+    labels, total = search.one_hot.astype(np.float32), search.one_hot.sum(axis=0)
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+
+    def learn(pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        made = []
+        for factor, tier in new:
+            place = {symbol: i for i, symbol in enumerate(tier)}
+            family = Family("factor", tier, num_symbols)
+            made.append(family.on_all_symbols(Pattern((tuple(place[symbol] for symbol in factor),))))
+        if new:
+            there = (read(made, search.some).astype(np.float32) @ labels).astype(np.float64)
+            saved = label_bits(total) - label_bits(there) - label_bits(total - there)
+            known.update(zip(new, saved.tolist(), strict=True))
+
+    factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
+    learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
+    for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
+        while time.monotonic() < until:
+            factor, tier = pair
+            others = [(factor, tuple(sorted({*tier} ^ {symbol}))) for symbol in whole if symbol not in factor]
+            learn(others)
+            best = max(others, key=known.__getitem__, default=pair)
+            if known[best] <= known[pair]:
+                break
+            pair = best
+    ranked = sorted(known, key=known.__getitem__, reverse=True)
+    return [tier for tier in dict.fromkeys(tier for _, tier in ranked) if 1 < len(tier) < num_symbols][:NUM_TIERS]
+
+
+def _on_better_tier(best: Search, search: Callable[[Family], Search]) -> Search | None:
+    """A search with the same tree, on a tier of a symbol more or less on which it contradicts fewer words."""
+    tier, fewest = best.family.tier, len(best.contradicted(best.tree))
+    found: tuple[Search, Tree] | None = None
+    used = {tier[symbol] for pattern in patterns_of(best.tree) for piece in pattern.pieces for symbol in piece
+            if symbol < len(tier)}  # fmt: skip
+    for symbol in range(best.family.num_symbols) if fewest else ():
+        other = tuple(sorted({*tier} ^ {symbol}))
+        if used <= {*other} and 1 < len(other) < best.family.num_symbols:
+            task = search(Family(best.family.kind, other, best.family.num_symbols))
+            place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
+                     best.family.start: task.family.start, best.family.end: task.family.end}  # fmt: skip
+            tree = _renamed(best.tree, place)
+            wrong = len(task.contradicted(tree))
+            if wrong < fewest:
+                fewest, found = wrong, (task, tree)
+    if found is None:
+        return None
+    better, tree = found
+    better.begin_with(tree)
+    return better
+
+
+def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
+    """The tree with other numbers for the symbols."""
+    if isinstance(tree, int):
+        return tree
+    pieces = tuple(tuple(place[symbol] for symbol in piece) for piece in tree.pattern.pieces)
+    return Node(tree.pattern._replace(pieces=pieces), _renamed(tree.yes, place), _renamed(tree.no, place))
+
+
+def _product(family: Family, tree: Tree) -> Machine | None:
+    """The automaton that follows all patterns of a tree at once; None if it has more than `MAX_PRODUCT` states."""
+    asked = list(dict.fromkeys(patterns_of(tree)))
+    made = [family.automaton(pattern) for pattern in asked]
+    tables = [table.tolist() for table, _ in made]
+    ends = [holds[table[:, family.end]].tolist() for table, holds in made]
+    place_of = {pattern: i for i, pattern in enumerate(asked)}
+    column = {symbol: i for i, symbol in enumerate(family.tier)}
+
+    def label(states: tuple[int, ...]) -> int:
+        at = tree
+        while not isinstance(at, int):
+            i = place_of[at.pattern]
+            at = at.yes if ends[i][states[i]] else at.no
+        return at
+
+    start = tuple(table[0][family.start] for table in tables)
+    numbers, todo, rows = {start: 0}, [start], []
+    for states in todo:
+        row = []
+        for symbol in range(family.num_symbols):
+            if symbol in column:
+                after = tuple(table[state][column[symbol]] for table, state in zip(tables, states, strict=True))
+            else:
+                after = states
+            if after not in numbers:
+                if len(numbers) == MAX_PRODUCT:
+                    return None
+                numbers[after] = len(numbers)
+                todo.append(after)
+            row.append(numbers[after])
+        rows.append(row)
+    return Machine(np.array(rows), np.array([label(states) for states in todo]))

@@ -1,0 +1,121 @@
+"""An automaton from labelled words, by one of three searches: merging states, rules about patterns, splitting states.
+
+Each looks for a short description of the automaton and the labels; which of them finds one depends on the words.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keras_interp_rnn.automata._pattern_rules import shortest_rules
+from keras_interp_rnn.automata._prefix_tree import Ints, Machine, PrefixTree, is_shorter, most_states
+from keras_interp_rnn.automata._state_merging import smallest_automaton
+from keras_interp_rnn.automata._state_splitting import contradicted, shortest_description
+from keras_interp_rnn.automata.moore import MooreMachine
+
+MERGING_SECONDS = 30.0
+"""After which merging states ends, if no limit ends it before; all short words take a second or a few."""
+
+SPLITTING_SECONDS = 30.0
+"""As `MERGING_SECONDS`, of a search by splitting states."""
+
+PATTERN_SECONDS = 60.0
+"""As `MERGING_SECONDS`, of a search for rules about patterns."""
+
+
+class Limits(NamedTuple):
+    """What holds for every search.
+
+    Attributes:
+        noise: probability of a wrong label; None if it is not known. max_states: of the automaton.
+        until: `time.monotonic` at which searches end. seed: of a search.
+    """
+
+    noise: float | None = 0.0
+    max_states: int | None = None
+    until: float = math.inf
+    seed: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether no label is wrong."""
+        return self.noise == 0
+
+    def within(self, seconds: float) -> float:
+        """`until`, or the end of so many seconds if that comes before."""
+        return min(self.until, time.monotonic() + seconds)
+
+
+class Searched:
+    """Words, of symbols 0, 1, ..., with labels 0, 1, ..., in which automata are looked for."""
+
+    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
+        self.words, self.labels, self.num_symbols, self.num_labels = words, labels, num_symbols, num_labels
+        self.tree = PrefixTree(words, labels, num_symbols, num_labels)
+        self.most_states = most_states(self.tree)
+
+    def __getitem__(self, rows: Ints) -> Searched:
+        """Some of the words."""
+        return Searched([self.words[row] for row in rows], self.labels[rows], self.num_symbols, self.num_labels)
+
+    def most(self, limits: Limits) -> int:
+        """States that an automaton may have."""
+        return self.most_states if limits.max_states is None else min(self.most_states, limits.max_states)
+
+    def automaton(self, by: str, limits: Limits, start: Machine | None = None) -> Machine | None:
+        """The automaton that a search finds.
+
+        Args:
+            by: "merging", "patterns" or "splitting". start: an automaton of some of the words, to begin with.
+
+        Returns:
+            The automaton; None if none is found, or none that describes the labels more shortly than they do. It
+            contradicts no word where no label is wrong.
+        """
+        search = {"merging": self._merged, "patterns": self._of_patterns, "splitting": self._split}[by]
+        found = search(limits, start)
+        if found is None or not is_shorter(self.tree, found) or (limits.exact and self.contradicted(found) > 0):
+            return None
+        return found
+
+    def _merged(self, limits: Limits, start: Machine | None) -> Machine | None:
+        return smallest_automaton(
+            *(self.tree, limits.noise, self.most(limits)),
+            until=limits.within(MERGING_SECONDS),
+            seed=limits.seed,
+            start=start,
+        )
+
+    def _of_patterns(self, limits: Limits, start: Machine | None) -> Machine | None:
+        found = start
+        if start is None or len(contradicted(self.tree, start.table, self.labels)):
+            found = shortest_rules(
+                *(self.words, self.labels, self.num_symbols, self.num_labels),
+                exact=limits.exact,
+                until=limits.within(PATTERN_SECONDS),
+                seed=limits.seed,
+            )
+        if found is None:
+            return None
+        # A few rules may make many states, which are no shorter than the labels as a table.
+        whole = MooreMachine(found.table.tolist(), found.outputs.tolist(), alphabet=range(self.num_symbols))
+        few = limits.max_states is None or len(whole.minimize()) <= limits.max_states
+        return found if few else None
+
+    def _split(self, limits: Limits, start: Machine | None) -> Machine:
+        return shortest_description(
+            *(self.tree, self.words, self.labels),
+            exact=limits.exact,
+            max_states=self.most(limits),
+            until=limits.within(SPLITTING_SECONDS),
+            seed=limits.seed,
+            start=start,
+        )
+
+    def contradicted(self, machine: Machine) -> float:
+        """The fraction of the words to which an automaton gives another label."""
+        said = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
+        return float((said != self.labels).mean())
