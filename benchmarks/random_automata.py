@@ -1,19 +1,24 @@
 """Does the recipe of `automata.train_recognizer` learn languages that nobody chose?
 
 Draws minimal automata of 3 to 8 states over two or three symbols, makes a network of all words up to a length with
-their labels, reads it as an automaton, and certifies that. A line for each; lines that stand in --out are not repeated.
+their labels, reads it as an automaton, and certifies that. With --large, automata of about 10 to 20 states over two and
+four symbols, in turn, from the words of the experiment `automata-noise`: all short ones and 3,000 longer ones. A line
+for each; lines that stand in --out are not repeated.
 
-    python benchmarks/random_automata.py --count 40 --out random_automata.jsonl       # two to three minutes
+    python benchmarks/random_automata.py --count 40 --out random_automata.jsonl            # half a minute
+    python benchmarks/random_automata.py --large --out large_random_automata.jsonl         # a minute
 """
 
 import argparse
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from keras_interp_rnn import automata
+from keras_interp_rnn.reproduce import automata_noise
 
 
 def drawn(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:
@@ -26,18 +31,31 @@ def drawn(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:
             return dfa
 
 
-def run(seed: int) -> dict:
+def small(seed: int) -> tuple[automata.DFA, list[tuple[str, ...]]]:
+    """An automaton, and all words up to a length."""
     rng = np.random.default_rng(1000 + seed)
     states, alphabet = int(rng.integers(4, 9)), "abc" if seed % 2 else "ab"
-    truth = drawn(rng, states, alphabet)
     longest = 10 if len(alphabet) == 2 else 7
     words = [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+    return drawn(rng, states, alphabet), words
+
+
+def large(seed: int) -> tuple[automata.DFA, list[tuple[str, ...]]]:
+    """An automaton, and all short words and some longer ones."""
+    rng = np.random.default_rng(2000 + seed)
+    truth = drawn(rng, 10 + seed // 2 % 11, "abcd" if seed % 2 else "ab")
+    return truth, automata_noise.sample(truth, 0.0, (2000, seed)).words
+
+
+def run(seed: int, draw: Callable[[int], tuple[automata.DFA, list[tuple[str, ...]]]]) -> dict:
+    truth, words = draw(seed)
+    alphabet = truth.alphabet
     model = automata.train_recognizer(words, map(truth.accepts, words), alphabet=alphabet, seed=seed, verbose=0)
     return {
         "seed": seed,
         "states": len(truth),
         "symbols": len(alphabet),
-        "longest": longest,
+        "words": len(words),
         "exact": automata.extract(model).dfa.equivalent(truth),
         "certified": automata.certify(model, truth).holds,
         "attempts": model.report.num_attempts,
@@ -49,13 +67,14 @@ def run(seed: int) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--large", action="store_true", help="10 to 20 states")
     parser.add_argument("--out", type=Path, default=Path("random_automata.jsonl"))
     args = parser.parse_args()
     lines = args.out.read_text().splitlines() if args.out.exists() else []
     found = {row["seed"]: row for row in map(json.loads, lines)}
     for seed in range(args.count):
         if seed not in found:
-            found[seed] = run(seed)
+            found[seed] = run(seed, large if args.large else small)
             with args.out.open("a") as out:
                 print(json.dumps(found[seed]), file=out)
         print({name: value for name, value in found[seed].items() if name != "verdict"}, flush=True)
