@@ -16,6 +16,30 @@ def _same_random_numbers_in_any_order_of_tests() -> None:
     keras.utils.set_random_seed(0)
 
 
+TESTS_A_CACHE = 50
+"""After so many tests JAX forgets what it compiled: every function has memory maps of its own, of which Linux gives a
+process 65,530, and XLA crashes without one."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if keras.backend.backend() == "jax":
+        config.pluginmanager.register(_Forgetting())
+
+
+class _Forgetting:
+    """Empties the cache of JAX now and then."""
+
+    def __init__(self) -> None:
+        self.num_tests = 0
+
+    def pytest_runtest_logfinish(self) -> None:
+        import jax
+
+        self.num_tests += 1
+        if self.num_tests % TESTS_A_CACHE == 0:
+            jax.clear_caches()
+
+
 CORE_CASES = 3
 """Of a test with more cases the core (`-m "not slow"`) runs so many."""
 
