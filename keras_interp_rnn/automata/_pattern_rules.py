@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
 from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
 from keras_interp_rnn.automata._prefix_tree import Machine
@@ -41,14 +41,14 @@ def shortest_rules(
     num_labels: int,
     *,
     exact: bool = True,
-    until: float = math.inf,
+    until: Deadline = NEVER,
     seed: int = 0,
 ) -> Machine | None:
     """The automaton of the tree of the shortest description that is found.
 
     Args:
-        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. until: `time.monotonic` at
-            which the search ends. seed: of the search.
+        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. until: when the
+            search ends. seed: of the search.
 
     Returns:
         The automaton, not minimized; None if the labels by themselves are a description as short, or it would be too
@@ -66,7 +66,7 @@ def shortest_rules(
     screened = {family: search(family, SCREENED).screened() for family in families}
     shortest, tried = math.inf, []
     for family in sorted(families, key=screened.__getitem__):
-        if screened[family] > shortest + MARGIN or time.monotonic() > until:
+        if screened[family] > shortest + MARGIN or until.passed:
             break
         task = search(family, SAMPLE)
         task.grow_roots()
@@ -77,7 +77,7 @@ def shortest_rules(
             task.improve()
             shortest = min(shortest, task.shortest)
     best = min(tried, key=lambda task: task.shortest, default=None)
-    while best is not None and len(best.family.tier) < num_symbols and time.monotonic() < until:
+    while best is not None and len(best.family.tier) < num_symbols and not until.passed:
         better = _on_better_tier(best, lambda family: search(family, SAMPLE))
         if better is None:
             break
@@ -88,7 +88,7 @@ def shortest_rules(
     return _product(best.family, best.tree)
 
 
-def _tiers(search: Search, until: float) -> list[tuple[int, ...]]:
+def _tiers(search: Search, until: Deadline) -> list[tuple[int, ...]]:
     """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
 
     The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
@@ -114,7 +114,7 @@ def _tiers(search: Search, until: float) -> list[tuple[int, ...]]:
     factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
     learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
     for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
-        while time.monotonic() < until:
+        while not until.passed:
             factor, tier = pair
             others = [(factor, tuple(sorted({*tier} ^ {symbol}))) for symbol in whole if symbol not in factor]
             learn(others)

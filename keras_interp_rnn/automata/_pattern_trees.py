@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._patterns import Family, Ints, Pattern
 from keras_interp_rnn.automata._state_splitting import label_bits
 
@@ -81,7 +81,7 @@ class Search:
         num_labels: int,
         exact: bool,
         rng: np.random.Generator,
-        until: float,
+        until: Deadline,
         sample: int,
     ) -> None:
         self.family, self.rng, self.until, self.exact = family, rng, until, exact
@@ -179,7 +179,7 @@ class Search:
         self.tree: Tree = int(self.one_hot.sum(axis=0).argmax())
         self.shortest = math.inf
         for pattern in self._apart(self.best_patterns(self.all)):
-            if time.monotonic() > self.until:
+            if self.until.passed:
                 break
             self.ask([pattern])
             self._keep_better(self.labelled(Node(pattern, 0, 1), self.all))
@@ -187,7 +187,7 @@ class Search:
     def improve(self) -> None:
         """The best tree of those that random changes of the best one lead to."""
         stale = 0
-        while time.monotonic() < self.until and not isinstance(self.tree, int):
+        while not self.until.passed and not isinstance(self.tree, int):
             if stale > KICKS * (3 if self.exact and len(self.contradicted(self.tree)) else 1):
                 break
             tree, last = self.kicked(self.tree)
@@ -240,7 +240,7 @@ class Search:
                 holds = self.answers[self.place[tree.pattern], rows]
                 return Node(tree.pattern, grow(tree.yes, rows[holds]), grow(tree.no, rows[~holds]))
             counts = self.one_hot[rows].sum(axis=0)
-            if np.count_nonzero(counts) < 2 or nodes >= NODES or time.monotonic() > self.until:
+            if np.count_nonzero(counts) < 2 or nodes >= NODES or self.until.passed:
                 return tree
             values = self.best_patterns(rows)
             if not values:
@@ -278,7 +278,7 @@ class Search:
         for _ in range(rounds):
             ranked = sorted(values, key=values.__getitem__, reverse=True)[: 3 * BEAM]
             beam = [pattern for pattern in ranked if pattern not in changed][:BEAM]
-            if not beam or time.monotonic() > self.until:
+            if not beam or self.until.passed:
                 break
             changed |= {*beam}
             new = dict.fromkeys(other for pattern in beam for other in self.neighbours(pattern))
@@ -308,7 +308,7 @@ class Search:
         self.ask(patterns_of(tree))
         best = self.bits(tree)
         improved = True
-        while improved and time.monotonic() < self.until:
+        while improved and not self.until.passed:
             improved = False
             for pattern in sorted(dict.fromkeys(patterns_of(tree)), key=lambda each: each == last):
                 others = self.others(tree, pattern)

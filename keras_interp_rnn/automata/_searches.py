@@ -5,11 +5,10 @@ Each looks for a short description of the automaton and the labels; which of the
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
 from keras_interp_rnn.automata._prefix_tree import Ints, Machine, PrefixTree, is_shorter, most_states
 from keras_interp_rnn.automata._state_merging import smallest_automaton
@@ -17,7 +16,7 @@ from keras_interp_rnn.automata._state_splitting import contradicted, shortest_de
 from keras_interp_rnn.automata.moore import MooreMachine
 
 MERGING_SECONDS = 30.0
-"""After which merging states ends, if no limit ends it before; all short words take a second or a few."""
+"""Of computing, after which merging states ends, if no limit ends it before; all short words take a second or a few."""
 
 SPLITTING_SECONDS = 30.0
 """As `MERGING_SECONDS`, of a search by splitting states."""
@@ -31,22 +30,18 @@ class Limits(NamedTuple):
 
     Attributes:
         noise: probability of a wrong label; None if it is not known. max_states: of the automaton.
-        until: `time.monotonic` at which searches end. seed: of a search.
+        until: when searches end. seed: of a search.
     """
 
     noise: float | None = 0.0
     max_states: int | None = None
-    until: float = math.inf
+    until: Deadline = NEVER
     seed: int = 0
 
     @property
     def exact(self) -> bool:
         """Whether no label is wrong."""
         return self.noise == 0
-
-    def within(self, seconds: float) -> float:
-        """`until`, or the end of so many seconds if that comes before."""
-        return min(self.until, time.monotonic() + seconds)
 
 
 class Searched:
@@ -84,7 +79,7 @@ class Searched:
     def _merged(self, limits: Limits, start: Machine | None) -> Machine | None:
         return smallest_automaton(
             *(self.tree, limits.noise, self.most(limits)),
-            until=limits.within(MERGING_SECONDS),
+            until=limits.until.within(MERGING_SECONDS),
             seed=limits.seed,
             start=start,
         )
@@ -95,7 +90,7 @@ class Searched:
             found = shortest_rules(
                 *(self.words, self.labels, self.num_symbols, self.num_labels),
                 exact=limits.exact,
-                until=limits.within(PATTERN_SECONDS),
+                until=limits.until.within(PATTERN_SECONDS),
                 seed=limits.seed,
             )
         if found is None:
@@ -110,7 +105,7 @@ class Searched:
             *(self.tree, self.words, self.labels),
             exact=limits.exact,
             max_states=self.most(limits),
-            until=limits.within(SPLITTING_SECONDS),
+            until=limits.until.within(SPLITTING_SECONDS),
             seed=limits.seed,
             start=start,
         )

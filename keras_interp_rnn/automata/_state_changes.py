@@ -17,11 +17,11 @@ The search is this package's.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._prefix_tree import Floats, Ints, Machine, PrefixTree, bits, description_length
 
 MOST_MOVED = 3
@@ -31,11 +31,11 @@ NUM_EVALUATED = 40
 """Changes that are evaluated exactly, in the order of their estimates, before the search ends."""
 
 
-def refined(tree: PrefixTree, table: Ints, until: float = math.inf) -> Machine:
+def refined(tree: PrefixTree, table: Ints, until: Deadline = NEVER) -> Machine:
     """The automaton that changes lead to, each of which shortens the description.
 
     Args:
-        tree: of the words. table: (n, K), with which the search begins. until: `time.monotonic` at which it ends.
+        tree: of the words. table: (n, K), with which the search begins. until: when it ends.
 
     Returns:
         The automaton; the output of each state is the label that most of its words have.
@@ -43,7 +43,7 @@ def refined(tree: PrefixTree, table: Ints, until: float = math.inf) -> Machine:
     best = trimmed(tree, table)
     shortest = bits(tree, best)
     improved = True
-    while improved and time.monotonic() < until:
+    while improved and not until.passed:
         improved = False
         for other in promising(tree, best):
             length = bits(tree, other)

@@ -21,11 +21,11 @@ competition and a new evidence-driven state merging algorithm", ICGI 1998.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._prefix_tree import Floats, Ints, Machine, PrefixTree, bits
 from keras_interp_rnn.automata._state_changes import MOST_MOVED, kicked, refined
 
@@ -44,7 +44,7 @@ def smallest_automaton(
     noise: float | None = 0.0,
     max_states: int | None = None,
     *,
-    until: float = math.inf,
+    until: Deadline = NEVER,
     seed: int = 0,
     start: Machine | None = None,
 ) -> Machine | None:
@@ -52,7 +52,7 @@ def smallest_automaton(
 
     Args:
         tree: of the words. noise: eta, below 1/2; None if it is not known. max_states: gives up above.
-        until: `time.monotonic` at which the search ends. seed: of the search. start: an automaton of some of the words,
+        until: when the search ends. seed: of the search. start: an automaton of some of the words,
             which may be the one of all of them; no use is made of it without noise.
 
     Returns:
@@ -79,7 +79,7 @@ def smallest_automaton(
         return best  # a search on some of the words has ended with it, and so does one on all of them
     rng = np.random.default_rng(seed)
     for _ in range(NUM_KICKS):
-        if best is None or time.monotonic() > until:
+        if best is None or until.passed:
             break
         length, machine = judged(kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED))
         if length < shortest - 1e-9:
@@ -88,7 +88,7 @@ def smallest_automaton(
 
 
 def _beginnings(
-    tree: PrefixTree, noise: float | None, max_states: int | None, until: float, start: Machine | None
+    tree: PrefixTree, noise: float | None, max_states: int | None, until: Deadline, start: Machine | None
 ) -> Iterator[Ints]:
     """Tables from which the search with noise begins: `start`, and those that runs of merging find."""
     if start is not None:
@@ -109,16 +109,16 @@ def merge_states(
     noise: float = 0.0,
     max_states: int | None = None,
     *,
-    until: float = math.inf,
+    until: Deadline = NEVER,
     deviation: float = DEVIATIONS[0],
     by_evidence: bool = True,
 ) -> Machine | None:
     """The automaton that one run of merging finds.
 
     Args:
-        tree: of the words. noise: eta, below 1/2. max_states: gives up above. until: `time.monotonic` at which it
-            gives up. deviation: of `DEVIATIONS`. by_evidence: whether the blue state of the most words comes first, or
-            the one of the shortest prefix, as in RPNI.
+        tree: of the words. noise: eta, below 1/2. max_states: gives up above. until: when it gives up.
+            deviation: of `DEVIATIONS`. by_evidence: whether the blue state of the most words comes first, or the one of
+            the shortest prefix, as in RPNI.
 
     Returns:
         The automaton; None if it was given up.
@@ -141,7 +141,7 @@ def merge_states(
             merging.red.add(node)
             if len(red) > limit:
                 return None
-        if time.monotonic() > until:
+        if until.passed:
             return None
 
 

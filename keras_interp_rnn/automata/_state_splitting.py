@@ -23,7 +23,6 @@ performance of universal encoding", IEEE Transactions on Information Theory, 198
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree
 from keras_interp_rnn.automata._state_changes import kicked, moves, trimmed
 
@@ -60,7 +60,7 @@ def shortest_description(
     *,
     exact: bool = True,
     max_states: int | None = None,
-    until: float = math.inf,
+    until: Deadline = NEVER,
     seed: int = 0,
     start: Machine | None = None,
 ) -> Machine:
@@ -69,14 +69,14 @@ def shortest_description(
     Args:
         tree: of these words and labels. words: of its symbols. labels: of the words.
         exact: whether no label is wrong: the search then goes on until no word is contradicted.
-        max_states: of the automaton. until: `time.monotonic` at which the search ends. seed: of the search.
+        max_states: of the automaton. until: when the search ends. seed: of the search.
         start: an automaton to begin with; by default that of one state.
     """
     rng = np.random.default_rng(seed)
     limit = MAX_STATES if max_states is None else min(max_states, MAX_STATES)
     table = np.zeros((1, tree.num_symbols), np.int64) if start is None else trimmed(tree, start.table)
     shortest, stale = bits(tree, table[None])[0], 0
-    while time.monotonic() < until:
+    while not until.passed:
         wrong = contradicted(tree, table, labels)
         if stale > (PATIENCE if not exact else PATIENCE_IF_EXACT if not len(wrong) else math.inf):
             break
@@ -128,11 +128,11 @@ def label_bits(counts: NDArray[Any]) -> Floats:
     return np.asarray(-likely / math.log(2))
 
 
-def _climbed(tree: PrefixTree, table: Ints, limit: int, until: float) -> Ints:
+def _climbed(tree: PrefixTree, table: Ints, limit: int, until: Deadline) -> Ints:
     """The table that changes lead to, each of them the one that shortens the description most."""
     best = trimmed(tree, table)
     shortest = bits(tree, best[None])[0]
-    while time.monotonic() < until:
+    while not until.passed:
         for changes in (moves(best), _splits(best), _merges(best)):
             found = _best(tree, [each for each in changes if len(each) <= limit])
             if found is not None and found[1] < shortest - 1e-6:

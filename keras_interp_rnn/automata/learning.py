@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import say
+from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._deterministic import label_of
 from keras_interp_rnn.automata._prefix_tree import Machine
 from keras_interp_rnn.automata._searches import Limits, Searched
@@ -113,7 +114,8 @@ def train_recognizer(
             automaton may contradict words, which `report.contradicted` lists; `report.label_noise` is their fraction.
             A trained network makes no use of it.
         max_states: of an automaton that a search finds.
-        time_budget: seconds after which searches end and no further attempt begins.
+        time_budget: seconds after which no further attempt begins, and searches end that their own limits, of minutes of
+            computing, have not ended.
         method: "auto" searches for an automaton by merging, by patterns and by splitting, in this order, and trains
             where none finds one; "search" does not train, and raises where nothing is found; "training" always trains.
 
@@ -161,7 +163,7 @@ def train_recognizer(
         _check_consistent(data)
     best = None
     if method != "training":
-        searches = _Searches(data, symbols, Limits(label_noise, max_states, until, seed), hold_out)
+        searches = _Searches(data, symbols, Limits(label_noise, max_states, Deadline(until), seed), hold_out)
         for by in ("merging", "patterns", "splitting"):
             if verbose and best is None:
                 say(f"{by}: {len(data.words):,} words")

@@ -8,6 +8,7 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, _pattern_rules
+from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
 from keras_interp_rnn.automata._pattern_trees import Node, Search
 from keras_interp_rnn.automata._patterns import Family, Pattern, read
@@ -187,4 +188,4 @@ def test_no_rule_is_found_in_labels_by_chance():
 def test_a_search_ends_in_time():
     rng = np.random.default_rng(0)
     words = [tuple(rng.integers(3, size=20).tolist()) for _ in range(50)]
-    assert shortest_rules(words, rng.integers(2, size=50), 3, 2, until=-math.inf) is None
+    assert shortest_rules(words, rng.integers(2, size=50), 3, 2, until=Deadline(-math.inf)) is None
