@@ -114,8 +114,8 @@ def train_recognizer(
             automaton may contradict words, which `report.contradicted` lists; `report.label_noise` is their fraction.
             A trained network makes no use of it.
         max_states: of an automaton that a search finds.
-        time_budget: seconds after which no further attempt begins, and searches end that their own limits, of minutes of
-            computing, have not ended.
+        time_budget: seconds after which no further attempt begins, and a search ends that its own limit, a minute of
+            computing at most, has not ended.
         method: "auto" searches for an automaton by merging, by patterns and by splitting, in this order, and trains
             where none finds one; "search" does not train, and raises where nothing is found; "training" always trains.
 
