@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_interp_rnn._files import read_json, write_json
-from keras_interp_rnn.reproduce import _records
+from keras_interp_rnn.reproduce import _aalpy, _records
 from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
 
 if TYPE_CHECKING:
@@ -217,37 +215,9 @@ def _searched(truth: DFA, given: Sample, run: Run) -> dict[str, Any]:
 
 
 def _merged(learner: str, truth: DFA, given: Sample) -> dict[str, Any]:
-    """What RPNI or EDSM finds, in a process that ends in time."""
-    from keras_interp_rnn import automata
-
-    spawn = multiprocessing.get_context("spawn")
-    receiver, sender = spawn.Pipe(duplex=False)
-    task = spawn.Process(target=_run, args=(learner, given.words, given.labels, truth.alphabet, sender))
-    task.start()
-    sender.close()
-    try:
-        receiver.recv()  # AALpy is imported
-        ended = receiver.poll(SECONDS)
-        seconds, text = receiver.recv() if ended else (SECONDS, None)
-    finally:
-        task.kill()
-        task.join()
-    dfa = None if text is None else automata.DFA.from_json(text)
+    """What RPNI or EDSM finds."""
+    seconds, dfa = _aalpy.merged(learner, given.words, given.labels, truth.alphabet, SECONDS)
     return {"seconds": seconds, **_quality(truth, dfa, given)}
-
-
-def _run(learner: str, words: list[Word], labels: list[bool], alphabet: tuple[str, ...], sender: Connection) -> None:
-    """Sends a word when it begins, then the seconds and the automaton as JSON."""
-    from aalpy.learning_algs import run_EDSM, run_RPNI
-
-    from keras_interp_rnn import automata
-
-    learn: Callable[..., Any] = {"RPNI": run_RPNI, "EDSM": run_EDSM}[learner]
-    data = [*zip(words, labels, strict=True)]
-    sender.send("begins")
-    began = time.monotonic()
-    learned = learn(data, automaton_type="dfa", print_info=False)
-    sender.send((time.monotonic() - began, automata.DFA.from_aalpy(learned, alphabet).to_json()))
 
 
 def _quality(truth: DFA, dfa: DFA | None, given: Sample) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn.reproduce import _languages
+from keras_interp_rnn.reproduce import _aalpy, _languages
 from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, runs, table
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _learners() -> dict[str, Learner]:
 
     def learner(algorithm: Any, oracle: Any, settings: dict[str, int]) -> Learner:
         def learn(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
-            system, letters = queried(model, max_symbols), list(ALPHABET)
+            system, letters = _aalpy.queried(model, max_symbols), list(ALPHABET)
             learned = algorithm(
                 letters, system, oracle(letters, system, **settings), automaton_type="dfa", print_level=0
             )
@@ -192,49 +192,3 @@ def _tested(model: Recognizer, learn: Learner, max_symbols: int, tests: list[str
         "agreement": float(agreeing / len(tests)),
         "true": dfa.equivalent(truth),
     }
-
-
-def queried(model: Recognizer, max_symbols: int) -> Any:
-    """The network as AALpy queries it: after each symbol, whether it accepts the word so far. No prefix is read twice.
-
-    A step raises TimeoutError when the network has read `max_symbols`.
-    """
-    import keras
-    from aalpy.base import SUL
-
-    embedding, recurrent, head = model.layers
-    start = recurrent.get_initial_state(batch_size=1)
-    states = [keras.Input(tuple(state.shape[1:])) for state in start]
-    vectors = keras.ops.convert_to_numpy(embedding.embeddings)
-    inputs = keras.Input((1, *vectors.shape[1:]))
-    output, *after = keras.layers.RNN(recurrent.cell, return_state=True, unroll=True)(inputs, initial_state=states)
-    step = keras.Model([inputs, *states], [head(output), *after])
-
-    def read(code: int, before: list[Any]) -> tuple[bool, list[Any]]:
-        logit, *after = step.predict_on_batch([vectors[None, code : code + 1], *before])
-        return bool(logit[0, 0] > 0), after
-
-    class System(SUL):
-        def __init__(self) -> None:
-            super().__init__()
-            self.known: dict[tuple[str, ...], tuple[bool, list[Any]]] = {}
-            self.known[()] = read(embedding.start_id, [keras.ops.convert_to_numpy(state) for state in start])
-
-        def pre(self) -> None:
-            self.word: tuple[str, ...] = ()
-
-        def post(self) -> None:
-            pass
-
-        def step(self, letter: str | None) -> bool:
-            if letter is not None:
-                _, states = self.known[self.word]
-                self.word = (*self.word, letter)
-                if len(self.known) > max_symbols:
-                    raise TimeoutError
-                if self.word not in self.known:
-                    self.known[self.word] = read(embedding.symbol_ids[letter], states)
-            accepted, _ = self.known[self.word]
-            return accepted
-
-    return System()
