@@ -72,6 +72,11 @@ class PrefixTree:
         for nodes, parents, _ in reversed(self.levels):
             np.add.at(self.below, parents, self.below[nodes])
 
+    @property
+    def num_prefixes(self) -> int:
+        """Different prefixes, the empty one and whole words included."""
+        return len(self.child)
+
     def states(self, table: Ints, start: int = 0) -> Ints:
         """The state that an automaton is in after each prefix."""
         states = np.empty(len(self.child), np.int64)

@@ -52,6 +52,9 @@ ADVICE = (
 CONVINCING_ERRORS = 0.05
 """Fraction of the words held out, beyond wrong labels, that a merged automaton may misclassify."""
 
+MANY_PREFIXES = 15
+"""For a word, on average: all short words have one, and random words of 25 symbols have some 20."""
+
 
 @former_arguments(
     positional=(
@@ -81,8 +84,8 @@ def train_recognizer(
 ) -> Recognizer:
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
-    States of the words' prefixes are merged first, which needs words that share endings, as short ones do. Else rules
-    are looked for that tell the labels: a decision tree that asks which factors, subsequences and counts a word has, on
+    States of the words' prefixes are merged, which needs words that share endings, as short ones do. Else rules are
+    looked for that tell the labels: a decision tree that asks which factors, subsequences and counts a word has, on
     all symbols or on a tier of them; long words do for that. Else states are split, as long as that shortens the
     description of the automaton and the labels. If one of these finds an automaton of a shorter description than the
     labels have, and it predicts words that were held out, the network is compiled from the automaton of all words
@@ -116,8 +119,9 @@ def train_recognizer(
         max_states: of an automaton that a search finds.
         time_budget: seconds after which no further attempt begins, and a search ends that its own limit, a minute of
             computing at most, has not ended.
-        method: "auto" searches for an automaton by merging, by patterns and by splitting, in this order, and trains
-            where none finds one; "search" does not train, and raises where nothing is found; "training" always trains.
+        method: "auto" searches for an automaton by merging, by patterns and by splitting, and trains where none finds
+            one. Patterns come first where words share few prefixes, as long random words do. "search" does not train,
+            and raises where nothing is found; "training" always trains.
 
     Returns:
         The network that was compiled, or that of the best attempt, also on Ctrl-C; with its alphabet and start token.
@@ -164,7 +168,7 @@ def train_recognizer(
     best = None
     if method != "training":
         searches = _Searches(data, symbols, Limits(label_noise, max_states, Deadline(until), seed), hold_out)
-        for by in ("merging", "patterns", "splitting"):
+        for by in searches.in_order:
             if verbose and best is None:
                 say(f"{by}: {len(data.words):,} words")
             best = best or searches.found(by, min_confidence)
@@ -243,6 +247,12 @@ class _Searches:
         self.all = Searched(words, data.labels.astype(np.int64), len(alphabet), len(data.classes))
         self.held_out = _held_out(data, hold_out, np.random.default_rng(limits.seed))
         self.not_held_out = self.all[np.flatnonzero(~self.held_out)] if self.held_out.any() else None
+
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """The searches, the most promising one first: merging takes long where words share few prefixes."""
+        order = ("merging", "patterns", "splitting")
+        return order if self.all.tree.num_prefixes < MANY_PREFIXES * len(self.data.words) else ("patterns", *order[::2])
 
     def found(self, by: str, min_confidence: float) -> Recognizer | None:
         """The network of the automaton that is found in one way; None if that is not convincing."""

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keras_interp_rnn.automata import DFA, Recognizer
-    from keras_interp_rnn.automata.words import Word
 
 MERGING = ("RPNI", "EDSM")
 
 
 def merged(
-    learner: str, words: Sequence[Word], labels: Sequence[bool], alphabet: Sequence[Hashable], seconds: float
+    learner: str,
+    words: Sequence[Sequence[Hashable]],
+    labels: Sequence[bool],
+    alphabet: Sequence[Hashable],
+    seconds: float,
 ) -> tuple[float, DFA | None]:
     """The automaton that RPNI or EDSM finds, with the seconds that it took; none if it has not ended in time.
 
@@ -43,7 +46,11 @@ def merged(
 
 
 def _merge(
-    learner: str, words: Sequence[Word], labels: Sequence[bool], alphabet: Sequence[Hashable], sender: Connection
+    learner: str,
+    words: Sequence[Sequence[Hashable]],
+    labels: Sequence[bool],
+    alphabet: Sequence[Hashable],
+    sender: Connection,
 ) -> None:
     """Sends a word when it begins, then the seconds and the automaton as JSON."""
     import warnings
@@ -62,7 +69,9 @@ def _merge(
     sender.send((time.monotonic() - began, automata.DFA.from_aalpy(learned, alphabet).to_json()))
 
 
-def asked(model: Recognizer, words: Sequence[Word], alphabet: Sequence[Hashable], max_symbols: int) -> DFA:
+def asked(
+    model: Recognizer, words: Sequence[Sequence[Hashable]], alphabet: Sequence[Hashable], max_symbols: int
+) -> DFA:
     """The automaton that L* learns from a network: it agrees with the network on these words.
 
     Args:

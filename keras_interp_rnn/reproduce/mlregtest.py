@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,6 @@ from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs
 
 if TYPE_CHECKING:
     from keras_interp_rnn.automata import DFA
-    from keras_interp_rnn.automata.words import Word
 
 CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "SF", "Zp", "Reg")
 """Strictly local and piecewise; locally, and piecewise, testable; with thresholds; star-free; counting; regular. T is
@@ -37,7 +36,7 @@ TESTS = {"SR": "short_random", "LR": "long_random", "SA": "short_adversarial", "
 class Words(NamedTuple):
     """Words of a set, and whether they are in the language."""
 
-    words: Sequence[Word]
+    words: Sequence[Sequence[Hashable]]
     labels: list[bool]
 
 
@@ -145,7 +144,7 @@ def word_sets(name: str, truth: DFA, run: Run, *more: str) -> dict[str, Words]:
     splits = ("train", *TESTS.values(), *more)
     if run.smoke:
         both = truth, truth.complement()
-        words: list[Word] = [dfa.sample(n, seed) for dfa in both for n in range(3, 9) for seed in range(20)]
+        words = [dfa.sample(n, seed) for dfa in both for n in range(3, 9) for seed in range(20)]
         return dict.fromkeys(splits, Words(words, [truth.accepts(word) for word in words]))
     assert run.data is not None
     sets = {}

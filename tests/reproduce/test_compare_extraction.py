@@ -2,14 +2,11 @@
 
 import sys
 
-import keras
-import numpy as np
 import pytest
 
-from keras_interp_rnn import automata, layers
+from keras_interp_rnn import automata
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
-from keras_interp_rnn.reproduce import compare_extraction
 from tests.reproduce.common import EXPERIMENTS, a_run, listed_runs, tables
 
 EXPERIMENT = EXPERIMENTS["compare-extraction"]
@@ -45,27 +42,6 @@ def test_extractions_stand_by_network_and_method_and_those_that_gave_up_have_no_
 
 def test_a_result_in_one_line():
     assert EXPERIMENT.summary(RECORD) == "2 of 3 automata learned, 1 of them right"
-
-
-@pytest.mark.parametrize("network", [keras.layers.GRU, keras.layers.LSTM, layers.SRGRU])
-def test_a_queried_network_says_of_every_prefix_what_it_judges_and_reads_none_twice(network):
-    keras.utils.set_random_seed(1)
-    sizes = (5, 4) if network is layers.SRGRU else (5,)
-    embedding = automata.SymbolEmbedding(("0", "1"), 4)
-    parts = [keras.Input((None,), dtype="int32"), embedding, network(*sizes), keras.layers.Dense(1)]
-    model = automata.Recognizer(parts)
-    for variable in model.trainable_variables:
-        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
-    system = compare_extraction.queried(model, 50)
-    for word in ("0110", "0101110", "011"):
-        prefixes = [word[: i + 1] for i in range(len(word))]
-        assert system.query(tuple(word)) == model.classify(prefixes).tolist()
-    assert system.query(()) == model.classify([""]).tolist()
-    read = {word[:i] for word in ("0110", "0101110") for i in range(8)}
-    assert {"".join(prefix) for prefix in system.known} == read
-    with pytest.raises(TimeoutError):
-        system.query(tuple("1" * 60))
-    assert len(system.known) == 51
 
 
 def test_without_aalpy_nothing_is_trained(tmp_path, monkeypatch):
