@@ -18,9 +18,6 @@ FORMAT = 1
 FOLDER = Path(__file__).parent / "weights"
 """Of the cards and weights that ship with the package."""
 
-LARGER = {"text-isan-216": "python -m keras_interp_rnn presets make text-isan-216 --data TEXT"}
-"""Presets whose weights are too large for the package, and which no release has yet: how each is made."""
-
 PARTS = {
     **dict.fromkeys(("name", "what", "data", "licence", "make"), str),
     **{"format": int, "limits": list, "figures": list, "model": dict, "weights": dict, "record": dict},
@@ -121,7 +118,7 @@ def as_lines(card: Card) -> str:
 
 
 def names() -> tuple[str, ...]:
-    """The presets that ship with the package, in alphabetical order."""
+    """The presets, in alphabetical order: the package has the cards of all."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
@@ -129,11 +126,6 @@ def checked_name(name: Any, known: tuple[str, ...]) -> str:
     """The name of a preset; raises ValueError for any other, naming those that look like it."""
     if isinstance(name, str) and name in known:
         return name
-    if isinstance(name, str) and name in LARGER:
-        raise ValueError(
-            f"The weights of {name} are too large for the package, and no release has them yet. Received: no `source` "
-            f"that has them. Make them, {LARGER[name]}, and give the folder as `source`."
-        )
     near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
     remedy = f"Did you mean {' or '.join(near)}?" if near else "Choose one of these."
     raise ValueError(f"The presets are {', '.join(known)}. Received: {name!r}. {remedy}")

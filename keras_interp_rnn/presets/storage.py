@@ -129,7 +129,8 @@ def _downloaded(card: Card) -> Path:
     if not ADDRESS:
         raise ValueError(
             f"The weights of {card.name} are too large for the package, and no release has them yet. Received: no "
-            f"`source`. Make them, {card.make}, and give the file as `source`."
+            f"`source`. Give {card.name}.npz as `source`: the repository has it in docs/presets, and {card.make} makes "
+            "it anew."
         )
     import keras
 

@@ -188,7 +188,7 @@ def test_presets_say_the_same_under_every_backend(tmp_path, backend):
 
 
 FIGURES = """
-import json, sys
+import json, pathlib
 import numpy as np
 from keras_interp_rnn import losses, presets
 from keras_interp_rnn.reproduce import EXPERIMENTS, _presets
@@ -196,8 +196,11 @@ from keras_interp_rnn.reproduce import EXPERIMENTS, _presets
 found = {}
 for name in presets.list():
     recipe = _presets.recipes(EXPERIMENTS)[name]
-    preset = presets.load(name)
-    if name == "text-isan":
+    larger = pathlib.Path("docs", "presets", f"{name}.npz")
+    if name == "text-isan-216" and not larger.exists():
+        continue  # in the source archive
+    preset = presets.load(name, source=larger if name == "text-isan-216" else None)
+    if name.startswith("text-isan"):
         passage = preset.encode(_presets.PASSAGE)
         bits = losses.BitsPerSymbol()(passage[None, 1:], preset.model.predict(passage[None, :-1], verbose=0))
         found[name] = {"passage_bits": float(bits)}
@@ -209,7 +212,9 @@ for name in presets.list():
         found[name] = {figure: float(value) for figure, value, _ in recipe.figures(preset, None, None)}
 print(json.dumps(found))
 """
-NEED_DATA = {"text-isan": {"test_bits"}, "reviews-sr-lstm": {"test_error"}}
+ROOT = Path(__file__).parents[2]
+
+NEED_DATA = {"text-isan": {"test_bits"}, "text-isan-216": {"test_bits"}, "reviews-sr-lstm": {"test_error"}}
 """Figures that are measured on texts which do not ship with the package."""
 
 
@@ -220,14 +225,16 @@ def test_every_preset_gives_the_figures_of_its_card_under_every_backend(backend)
         pytest.skip(f"{backend} is not installed")
     done = subprocess.run(
         [sys.executable, "-c", FIGURES],
-        env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=900,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert set(found) == set(presets.list())
+    assert {*presets.list()} - {*found} <= {"text-isan-216"}
+    assert "text-isan-216" in found or not (ROOT / "docs" / "presets").exists()
     for name, figures in found.items():
         card = cards.read_card(name)
         assert set(figures) == {figure.name for figure in card.figures} - NEED_DATA.get(name, set())
