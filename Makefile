@@ -8,6 +8,10 @@ PYTHON  ?= python3
 VENV    ?= .venv
 ARGS    ?=
 WORKERS ?= 2
+# What `make test-versions` runs, on which Pythons, and on which with the lowest versions that setup.cfg allows.
+SUITE   ?= test-quick
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+OLDEST  ?= python3.10
 # What pip is asked for in `make test-backends`. On Linux a plain torch brings several GB of CUDA libraries.
 TORCH   ?= torch
 
@@ -40,7 +44,7 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run test test-quick test-backends test-nightly test-this-nightly docs lint format dist clean distclean
+.PHONY: help run test test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -73,6 +77,22 @@ test-this-nightly: $(VENV)/.installed-test
 	@$(BIN)/python -c 'from importlib.metadata import version; print("Keras", version("keras-nightly"))'
 	$(PYTEST) tests/layers tests/test_recurrence.py $(ARGS)
 
+# Environments .venv-python3.10, ..., .venv-lowest. All are tried; those that failed are named at the end.
+test-versions:  ## Run test-quick (SUITE=test: all tests) on each Python, and on the lowest versions of the packages.
+	@failed=; \
+	for python in $(PYTHONS); do \
+		echo "== $$python, the newest packages"; \
+		$(MAKE) --no-print-directory VENV=.venv-$$(basename $$python) PYTHON=$$python $(SUITE) || failed="$$failed $$python"; \
+	done; \
+	echo "== $(OLDEST), the lowest packages"; \
+	$(MAKE) --no-print-directory VENV=.venv-lowest PYTHON=$(OLDEST) test-these-lowest || failed="$$failed lowest"; \
+	if [ -n "$$failed" ]; then echo "Failed:$$failed." >&2; exit 1; fi
+
+# The first bound of each package that the layers need, as setup.cfg has it, for pip: keras==3.12, numpy==1.26, ...
+test-these-lowest: $(VENV)/.installed-test
+	@$(PIP) install $$(sed -n '/^install_requires/,/^$$/s/>=/==/p' setup.cfg)
+	@$(MAKE) --no-print-directory VENV=$(VENV) $(SUITE)
+
 docs: $(VENV)/.installed-docs  ## Build the documentation into build/docs, about a minute. A warning is an error.
 	$(BIN)/python -m sphinx --builder html --jobs auto --fail-on-warning --keep-going --quiet docs build/docs
 	@echo "Open build/docs/index.html."
@@ -92,10 +112,10 @@ dist: $(VENV)/.installed-lint  ## Build the wheel and the source archive into di
 
 clean:  ## Remove what was built and cached. The environment and runs/ stay.
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
-	find . -name __pycache__ -not -path './$(VENV)/*' -not -path './.venv-nightly/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './$(VENV)/*' -not -path './.venv-*/*' -prune -exec rm -rf {} +
 
 distclean: clean  ## Remove the environments too.
-	rm -rf '$(VENV)' .venv-nightly
+	rm -rf '$(VENV)' .venv-nightly $(addprefix .venv-,$(notdir $(PYTHONS))) .venv-lowest
 
 # The stamps are younger than what they stand for, so nothing is installed twice unless setup.cfg changes.
 $(VENV)/.installed-%: setup.cfg $(VENV)/.created
