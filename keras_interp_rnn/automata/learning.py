@@ -251,8 +251,9 @@ class _Searches:
     @property
     def in_order(self) -> tuple[str, ...]:
         """The searches, the most promising one first: merging takes long where words share few prefixes."""
-        order = ("merging", "patterns", "splitting")
-        return order if self.all.tree.num_prefixes < MANY_PREFIXES * len(self.data.words) else ("patterns", *order[::2])
+        if self.all.tree.num_prefixes < MANY_PREFIXES * len(self.data.words):
+            return "merging", "patterns", "splitting"
+        return "patterns", "merging", "splitting"
 
     def found(self, by: str, min_confidence: float) -> Recognizer | None:
         """The network of the automaton that is found in one way; None if that is not convincing."""
