@@ -40,3 +40,10 @@ def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
             printed = ""
     assert not printed
     assert names, "a page of this list has code"
+
+
+def test_the_files_of_test_quick_are_there():
+    lines = (DOCS.parent / "Makefile").read_text().split("QUICK := ")[1].split("\n\n")[0]
+    files = lines.replace("\\\n", " ").split()
+    assert len(files) > 5
+    assert not [file for file in files if not (DOCS.parent / file).is_file()]
