@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,20 @@ def write(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     whole = {"format": FORMAT, **missing, **record}
     write_json(path, whole)
     return whole
+
+
+def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a run found of one of its languages: read if it was written before a kill, else computed and written.
+
+    Raises:
+        ValueError: if the file is damaged.
+    """
+    if path.exists():
+        rule = "A language of an unfinished run is JSON with its number of states"
+        return read_json(path, rule, {"states": int}, "Remove it.")
+    found = compute()
+    write_json(path, found)
+    return found
 
 
 def read(path: Path) -> dict[str, Any]:

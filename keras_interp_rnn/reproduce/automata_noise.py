@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import statistics
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keras_interp_rnn._files import read_json, write_json
 from keras_interp_rnn.reproduce import _aalpy, _records
 from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
 
@@ -34,9 +34,7 @@ EVERY = 4
 SECONDS = 10.0
 """After which RPNI and EDSM are ended, in a process of their own."""
 
-RULE = "A language of an unfinished run is JSON with what was found"
-
-SEARCH, LEARNERS = "search", ("RPNI", "EDSM")
+SEARCH, LEARNERS = "search", _aalpy.MERGING
 
 
 class Sample(NamedTuple):
@@ -67,11 +65,8 @@ class AutomataFromNoise(Experiment):
         environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed})
         results: dict[str, Any] = {}
         for index in range(1 if run.smoke else NUM_AUTOMATA):
-            done = run.folder / f"{index}.json"
-            results[str(index)] = (
-                read_json(done, RULE, {"states": int}, "Remove it.") if done.exists() else _compared(index, run)
-            )
-            write_json(done, results[str(index)])
+            compare = functools.partial(_compared, index, run)
+            results[str(index)] = _records.kept(run.folder / f"{index}.json", compare)
             if run.verbose:
                 one = results[str(index)]
                 said = ", ".join(f"{name} {_said(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keras_interp_rnn._files import read_json, write_json
 from keras_interp_rnn.reproduce import _records
 from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
 
@@ -27,8 +27,6 @@ NONE = {("16", "SF"), ("16", "Zp")}
 
 NUM_WORDS, NUM_TESTED = 10_000, 2_000
 """Of the training set, and of each test set."""
-
-RULE = "A language of an unfinished run is JSON with its seconds"
 
 TESTS = {"SR": "short_random", "LR": "long_random", "SA": "short_adversarial", "LA": "long_adversarial"}
 
@@ -83,13 +81,8 @@ class RegularLanguages(Experiment):
             letters, _, kind = name.split(".")[:3]
             if (letters, kind) != (run.settings["letters"], run.settings["kind"]) and not run.smoke:
                 continue
-            done = run.folder / f"{name}.json"
-            results[name] = (
-                read_json(done, RULE, {"seconds": float}, "Remove it.")
-                if done.exists()
-                else searched(truth, word_sets(name, truth, run), run.seed)
-            )
-            write_json(done, results[name])
+            learn = functools.partial(_learned, name, truth, run)
+            results[name] = _records.kept(run.folder / f"{name}.json", learn)
             if run.verbose:
                 print(f"  {name}: {_said(results[name])}", flush=True)
         return {
@@ -190,6 +183,10 @@ def searched(truth: DFA, sets: Mapping[str, Words], seed: int) -> dict[str, Any]
         **{**result, **quality(dfa, truth, sets)},
         **{"certified": model.report.certified, "method": model.report.method},
     }
+
+
+def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
+    return searched(truth, word_sets(name, truth, run), run.seed)
 
 
 def _cells(found: Sequence[dict[str, Any]]) -> list[object]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn._files import read_json, write_json
 from keras_interp_rnn.reproduce import _aalpy, _records
 from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
 from keras_interp_rnn.reproduce.mlregtest import (
     NUM_WORDS,
-    RULE,
     TESTS,
     RegularLanguages,
     Words,
@@ -74,11 +73,8 @@ class Learners(Experiment):
         results: dict[str, Any] = {}
         languages = [*self.load(run).items()][:: EVERY.get(run.settings["learner"], 1)]
         for name, truth in languages:
-            done = run.folder / f"{name}.json"
-            results[name] = (
-                read_json(done, RULE, {"seconds": float}, "Remove it.") if done.exists() else _learned(name, truth, run)
-            )
-            write_json(done, results[name])
+            learn = functools.partial(_learned, name, truth, run)
+            results[name] = _records.kept(run.folder / f"{name}.json", learn)
             if run.verbose:
                 print(f"  {name}: {_said(results[name])}", flush=True)
         networks = {"units": UNITS, "dropout": DROPOUT, "batch": BATCH, "epochs": EPOCHS, "patience": PATIENCE}

@@ -7,19 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.reproduce import _aalpy, automata_noise
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("learner", _aalpy.MERGING)
-def test_a_learner_is_exact_on_right_labels_and_is_ended_in_time(learner):
-    truth = automata_noise.automaton(1)
-    given = automata_noise.sample(truth, 0.0, (1, 0), 300, 100)
-    seconds, dfa = _aalpy.merged(learner, given.words, given.labels, truth.alphabet, 60.0)
-    assert dfa.equivalent(truth)
-    assert 0 < seconds < 60
-    noisy = automata_noise.sample(truth, 0.2, (1, 0))
-    assert _aalpy.merged(learner, noisy.words, noisy.labels, truth.alphabet, 0.0) == (0.0, None)
+from keras_interp_rnn.reproduce import _aalpy
 
 
 @pytest.mark.parametrize("network", [keras.layers.GRU, keras.layers.LSTM, layers.SRGRU])

@@ -37,6 +37,18 @@ def test_words_noise_and_fresh_words_have_seeds_of_their_own():
     assert automata_noise.sample(truth, 0.1, (4, 1), 100, 500).wrong[:100] != noisy.wrong[:100]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", automata_noise.LEARNERS)
+def test_a_learner_is_exact_on_right_labels_and_is_ended_in_time(learner, monkeypatch):
+    truth = automata_noise.automaton(1)
+    given = automata_noise.sample(truth, 0.0, (1, 0), 300, 100)
+    found = automata_noise._merged(learner, truth, given)
+    assert (found["exact"], found["found"], found["accuracy"]) == (True, len(truth), 1.0)
+    monkeypatch.setattr(automata_noise, "SECONDS", 0.0)
+    found = automata_noise._merged(learner, truth, automata_noise.sample(truth, 0.2, (1, 0)))
+    assert found == {"seconds": 0.0, "found": None, "exact": False, "accuracy": None}
+
+
 def test_the_search_is_measured(tmp_path, monkeypatch):
     truth = automata_noise.automaton(0)
     run = a_run(tmp_path, settings={"noise": 0.05, "known": False})
