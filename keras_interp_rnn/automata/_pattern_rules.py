@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from keras_interp_rnn.automata._pattern_trees import MARGIN, Node, Search, Tree,
 from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
 from keras_interp_rnn.automata._prefix_tree import Machine
 from keras_interp_rnn.automata._state_splitting import label_bits
+from keras_interp_rnn.automata._strong_sampling import Sharpening
 
 SAMPLE, SCREENED = 1000, 500
 """Words of each label that a search reads at first, and that tell which families are searched."""
@@ -41,14 +42,16 @@ def shortest_rules(
     num_labels: int,
     *,
     exact: bool = True,
+    strong: bool = False,
     until: Deadline = NEVER,
     seed: int = 0,
 ) -> Machine | None:
     """The automaton of the tree of the shortest description that is found.
 
     Args:
-        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. until: when the
-            search ends. seed: of the search.
+        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. strong: whether
+            the words of each label were drawn from all that have it (`_strong_sampling`). until: when the search ends.
+            seed: of the search.
 
     Returns:
         The automaton, not minimized; None if the labels by themselves are a description as short, or it would be too
@@ -85,7 +88,29 @@ def shortest_rules(
         best = better
     if best is None or best.shortest >= best.without_rules():
         return None
+    if strong:
+        best = _sharpened(best, words)
     return _product(best.family, best.tree)
+
+
+def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Search:
+    """The search with the tree, and on the tier, that are likeliest for words drawn label by label."""
+    lengths = np.array([len(word) for word in words])
+    improved = not len(best.contradicted(best.tree))
+    while improved:
+        improved = False
+        sharpening = Sharpening(best, lengths)
+        sharpening.improve()
+        shortest = sharpening.bits(best.tree)
+        for family, tree in _on_other_tiers(best):
+            if best.until.passed:
+                break
+            task = best.on(family, words)
+            task.tree = tree
+            bits = Sharpening(task, lengths).bits(tree)
+            if bits < shortest - 1e-6 and not len(task.contradicted(tree)):
+                best, shortest, improved = task, bits, True
+    return best
 
 
 def _tiers(search: Search, until: Deadline) -> list[tuple[int, ...]]:
@@ -128,25 +153,32 @@ def _tiers(search: Search, until: Deadline) -> list[tuple[int, ...]]:
 
 def _on_better_tier(best: Search, search: Callable[[Family], Search]) -> Search | None:
     """A search with the same tree, on a tier of a symbol more or less on which it contradicts fewer words."""
-    tier, fewest = best.family.tier, len(best.contradicted(best.tree))
+    fewest = len(best.contradicted(best.tree))
     found: tuple[Search, Tree] | None = None
-    used = {tier[symbol] for pattern in patterns_of(best.tree) for piece in pattern.pieces for symbol in piece
-            if symbol < len(tier)}  # fmt: skip
-    for symbol in range(best.family.num_symbols) if fewest else ():
-        other = tuple(sorted({*tier} ^ {symbol}))
-        if used <= {*other} and 1 < len(other) < best.family.num_symbols:
-            task = search(Family(best.family.kind, other, best.family.num_symbols))
-            place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
-                     best.family.start: task.family.start, best.family.end: task.family.end}  # fmt: skip
-            tree = _renamed(best.tree, place)
-            wrong = len(task.contradicted(tree))
-            if wrong < fewest:
-                fewest, found = wrong, (task, tree)
+    for family, tree in _on_other_tiers(best) if fewest else ():
+        task = search(family)
+        wrong = len(task.contradicted(tree))
+        if wrong < fewest:
+            fewest, found = wrong, (task, tree)
     if found is None:
         return None
     better, tree = found
     better.begin_with(tree)
     return better
+
+
+def _on_other_tiers(best: Search) -> Iterator[tuple[Family, Tree]]:
+    """The tree of a search on each tier of a symbol more or less that has all symbols of the tree."""
+    kind, tier, num_symbols = best.family.kind, best.family.tier, best.family.num_symbols
+    used = {tier[symbol] for pattern in patterns_of(best.tree) for piece in pattern.pieces for symbol in piece
+            if symbol < len(tier)}  # fmt: skip
+    for symbol in range(num_symbols):
+        other = tuple(sorted({*tier} ^ {symbol}))
+        if used <= {*other} and 1 < len(other) < num_symbols:
+            family = Family(kind, other, num_symbols)
+            place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
+                     best.family.start: family.start, best.family.end: family.end}  # fmt: skip
+            yield family, _renamed(best.tree, place)
 
 
 def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:

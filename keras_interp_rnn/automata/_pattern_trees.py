@@ -20,6 +20,7 @@ and Computation, 1989. The search is this package's.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,6 +92,13 @@ class Search:
         self.near: dict[Pattern, list[Pattern]] = {}
         self._read()
 
+    def on(self, family: Family, words: Sequence[Sequence[int]]) -> Search:
+        """The search in another family, of the same sample of the words."""
+        other = copy.copy(self)
+        other.family, other.letters, other.near = family, family.letters(words), {}
+        other._read()
+        return other
+
     def _read(self) -> None:
         """Forgets all answers but those to the simplest patterns: the sample has changed, or there are too many."""
         self.all = np.arange(len(self.sample))
@@ -127,16 +135,15 @@ class Search:
 
     def bits(self, tree: Tree) -> float:
         """The description length of a tree and the labels of the sample."""
-        asked = patterns_of(tree)
         counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
         wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
-        return (
-            self.family.bits
-            + sum(self.family.bits_of(pattern) for pattern in set(asked))
-            + NODE_BITS * len(asked)
-            + float(label_bits(counts).sum())
-            + CONTRADICTED_BITS * wrong
-        )
+        return self.bits_of_rules(tree) + float(label_bits(counts).sum()) + CONTRADICTED_BITS * wrong
+
+    def bits_of_rules(self, tree: Tree) -> float:
+        """The description length of a tree."""
+        asked = patterns_of(tree)
+        patterns = sum(self.family.bits_of(pattern) for pattern in set(asked))
+        return self.family.bits + patterns + NODE_BITS * len(asked)
 
     def labelled(self, tree: Tree, rows: Ints) -> Tree:
         """The tree with the label in each leaf that most of its words have, without questions that do not matter."""
@@ -222,10 +229,14 @@ class Search:
             wrong = np.setdiff1d(self.contradicted(tree), self.sample)
             if not len(wrong):
                 break
-            self.sample = np.concatenate([self.sample, self.rng.permutation(wrong)[:ADDED]])
-            self._read()
+            self.add(wrong)
             self.ask(patterns_of(tree))
         return tree, bits
+
+    def add(self, wrong: Ints) -> None:
+        """Adds some of the words that are contradicted to the sample."""
+        self.sample = np.concatenate([self.sample, self.rng.permutation(wrong)[:ADDED]])
+        self._read()
 
     def contradicted(self, tree: Tree) -> Ints:
         return np.flatnonzero(self.said(tree) != self.labels)
@@ -312,10 +323,10 @@ class Search:
             improved = False
             for pattern in sorted(dict.fromkeys(patterns_of(tree)), key=lambda each: each == last):
                 others = self.others(tree, pattern)
-                candidates = [*_pruned(tree), *(_swapped(tree, pattern, other) for other in others)]
+                candidates = [*pruned(tree), *(swapped(tree, pattern, other) for other in others)]
                 # A word without a piece has it 0 times modulo anything.
                 candidates += [
-                    _swapped(tree, pattern, other, exchanged=True)
+                    swapped(tree, pattern, other, exchanged=True)
                     for other in others
                     if bool(other.modulus) != bool(pattern.modulus)
                 ]
@@ -341,7 +352,7 @@ class Search:
         for first, second in itertools.combinations(asked, 2):
             for one, two in itertools.product(resized[first], resized[second]):
                 if one != second:
-                    yield _swapped(_swapped(tree, first, one), second, two)
+                    yield swapped(swapped(tree, first, one), second, two)
         yield from _rotated(
             tree,
             lambda first, second: itertools.product(
@@ -361,8 +372,8 @@ class Search:
         if not asked:
             return tree, None
         if self.rng.random() < 0.3:
-            pruned = list(_pruned(tree))
-            return pruned[self.rng.integers(len(pruned))], None
+            shorter = list(pruned(tree))
+            return shorter[self.rng.integers(len(shorter))], None
         pattern = asked[self.rng.integers(len(asked))]
         others = self.others(tree, pattern)
         choice = self.rng.random()
@@ -373,12 +384,12 @@ class Search:
             if len(wrong) and choice < 0.5:
                 word = self.rng.choice(wrong, 1)
                 label = int(self.one_hot[word[0]].argmax())
-                mend = [other for other in others if next(self._leaf(_swapped(tree, pattern, other), word)) == label]
+                mend = [other for other in others if next(self._leaf(swapped(tree, pattern, other), word)) == label]
                 others = mend or others
-            harm = [self.bits(_swapped(tree, pattern, other)) for other in others]
+            harm = [self.bits(swapped(tree, pattern, other)) for other in others]
             others = [others[place] for place in np.argsort(harm)[: BEAM // 2]]
         other = others[self.rng.integers(len(others))]
-        return _swapped(tree, pattern, other), other
+        return swapped(tree, pattern, other), other
 
     def _leaf(self, tree: Tree, word: Ints) -> Iterator[int]:
         return (label for label, rows in self.leaves(tree, word) if len(rows))
@@ -389,11 +400,11 @@ def patterns_of(tree: Tree) -> list[Pattern]:
     return [] if isinstance(tree, int) else [tree.pattern, *patterns_of(tree.yes), *patterns_of(tree.no)]
 
 
-def _swapped(tree: Tree, pattern: Pattern, other: Pattern, *, exchanged: bool = False) -> Tree:
+def swapped(tree: Tree, pattern: Pattern, other: Pattern, *, exchanged: bool = False) -> Tree:
     """The tree with another pattern in place of one, perhaps with what follows exchanged."""
     if isinstance(tree, int):
         return tree
-    yes, no = (_swapped(branch, pattern, other, exchanged=exchanged) for branch in (tree.yes, tree.no))
+    yes, no = (swapped(branch, pattern, other, exchanged=exchanged) for branch in (tree.yes, tree.no))
     if tree.pattern != pattern:
         return Node(tree.pattern, yes, no)
     return Node(other, no, yes) if exchanged else Node(other, yes, no)
@@ -416,13 +427,13 @@ def _rotated(tree: Tree, change: Callable[[Pattern, Pattern], Iterable[tuple[Pat
         yield Node(pattern, yes, other)
 
 
-def _pruned(tree: Tree) -> Iterator[Tree]:
+def pruned(tree: Tree) -> Iterator[Tree]:
     """The trees in which one of two branches takes the place of their node."""
     if isinstance(tree, int):
         return
     yield tree.yes
     yield tree.no
-    for yes in _pruned(tree.yes):
+    for yes in pruned(tree.yes):
         yield tree._replace(yes=yes)
-    for no in _pruned(tree.no):
+    for no in pruned(tree.no):
         yield tree._replace(no=no)

@@ -147,6 +147,13 @@ class Family:
         made = [pattern._replace(pieces=tuple(piece for piece in each if piece)) for each in changed]
         return [each for each in dict.fromkeys(made) if each != pattern and self._holds(each)]
 
+    def longer(self, pattern: Pattern) -> list[Pattern]:
+        """Patterns of a piece with a symbol more, once less: a run of symbols may be told by either."""
+        pieces, times, _, _ = pattern
+        symbols = (*range(len(self.tier)), self.start, self.end)
+        made = [Pattern((piece,), times - 1) for a in symbols for piece in ((a, *pieces[0]), (*pieces[0], a))]
+        return [each for each in dict.fromkeys(made) if times > 1 and self._holds(each)]
+
     def _changed(self, pattern: Pattern) -> Iterator[Pattern]:
         pieces, times, modulus, _ = pattern
         symbols = (*range(len(self.tier)), self.start, self.end)

@@ -30,13 +30,15 @@ class Limits(NamedTuple):
 
     Attributes:
         noise: probability of a wrong label; None if it is not known. max_states: of the automaton.
-        until: when searches end. seed: of a search.
+        until: when searches end. seed: of a search. strong: whether the words of each label were drawn from all that
+            have it, which rules about patterns heed.
     """
 
     noise: float | None = 0.0
     max_states: int | None = None
     until: Deadline = NEVER
     seed: int = 0
+    strong: bool = False
 
     @property
     def exact(self) -> bool:
@@ -90,6 +92,7 @@ class Searched:
             found = shortest_rules(
                 *(self.words, self.labels, self.num_symbols, self.num_labels),
                 exact=limits.exact,
+                strong=limits.strong,
                 until=limits.until.within(PATTERN_SECONDS),
                 seed=limits.seed,
             )

@@ -81,6 +81,7 @@ def train_recognizer(
     max_states: int | None = None,
     time_budget: float | None = None,
     method: str = "auto",
+    sampling: str = "weak",
 ) -> Recognizer:
     r"""Makes a state-regularized GRU that is an automaton which classifies the words as labelled.
 
@@ -122,6 +123,9 @@ def train_recognizer(
         method: "auto" searches for an automaton by merging, by patterns and by splitting, and trains where none finds
             one. Patterns come first where words share few prefixes, as long random words do. "search" does not train,
             and raises where nothing is found; "training" always trains.
+        sampling: how the words came about. "weak": anyhow, and each was labelled. "strong": those of each label were
+            drawn uniformly from all words of their length that have it; then the rules about patterns are those that
+            give the labels to fewest other words, among the ones that contradict none.
 
     Returns:
         The network that was compiled, or that of the best attempt, also on Ctrl-C; with its alphabet and start token.
@@ -131,8 +135,8 @@ def train_recognizer(
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
             are not two words of each of two labels; if a word has several labels, and none may be wrong; if a label
-            is missing (None or NaN), or is neither int nor string among three or more; if `method` is "search" and
-            nothing is found.
+            is missing (None or NaN), or is neither int nor string among three or more; if `method` or `sampling` is
+            neither of its values; if `method` is "search" and nothing is found.
 
     Example:
 
@@ -146,8 +150,9 @@ def train_recognizer(
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's. Merging is not
         AALpy's, as it takes wrong labels too: Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of
         their score and a search for the shortest description. Trees over patterns, and splitting by description length,
-        are this package's. On words of a language alone: Gold, "Language identification in the limit", Information and
-        Control, 1967.
+        are this package's. Strong and weak sampling: Tenenbaum and Griffiths, "Generalization, similarity, and Bayesian
+        inference", Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold, "Language identification
+        in the limit", Information and Control, 1967.
     """
     if num_attempts < 1:
         raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
@@ -159,6 +164,8 @@ def train_recognizer(
         raise ValueError(f"time_budget is a number of seconds above 0. Received: time_budget={time_budget!r}.")
     if method not in ("auto", "search", "training"):
         raise ValueError(f"method is 'auto', 'search' or 'training'. Received: method={method!r}.")
+    if sampling not in ("weak", "strong"):
+        raise ValueError(f"sampling is 'weak' or 'strong'. Received: sampling={sampling!r}.")
     started = time.monotonic()
     until = math.inf if time_budget is None else started + time_budget
     symbols = checked_symbols(alphabet)
@@ -167,7 +174,8 @@ def train_recognizer(
         _check_consistent(data)
     best = None
     if method != "training":
-        searches = _Searches(data, symbols, Limits(label_noise, max_states, Deadline(until), seed), hold_out)
+        limits = Limits(label_noise, max_states, Deadline(until), seed, sampling == "strong")
+        searches = _Searches(data, symbols, limits, hold_out)
         for by in searches.in_order:
             if verbose and best is None:
                 say(f"{by}: {len(data.words):,} words")

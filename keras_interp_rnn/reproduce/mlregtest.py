@@ -48,7 +48,8 @@ class RegularLanguages(Experiment):
     data = "the benchmark's automata, a folder or an archive of it"
     options = frozenset({"data"})
     rows = {
-        f"{letters}.{kind}": {"letters": letters, "kind": kind}
+        f"{letters}.{kind}{more}": {"letters": letters, "kind": kind, **settings}
+        for more, settings in (("", {}), (", strong", {"sampling": "strong"}))
         for letters in EVERY
         for kind in CLASSES
         if (letters, kind) not in NONE
@@ -89,7 +90,7 @@ class RegularLanguages(Experiment):
             "environment": environment,
             "data": {"name": "smoke" if run.smoke else "MLRegTest", "words": NUM_WORDS, **self.identity(run)},
             "model": {"layer": "SRGRU", "compiled": True},
-            "protocol": {"method": "search", "seed": run.seed},
+            "protocol": {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed},
             "result": results,
         }
 
@@ -100,26 +101,19 @@ class RegularLanguages(Experiment):
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         header = "languages | number | exact | certified | contradict no word | SR | LR | SA | LA | median seconds"
-        missed = [
-            f"| {name} | {one['states']} | {_said(one)} |"
-            for record in records
-            for name, one in record["result"].items()
-            if not one["exact"]
-        ]
-        every = [one for record in records for one in record["result"].values()]
-        return {
-            "table": table(
-                header.split(" | "),
-                [
-                    *([record["table"]["row"], *_cells([*record["result"].values()])] for record in records),
-                    ["all", *_cells(every)],
-                ],
-            ),
-            "exact": f"{sum(one['exact'] for one in every)} of {len(every)}",
-            "certified": str(sum(one["certified"] for one in every)),
-            "missed": "\n".join(["| language | states | what was found |", "|---|---|---|", *missed]),
-            "runs": runs(records, lambda record: record["table"]["row"]),
-        }
+        fields = {"runs": runs(records, lambda record: record["table"]["row"])}
+        for sampling in ("weak", "strong"):
+            chosen = [record for record in records if record["protocol"].get("sampling", "weak") == sampling]
+            found = {name: one for record in chosen for name, one in record["result"].items()}
+            cells = [[record["table"]["row"], *_cells([*record["result"].values()])] for record in chosen]
+            missed = [[name, one["states"], _said(one)] for name, one in found.items() if not one["exact"]]
+            fields |= {
+                sampling: table(header.split(" | "), [*cells, ["all", *_cells([*found.values()])]]) if found else "",
+                f"{sampling}_exact": f"{sum(one['exact'] for one in found.values())} of {len(found)}",
+                f"{sampling}_certified": str(sum(one["certified"] for one in found.values())),
+                f"{sampling}_missed": table(["language", "states", "what was found"], missed),
+            }
+        return fields
 
 
 def digest(languages: Mapping[str, DFA]) -> dict[str, Any]:
@@ -160,14 +154,19 @@ def quality(dfa: DFA | None, truth: DFA, sets: Mapping[str, Words]) -> dict[str,
     return {"found": len(dfa), "exact": dfa.equivalent(truth), **accuracies}
 
 
-def searched(truth: DFA, sets: Mapping[str, Words], seed: int) -> dict[str, Any]:
+def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
     """What `train_recognizer` finds of a language, with the seconds of computing that it takes."""
     from keras_interp_rnn import automata
 
     began = time.process_time()
     try:
         model = automata.train_recognizer(
-            *sets["train"], alphabet=truth.alphabet, seed=seed, verbose=0, method="search"
+            *sets["train"],
+            alphabet=truth.alphabet,
+            seed=run.seed,
+            verbose=0,
+            method="search",
+            sampling=run.settings.get("sampling", "weak"),
         )
     except ValueError as error:
         if "No automaton was found" not in str(error):
@@ -186,7 +185,7 @@ def searched(truth: DFA, sets: Mapping[str, Words], seed: int) -> dict[str, Any]
 
 
 def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
-    return searched(truth, word_sets(name, truth, run), run.seed)
+    return searched(truth, word_sets(name, truth, run), run)
 
 
 def _cells(found: Sequence[dict[str, Any]]) -> list[object]:

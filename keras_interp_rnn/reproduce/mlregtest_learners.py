@@ -40,7 +40,7 @@ EVERY = {"EDSM": 4}
 MAX_SYMBOLS = 20_000
 """That a GRU reads when L* asks it."""
 
-SEARCH, NETWORKS = "search", ("SimpleRNN", "GRU", "LSTM")
+SEARCH, STRONG, NETWORKS = "search", "search, strong", ("SimpleRNN", "GRU", "LSTM")
 
 ASKED = "L* asks the GRU"
 
@@ -54,7 +54,11 @@ class Learners(Experiment):
     measure = "accuracy on long words one edit apart"
     data = RegularLanguages.data
     options = frozenset({"data"})
-    rows = {learner: {"learner": learner} for learner in (SEARCH, *NETWORKS, *_aalpy.MERGING)}
+    rows = {
+        SEARCH: {"learner": SEARCH},
+        STRONG: {"learner": STRONG, "sampling": "strong"},
+        **{learner: {"learner": learner} for learner in (*NETWORKS, *_aalpy.MERGING)},
+    }
 
     def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
         """Language -> automaton: the middle one of each row of `mlregtest`."""
@@ -79,7 +83,7 @@ class Learners(Experiment):
                 print(f"  {name}: {_said(results[name])}", flush=True)
         networks = {"units": UNITS, "dropout": DROPOUT, "batch": BATCH, "epochs": EPOCHS, "patience": PATIENCE}
         networks["max_symbols"] = MAX_SYMBOLS
-        protocol = {SEARCH: {}, **dict.fromkeys(_aalpy.MERGING, {"seconds": SECONDS})}
+        protocol = {SEARCH: {}, STRONG: {}, **dict.fromkeys(_aalpy.MERGING, {"seconds": SECONDS})}
         return {
             "environment": environment,
             "data": {"name": "smoke" if run.smoke else "MLRegTest", "words": NUM_WORDS, **self.identity(run)},
@@ -110,8 +114,8 @@ class Learners(Experiment):
 def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
     """What a learner makes of a language."""
     learner, sets = run.settings["learner"], word_sets(name, truth, run, "validation")
-    if learner == SEARCH:
-        return searched(truth, sets, run.seed)
+    if learner in (SEARCH, STRONG):
+        return searched(truth, sets, run)
     if learner in NETWORKS:
         return _trained(learner, truth, sets, run)
     seconds, dfa = _aalpy.merged(learner, *sets["train"], truth.alphabet, SECONDS)

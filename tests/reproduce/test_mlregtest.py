@@ -24,7 +24,7 @@ def test_an_automaton_is_judged_on_every_test_set(tmp_path, truth):
     words, labels = sets["train"]
     assert labels == [*map(truth.accepts, words)]
     assert 2 * sum(labels) == len(words) == 240
-    found = mlregtest.searched(truth, sets, 0)
+    found = mlregtest.searched(truth, sets, a_run(tmp_path))
     assert (found["states"], found["found"], found["exact"], found["certified"]) == (3, 3, True, True)
     assert [found[test] for test in mlregtest.TESTS] == [1.0] * 4
     everything = automata.DFA([[0, 0, 0]], {0}, alphabet="abc")
@@ -46,11 +46,11 @@ def test_what_the_search_does_not_find_is_said_and_other_errors_are_raised(tmp_p
         monkeypatch.setattr(automata, "train_recognizer", train)
 
     raising("No automaton was found that describes the labels")
-    found = mlregtest.searched(truth, sets, 0)
+    found = mlregtest.searched(truth, sets, a_run(tmp_path))
     assert (found["found"], found["certified"], found["method"]) == (None, False, "")
     raising("Another")
     with pytest.raises(ValueError, match="Another"):
-        mlregtest.searched(truth, sets, 0)
+        mlregtest.searched(truth, sets, a_run(tmp_path))
 
 
 @pytest.mark.parametrize("layer", mlregtest_learners.NETWORKS)
@@ -97,14 +97,19 @@ def test_the_table_of_the_search_counts_languages_and_lists_those_that_were_miss
         "04.04.SL.2.1.1": one(3, False, **certified),
         "04.04.SL.2.1.2": one(None, False, certified=False, method=""),
     }
-    fields = EXPERIMENT.fields([record(EXPERIMENT, "04.SL", result)])
+    strong = {"04.04.SL.2.1.0": one(4, True, **certified)}
+    fields = EXPERIMENT.fields(
+        [record(EXPERIMENT, "04.SL", result), record(EXPERIMENT, "04.SL, strong", strong, sampling="strong")]
+    )
     row = ["3", "1", "2", "2", "87.5%", "87.5%", "87.5%", "87.5%", "2"]
-    assert tables(fields["table"])[0][1:] == [["04.SL", *row], ["all", *row]]
-    assert tables(fields["missed"])[0][1:] == [
+    assert tables(fields["weak"])[0][1:] == [["04.SL", *row], ["all", *row]]
+    assert tables(fields["weak_missed"])[0][1:] == [
         ["04.04.SL.2.1.1", "4", "another automaton of 3 states that contradicts no word; LA 75.0%"],
         ["04.04.SL.2.1.2", "4", "nothing, in 2 s"],
     ]
-    assert (fields["exact"], fields["certified"]) == ("1 of 3", "2")
+    assert (fields["weak_exact"], fields["weak_certified"]) == ("1 of 3", "2")
+    assert tables(fields["strong"])[0][-1][:4] == ["all", "1", "1", "1"]
+    assert (fields["strong_exact"], fields["strong_certified"]) == ("1 of 1", "1")
 
 
 def test_the_tables_of_the_learners_compare_them_and_show_every_language():
