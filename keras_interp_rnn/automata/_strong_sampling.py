@@ -121,7 +121,8 @@ def fractions(family: Family, tree: Tree, num_labels: int, longest: int) -> Floa
     after = whole.table.ravel()
     for length in range(longest + 1):
         found[length] = probability @ labels
-        probability = np.bincount(after, (probability[:, None] * whole.weights).ravel(), len(labels))
+        moved = (probability[:, None] * whole.weights).ravel()
+        probability = np.bincount(after, moved, len(labels)).astype(np.float64)
     return found
 
 
