@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
 from keras_interp_rnn.automata._prefix_tree import Ints, Machine, PrefixTree, is_shorter, most_states
@@ -74,9 +76,10 @@ class Searched:
         """
         search = {"merging": self._merged, "patterns": self._of_patterns, "splitting": self._split}[by]
         found = search(limits, start)
-        if found is None or not is_shorter(self.tree, found) or (limits.exact and self.contradicted(found) > 0):
+        if found is None or (limits.exact and self.contradicted(found) > 0):
             return None
-        return found
+        # Rules have been held against the labels as rules: a few of them may make many states.
+        return found if by == "patterns" or is_shorter(self.tree, found) else None
 
     def _merged(self, limits: Limits, start: Machine | None) -> Machine | None:
         return smallest_automaton(
@@ -98,10 +101,9 @@ class Searched:
             )
         if found is None:
             return None
-        # A few rules may make many states, which are no shorter than the labels as a table.
-        whole = MooreMachine(found.table.tolist(), found.outputs.tolist(), alphabet=range(self.num_symbols))
-        few = limits.max_states is None or len(whole.minimize()) <= limits.max_states
-        return found if few else None
+        whole = MooreMachine(found.table.tolist(), found.outputs.tolist(), alphabet=range(self.num_symbols)).minimize()
+        few = limits.max_states is None or len(whole) <= limits.max_states
+        return Machine(np.array(whole.transitions), np.array(whole.outputs)) if few else None
 
     def _split(self, limits: Limits, start: Machine | None) -> Machine:
         return shortest_description(
