@@ -4,10 +4,13 @@ import math
 import time
 
 import numpy as np
+import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, tomita
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
+from keras_interp_rnn.automata._prefix_tree import is_shorter
+from keras_interp_rnn.automata._searches import Limits, Searched
 from tests.automata.test_state_merging import words as short_words
 from tests.automata.test_state_splitting import long_words
 
@@ -48,3 +51,27 @@ def test_words_that_share_prefixes_are_merged_and_others_are_told_by_patterns():
     model = automata.train_recognizer(given, labels, alphabet="abcd", verbose=0, method="search")
     assert model.report.method == "patterns"
     assert automata.extract(model).dfa.equivalent(truth)
+
+
+@pytest.mark.slow
+def test_a_few_rules_may_make_more_states_than_a_table_of_the_labels_pays_for():
+    """The words without abab, bcbc and caca as subsequences."""
+    forbidden = [(0, 1, 0, 1), (1, 2, 1, 2), (2, 0, 2, 0)]
+    rng = np.random.default_rng(0)
+    words = [tuple(rng.integers(6, size=rng.integers(12, 22)).tolist()) for _ in range(700)]
+
+    def has(pattern, word):
+        rest = iter(word)
+        return all(symbol in rest for symbol in pattern)
+
+    labels = np.array([not any(has(pattern, word) for pattern in forbidden) for word in words]).astype(np.int64)
+    searched = Searched(words, labels, 6, 2)
+    found = searched.automaton("patterns", Limits())
+    assert not is_shorter(searched.tree, found)
+    fresh = [tuple(rng.integers(6, size=25).tolist()) for _ in range(500)]
+    for word in fresh:
+        state = 0
+        for symbol in word:
+            state = found.table[state, symbol]
+        assert found.outputs[state] == (not any(has(pattern, word) for pattern in forbidden))
+    assert searched.automaton("patterns", Limits(max_states=len(found.table) - 1)) is None

@@ -210,6 +210,7 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
         ([1, 0, 1, 0, 1], {"label_noise": 0.5}, "Less than half of the labels may be wrong. Received: label_noise=0.5"),
         ([1, 0, 1, 0, 1], {"max_states": 0}, "at least one state. Received: max_states=0"),
         ([1, 0, 1, 0, 1], {"time_budget": 0}, "seconds above 0. Received: time_budget=0"),
+        ([1, 0, 1, 0, 1], {"sampling": "Strong"}, "'weak' or 'strong'. Received: sampling='Strong'"),
     ],
 )
 def test_what_cannot_be_learned_from(labels, settings, sentence):
