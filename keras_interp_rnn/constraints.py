@@ -85,7 +85,7 @@ class MaxSpectralRadius(keras.constraints.Constraint):
 
     def __init__(self, max_value: float = 0.95, steps: int = 12, words: int = 16) -> None:
         for name, value, least in (("steps", steps, 4), ("words", words, ALONE)):
-            if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}. Received: {name}={value!r}.")
         if int(steps) % 2:
             raise ValueError(f"steps must be even: pairs take turns. Received: steps={steps!r}.")
@@ -208,7 +208,7 @@ class Zero(keras.constraints.Constraint):
 
 
 def _positive(max_value: Any) -> float:
-    if not max_value > 0:
+    if not isinstance(max_value, int | float | np.number) or not max_value > 0:
         raise ValueError(f"max_value must be a number > 0. Received: max_value={max_value!r}.")
     return float(max_value)
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.analysis.network import as_symbols
+from keras_interp_rnn.analysis.network import as_symbols, is_integer, is_number
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 
 MAX_TABLE = 2**26
@@ -75,11 +75,11 @@ class BackoffModel:
 
     @former_arguments(("self", "symbols", "order", "vocabulary_size", "discount"))
     def __init__(self, symbols: ArrayLike, order: int, *, vocabulary_size: int, discount: float = 0.5) -> None:
-        if order < 1:
-            raise ValueError(f"order must be at least 1. Received: order={order}. Pass 1 for unigrams.")
-        if not 0 < discount <= 1:
-            raise ValueError(f"discount must lie in (0, 1]. Received: discount={discount}. Pass 0.5.")
-        if vocabulary_size < 1 or order >= 63 or vocabulary_size**order >= 2**63:
+        if not is_integer(order) or order < 1:
+            raise ValueError(f"order must be at least 1. Received: order={order!r}. Pass 1 for unigrams.")
+        if not is_number(discount) or not 0 < discount <= 1:
+            raise ValueError(f"discount must lie in (0, 1]. Received: discount={discount!r}. Pass 0.5.")
+        if not is_integer(vocabulary_size) or vocabulary_size < 1 or order >= 63 or vocabulary_size**order >= 2**63:
             raise ValueError(
                 "A run of symbols is counted as one number: vocabulary_size must be at least 1, order below 63, "
                 f"vocabulary_size ** order below 2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
@@ -243,8 +243,10 @@ class NaiveBayes:
     @former_arguments(("self", "symbols", "history", "vocabulary_size"))
     def __init__(self, symbols: ArrayLike, history: int, *, vocabulary_size: int) -> None:
         text = as_symbols(symbols, vocabulary_size)
-        if not 0 <= history < len(text):
-            raise ValueError(f"history must lie in [0, {len(text) - 1}], within the text. Received: history={history}.")
+        if not is_integer(history) or not 0 <= history < len(text):
+            raise ValueError(
+                f"history must lie in [0, {len(text) - 1}], within the text. Received: history={history!r}."
+            )
         size = vocabulary_size
         counts = np.bincount(text, minlength=size) + 1.0
         self.prior = np.log(counts / counts.sum())

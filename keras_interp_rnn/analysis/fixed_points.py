@@ -17,7 +17,7 @@ from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
-from keras_interp_rnn.analysis.network import as_array
+from keras_interp_rnn.analysis.network import as_array, is_integer
 from keras_interp_rnn.analysis.network.linearized import cell_map
 
 Array = NDArray[np.float64]
@@ -104,7 +104,7 @@ def fixed_points(
     if inputs is None:
         return isan_fixed_points(network)
     for name, value in (("num_starts", num_starts), ("max_steps", max_steps)):
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+        if not is_integer(value) or value < 1:
             raise ValueError(f"{name} is a number, at least 1. Received: {name}={value!r}. Pass an int > 0.")
     held = as_array("The inputs", inputs)
     if held.ndim != 1 or not np.isfinite(held).all():

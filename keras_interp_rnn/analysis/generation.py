@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text
+from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, is_integer, is_number
 
 
 @overload
@@ -103,9 +103,9 @@ def generate(
         >>> text[:2], len(text)
         ('ab', 8)
     """
-    if isinstance(num_symbols, bool) or not hasattr(num_symbols, "__index__") or int(num_symbols) < 0:
+    if not is_integer(num_symbols) or num_symbols < 0:
         raise ValueError(f"num_symbols must be an integer >= 0. Received: num_symbols={num_symbols!r}.")
-    if not inverse_temperature >= 0:
+    if not is_number(inverse_temperature) or not inverse_temperature >= 0:
         raise ValueError(
             f"inverse_temperature must be a number >= 0. Received: inverse_temperature={inverse_temperature!r}. Pass 1 "
             "to draw from the model's own probabilities."

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import as_html, as_text
-from keras_interp_rnn.analysis.network import closed_form, linear_steps, output_in_state, resolve_recurrent_layer
+from keras_interp_rnn.analysis.network import (
+    closed_form,
+    is_integer,
+    linear_steps,
+    listed,
+    output_in_state,
+    resolve_recurrent_layer,
+)
 
 Array = NDArray[np.float64]
 
@@ -124,7 +131,8 @@ def jacobian_singular_values(
 
     Reference: Chen, 2017, arXiv:1711.06788, figures 4 and 5.
     """
-    if not len(lags):
+    lags = listed("Lags", lags)
+    if not lags:
         raise ValueError("lags must name at least one lag. Received: none.")
     values, method = {}, ""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -166,6 +174,6 @@ def _jacobians(
 
 
 def _check_lag(lag: Any) -> int:
-    if isinstance(lag, bool) or not hasattr(lag, "__index__") or operator.index(lag) < 0:
+    if not is_integer(lag) or lag < 0:
         raise ValueError(f"A lag is a number of steps, an int >= 0. Received: {lag!r}.")
     return operator.index(lag)

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text
+from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text, is_integer
 
 Array = NDArray[np.float64]
 
@@ -154,8 +154,8 @@ def _outputs(network: Any, ids: NDArray[np.int32], target: int) -> Array:
         raise ValueError(f"A network has one output. Received: {network.name}, with {len(found)}. Choose one of them.")
     outputs = np.asarray(found, np.float64)
     if outputs.ndim == 3:
-        if not -outputs.shape[1] <= target < outputs.shape[1]:
-            raise ValueError(f"A target is a step of the text of {outputs.shape[1]}. Received: target={target}.")
+        if not is_integer(target) or not -outputs.shape[1] <= target < outputs.shape[1]:
+            raise ValueError(f"A target is a step of the text of {outputs.shape[1]}. Received: target={target!r}.")
         outputs = outputs[:, target]
     if outputs.ndim != 2:
         raise ValueError(f"Outputs are (batch, outputs) or (batch, time, outputs). Received: shape {outputs.shape}.")

@@ -304,7 +304,11 @@ def breadth_first(automaton: Deterministic) -> list[int]:
 
 def is_int(value: Any) -> bool:
     """Whether a value is an integer, and no bool."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
 
 
 def as_state(value: Any, where: str) -> int:

@@ -331,7 +331,7 @@ def checked_alphabet(symbols: Any) -> tuple[Hashable, ...]:
 
 
 def _id(value: Any, whose: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= operator.index(value) <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= operator.index(value) <= LARGEST:
         raise ValueError(
             f"Ids of symbols and tokens are ints from 1 to {LARGEST}, as 0 is padding. Received: {value!r} for {whose}."
         )

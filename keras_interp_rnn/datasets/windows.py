@@ -94,8 +94,9 @@ class Windows(keras.utils.PyDataset):
             "num_windows": (num_windows, 1),
         }
         for name, (value, bound) in sizes.items():
-            if value is not None and value < bound:
-                raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value}. Give a larger one.")
+            none = value is None and name == "num_windows"
+            if not none and (not isinstance(value, int | np.integer) or value < bound):
+                raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value!r}. Give a larger int.")
         self.batch_size, self.length, self.start = batch_size, length, start
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
         self._input_table = None if input_table is None else np.asarray(input_table, np.int32)

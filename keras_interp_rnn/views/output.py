@@ -78,6 +78,8 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         True
     """
     _check_result(result)
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"A view is saved to the path of a file. Received: path={path!r}.")
     suffix = Path(path).suffix.lower()
     writers: dict[str, Callable[[Any], str]] = {
         ".html": html.as_page,

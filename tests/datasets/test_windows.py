@@ -148,7 +148,7 @@ def test_more_items_than_a_pass_holds_go_round() -> None:
 
 def test_a_count_below_one_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="`num_windows` must be at least 1. Received: num_windows=0. Give a larger one."
+        ValueError, match="`num_windows` must be at least 1. Received: num_windows=0. Give a larger int."
     ):
         Windows(np.arange(31) % 7, 2, length=5, num_windows=0)
 

@@ -31,7 +31,15 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import affine_readout, as_symbols, check_forwards, isan_like, isan_weights
+from keras_interp_rnn.analysis.network import (
+    affine_readout,
+    as_symbols,
+    check_forwards,
+    is_number,
+    isan_like,
+    isan_weights,
+    listed,
+)
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -157,11 +165,24 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
 
     Reference: Foerster et al., ICML 2017, section 3.5.
     """
+    check_tolerance("rank_tolerance", rank_tolerance)
     matrix = affine_readout(network, readout).matrix
     vectors, values, _ = np.linalg.svd(matrix, full_matrices=True)
     n, rank = len(matrix), int(np.sum(values > rank_tolerance * values.max(initial=0.0)))
     names = tuple(f"readout {i}" if i < rank else f"computation {i - rank}" for i in range(n))
     return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
+
+
+def check_tolerance(name: str, tolerance: Any) -> None:
+    """Raises ValueError unless a tolerance is a number >= 0."""
+    if not is_number(tolerance) or not tolerance >= 0:
+        raise ValueError(f"A tolerance is a number >= 0. Received: {name}={tolerance!r}.")
+
+
+def check_basis(basis: Any) -> None:
+    """Raises ValueError for what is no basis."""
+    if not isinstance(basis, Basis):
+        raise ValueError(f"A basis is a Basis, as readout_basis makes one. Received: {basis!r}.")
 
 
 def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
@@ -194,7 +215,7 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
     check_forwards(network)
     kernel, bias, start = isan_weights(network)
     total, count = np.zeros(len(start)), 0
-    for sequence in sequences:
+    for sequence in listed("Texts", sequences):
         symbols = as_symbols(sequence, len(kernel))
         total += sum(equations.states(np, kernel, bias, start, symbols), np.zeros(len(start)))
         count += len(symbols)
@@ -272,6 +293,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
 
     Reference: Foerster et al., ICML 2017, sections 3.5 and 4.
     """
+    check_basis(basis)
     kernel, bias, start = isan_weights(network)
     head = affine_readout(network, readout)
     if kernel.shape[1] != len(basis.to.matrix):
@@ -320,6 +342,7 @@ def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
 
     Reference: Foerster et al., ICML 2017, eqs. 7 and 8.
     """
+    check_basis(basis)
     kernel, bias, _ = isan_weights(network)
     r, m = basis.num_readout, basis.num_binary or kernel.shape[1]
     return BasisBlocks(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis, compare
+from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis, check_basis, compare
 from keras_interp_rnn.analysis.network import isan_like, isan_weights
 
 
@@ -93,6 +93,7 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
 
     Reference: Foerster et al., ICML 2017, section 4.
     """
+    check_basis(basis)
     if not basis.num_binary:
         raise ValueError(
             "Rounding needs coordinates that are 0 or 1. Received: a basis without any. Use label_basis or "

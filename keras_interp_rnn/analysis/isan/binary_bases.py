@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.bases import Basis
+from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance
 from keras_interp_rnn.analysis.isan.binarization import rounding_error
 from keras_interp_rnn.analysis.isan.maps import homogeneous_matrices
-from keras_interp_rnn.analysis.network import affine_readout
+from keras_interp_rnn.analysis.network import affine_readout, as_array, is_integer, is_number
 
 Array = NDArray[np.float64]
 
@@ -73,7 +73,10 @@ def label_basis(
 
     Reference: Foerster et al., ICML 2017, section 4.
     """
-    given, marks = np.asarray(states, np.float64), np.asarray(labels, np.float64)
+    check_tolerance("rank_tolerance", rank_tolerance)
+    given, marks = as_array("States", states).astype(np.float64), as_array("Labels", labels).astype(np.float64)
+    if not np.isfinite(given).all():
+        raise ValueError("States are finite. Received: NaN or infinity.")
     if given.ndim < 2 or given.shape[:-1] != marks.shape[:-1]:
         raise ValueError(
             f"There must be one row of labels for each state. Received: states {given.shape}, labels {marks.shape}. "
@@ -169,10 +172,13 @@ def sparse_basis(
 
     Reference: after Foerster et al., ICML 2017, section 4, where the labels were given.
     """
-    if not 0 < tolerance < 0.5:
-        raise ValueError(f"tolerance lies between 0 and 0.5. Received: {tolerance}. Leave it at 0.25.")
+    if not is_number(tolerance) or not 0 < tolerance < 0.5:
+        raise ValueError(f"tolerance lies between 0 and 0.5. Received: {tolerance!r}. Leave it at 0.25.")
+    if not is_integer(max_functions) or max_functions < 1:
+        raise ValueError(f"max_functions is an int >= 1. Received: max_functions={max_functions!r}.")
     head, maps = affine_readout(network, readout), homogeneous_matrices(network)
-    if np.shape(states)[-1] + 1 != maps.shape[1]:
+    states = as_array("States", states)
+    if not states.ndim or states.shape[-1] + 1 != maps.shape[1]:
         raise ValueError(
             f"States have one entry per unit of the layer. Received: {np.shape(states)} and "
             f"{maps.shape[1] - 1} units. Pass the states of this layer."

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Result, Unpackable, as_text
-from keras_interp_rnn.analysis.network import alphabet_of, encode_text, open_isan
+from keras_interp_rnn.analysis.network import alphabet_of, encode_text, is_integer, open_isan
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -295,8 +295,8 @@ def recent_contributions(
 
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
-    if window < 1:
-        raise ValueError(f"A window holds at least one symbol. Received: window={window}.")
+    if not is_integer(window) or window < 1:
+        raise ValueError(f"A window holds at least one symbol. Received: window={window!r}.")
     weights, head, text = open_isan(network, symbols, readout, origin)
     return _recent(weights, head, text, window)
 

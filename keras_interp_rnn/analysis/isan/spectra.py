@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Unpackable
-from keras_interp_rnn.analysis.network import affine_readout, isan_weights
+from keras_interp_rnn.analysis.network import affine_readout, as_array, isan_weights
 from keras_interp_rnn.analysis.statistics import ROUNDING
 
 Array = NDArray[np.float64]
@@ -61,7 +61,10 @@ def state_spectrum(states: ArrayLike) -> Array:
 
     Reference: Foerster et al., ICML 2017, figure 1.
     """
-    rows = np.asarray(states, np.float64).reshape(-1, np.shape(states)[-1])
+    given = as_array("States", states).astype(np.float64)
+    if not given.ndim:
+        raise ValueError(f"States have one entry per unit. Received: {states!r}. Pass an array (samples, n).")
+    rows = given.reshape(-1, given.shape[-1])
     if len(rows) < 2:
         raise ValueError(f"A spectrum needs at least two states. Received: shape {np.shape(states)}.")
     variances = np.linalg.eigvalsh(np.cov(rows.T).reshape(rows.shape[1], -1))[::-1].clip(min=0)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import open_isan
+from keras_interp_rnn.analysis.network import is_integer, open_isan
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 from keras_interp_rnn.equations import isan as equations
 
@@ -187,7 +187,7 @@ def timescales(
     Reference: Foerster et al., ICML 2017, figure 4.
     """
     weights, head, text = open_isan(network, symbols, readout, origin)
-    if not 0 <= max_age < len(text) - 1:
+    if not is_integer(max_age) or not 0 <= max_age < len(text) - 1:
         raise ValueError(
             f"A text is longer than the largest age by two symbols. Received: max_age={max_age}, {len(text)} symbols."
         )

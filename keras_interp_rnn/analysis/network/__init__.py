@@ -12,6 +12,9 @@ from keras_interp_rnn.analysis.network.arrays import (
     as_symbols,
     check_finite,
     encode_text,
+    is_integer,
+    is_number,
+    listed,
 )
 from keras_interp_rnn.analysis.network.graph import evaluate
 from keras_interp_rnn.analysis.network.isan_weights import (
@@ -52,6 +55,9 @@ __all__ = [
     "apply_head",
     "as_array",
     "as_float64",
+    "is_integer",
+    "is_number",
+    "listed",
     "as_symbols",
     "centroids_of",
     "check_finite",

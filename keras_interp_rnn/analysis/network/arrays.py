@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import keras
@@ -34,6 +35,32 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
             f"{array.dtype}. Pass a NumPy array or a tensor."
         )
     return array
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer: an int, or what stands for one, as NumPy's do; not a bool."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, NaN and infinities included: Python's or NumPy's, not a bool."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def listed(what: str, given: Any) -> list[Any]:
+    """What a user passes several of, as a list.
+
+    Raises:
+        ValueError: if it is one thing.
+    """
+    try:
+        return list(given)
+    except TypeError:
+        raise ValueError(f"{what} are several, in a list. Received: {given!r}. Pass a list.") from None
 
 
 def as_float64(tensor: Any) -> NDArray[np.float64]:
@@ -94,7 +121,7 @@ def encode_text(text: str, alphabet: Any) -> NDArray[np.integer[Any]]:
         )
     if hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for those unknown
         return np.asarray(alphabet.encode(text))
-    ids = {name: i for i, name in enumerate(alphabet)}
+    ids = {name: i for i, name in enumerate(listed("The symbols of an alphabet", alphabet))}
     strays = [name for name in text if name not in ids]
     if strays:
         raise ValueError(f"A text is made of the alphabet's symbols. Received: {strays[0]!r}.")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import isan_models
-from keras_interp_rnn.analysis.network.arrays import as_float64, as_symbols, check_finite
+from keras_interp_rnn.analysis.network.arrays import as_array, as_float64, as_symbols, check_finite
 
 Array = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ def isan_with_origin(network: Any, readout: Any = None, origin: Any = None) -> t
             raise ValueError(f'An origin is a state, "initial" or None. Received: {origin!r}. Pass "initial".')
         shift = start
     else:
-        shift = np.asarray(origin, np.float64)
+        shift = as_array("An origin's numbers", origin).astype(np.float64)
     if shift.shape != start.shape or not np.isfinite(shift).all():
         raise ValueError(
             f"An origin is a state of {len(start)} finite numbers. Received: shape {shift.shape}. Pass that of "

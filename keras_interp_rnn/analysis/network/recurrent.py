@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -108,7 +109,9 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
     """
     sizes = [tuple(np.atleast_1d(size).tolist()) for size in tree.flatten(layer.cell.state_size)]
     found = {}
-    for step, states in dict(given).items():
+    if not isinstance(given, Mapping):
+        raise ValueError(f"States are set as {{step: state}}. Received: {given!r}. Pass a dict.")
+    for step, states in given.items():
         if isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= int(step) < num_steps:
             raise ValueError(f"A state is set after a step, an int in [0, {num_steps - 1}]. Received: {step!r}.")
         listed = list(states) if isinstance(states, (list, tuple)) and len(sizes) > 1 else [states]
@@ -141,6 +144,8 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
         ValueError: if the model has no such layer, or several and no name was given, or if the model gives it an
             initial state.
     """
+    if not isinstance(model, keras.layers.Layer):
+        raise ValueError(f"What a layer reads is known of a Keras model. Received: {model!r}. Pass the model.")
     if not hasattr(model, "inputs"):
         model(inputs)  # a Sequential model that was not told its input yet
     if not getattr(model, "inputs", None):

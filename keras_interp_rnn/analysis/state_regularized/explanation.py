@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result, as_text
-from keras_interp_rnn.analysis.network import predicted_classes
+from keras_interp_rnn.analysis.network import listed, predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, token_name
 
@@ -99,7 +99,8 @@ def explain(
         last = alpha[0, np.flatnonzero(~np.isnan(alpha[0, :, 0]))[-1]]
         centroids = [int(np.where(of_class, last, -1).argmax() if of_class.any() else last.argmax())]
     k = alpha.shape[-1]
-    if not len(centroids) or any(as_index(i) is None or not 0 <= i < k for i in centroids):
+    chosen = listed("Centroids", centroids)
+    if not chosen or any(as_index(i) is None or not 0 <= i < k for i in chosen):
         raise ValueError(
             f"Centroids are numbers in [0, {k - 1}], at least one. Received: centroids={centroids!r}. Leave them out "
             "for the last one of the predicted class."

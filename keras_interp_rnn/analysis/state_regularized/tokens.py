@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn.analysis.network import as_array
+from keras_interp_rnn.analysis.network import as_array, is_integer
 
 Names = Sequence[str] | Mapping[int, str]
 
@@ -47,13 +47,15 @@ def check_counts(**counts: Any) -> None:
 
 def as_index(value: Any) -> int | None:
     """An integer as an int, None for anything else."""
-    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
+    return operator.index(value) if is_integer(value) else None
 
 
 def token_name(tokens: Names | None, token: Any) -> str:
     """The name of an id, or the id itself where there are no names; raises ValueError for an id without a name."""
     if tokens is None:
         return str(int(token))
+    if isinstance(tokens, bytes) or not hasattr(tokens, "__getitem__"):
+        raise ValueError(f"tokens are a list or a dict of names. Received: {tokens!r}. Pass one, or none.")
     try:
         return tokens[int(token)]
     except (IndexError, KeyError):

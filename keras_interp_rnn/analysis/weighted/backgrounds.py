@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import as_symbols
+from keras_interp_rnn.analysis.network import as_array, as_symbols
 
 Array = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def _shares(counts: ArrayLike, pseudo_count: float) -> Array:
 
 
 def _probabilities(name: str, given: ArrayLike, rank: int) -> Array:
-    array = np.array(given, np.float64)
+    array = as_array(name, given).astype(np.float64)
     if array.ndim != rank or not array.size or not (array >= 0).all() or not np.allclose(array.sum(axis=-1), 1):
         raise ValueError(
             f"A background consists of probabilities, which are at least 0 and sum to 1. Received: {name} of shape "

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._result import Sentence
+from keras_interp_rnn.analysis.network import is_number
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, whole
 
@@ -116,7 +117,14 @@ def equivalent(
     """
     length = 0 if max_length is None else max_length
     numbers = whole(length) and whole(max_words)
-    if not 0 < tolerance < math.inf or compare not in COMPARED or not numbers or length < 0 or max_words < 1:
+    if (
+        not is_number(tolerance)
+        or not 0 < tolerance < math.inf
+        or compare not in COMPARED
+        or not numbers
+        or length < 0
+        or max_words < 1
+    ):
         raise ValueError(
             f"tolerance is above 0 and finite, compare one of {COMPARED}, max_length None or at least 0, max_words at "
             "least 1, both integers. "

@@ -22,8 +22,10 @@ from keras_interp_rnn.analysis.network import (
     as_symbols,
     check_forwards,
     encode_text,
+    is_integer,
     isan_layer,
     isan_weights,
+    listed,
 )
 
 Array = NDArray[np.float64]
@@ -93,7 +95,7 @@ class AffineForm:
 
 def whole(value: Any) -> bool:
     """Whether a value is an integer: an int or a NumPy integer, not a bool."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return is_integer(value)
 
 
 def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:
@@ -118,7 +120,7 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
         return as_symbols(word, num_symbols)
     if isinstance(word, str) and hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for unknown ones
         return encode_text(word, alphabet).astype(np.int64)
-    given = word.tolist() if hasattr(word, "tolist") else list(word)
+    given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
     numbered = all(isinstance(symbol, int) for symbol in given) and not any(isinstance(s, int) for s in place)
     if numbered:

@@ -29,7 +29,7 @@ from scipy.special import log_softmax
 
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import isan_of
+from keras_interp_rnn.analysis.network import isan_of, listed
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, check_range, whole
 from keras_interp_rnn.equations import isan as equations
 
@@ -111,7 +111,7 @@ def truncate(
     Reference: Moore, 1981; Balle, Panangaden and Precup, 2019.
     """
     form = affine_form(network, readout)
-    texts = [form.ids(sequence) for sequence in sequences]
+    texts = [form.ids(sequence) for sequence in listed("Texts", sequences)]
     numbers = all(map(whole, (units, horizon, max_steps)))
     if not numbers or not 1 <= units <= form.units or horizon < 0 or max_steps < 1:
         raise ValueError(

@@ -37,7 +37,14 @@ from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
 from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
-from keras_interp_rnn.analysis.network import affine_readout, as_symbols, check_forwards, isan_weights
+from keras_interp_rnn.analysis.network import (
+    affine_readout,
+    as_symbols,
+    check_forwards,
+    is_number,
+    isan_weights,
+    listed,
+)
 
 Array = NDArray[Any]
 
@@ -113,11 +120,13 @@ class CompositionTable:
         dtype: str = "float32",
     ) -> None:
         self.dtype = _check_dtype(dtype)
+        if not is_number(max_bytes):
+            raise ValueError(f"max_bytes is a number. Received: max_bytes={max_bytes!r}.")
         check_forwards(network)
         weights = isan_weights(network)
         symbols, units = weights.bias.shape
         head, outputs = _head(network, readout)
-        self._trie = segmentation.build((_check_word(word, symbols) for word in words), symbols)
+        self._trie = segmentation.build((_check_word(word, symbols) for word in listed("Words", words)), symbols)
         needed = _size(len(self._trie.words), len(self._trie.depth), symbols, units, outputs, self.dtype)
         if needed > max_bytes:
             number, prefixes = len(self._trie.words), len(self._trie.depth)
