@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards
+from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards, is_integer
 from keras_interp_rnn.analysis.network.chain import Chain, open_chain
 
 Array = NDArray[np.float64]
@@ -184,7 +184,7 @@ def _path_integral(chain: Chain, absent: Array, output: int, num_points: int) ->
 
 
 def _check_target(target: Any, outputs: int) -> int:
-    if isinstance(target, bool) or not hasattr(target, "__index__") or not 0 <= operator.index(target) < outputs:
+    if not is_integer(target) or not 0 <= target < outputs:
         raise ValueError(f"target is an output, an int in [0, {outputs - 1}]. Received: target={target!r}.")
     return operator.index(target)
 

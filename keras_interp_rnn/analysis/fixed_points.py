@@ -17,7 +17,7 @@ from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
-from keras_interp_rnn.analysis.network import as_array, is_integer
+from keras_interp_rnn.analysis.network import as_array, generator, is_integer, is_number
 from keras_interp_rnn.analysis.network.linearized import cell_map
 
 Array = NDArray[np.float64]
@@ -106,13 +106,15 @@ def fixed_points(
     for name, value in (("num_starts", num_starts), ("max_steps", max_steps)):
         if not is_integer(value) or value < 1:
             raise ValueError(f"{name} is a number, at least 1. Received: {name}={value!r}. Pass an int > 0.")
+    if not is_number(tolerance):
+        raise ValueError(f"A tolerance is a number. Received: tolerance={tolerance!r}.")
     held = as_array("The inputs", inputs)
     if held.ndim != 1 or not np.isfinite(held).all():
         raise ValueError(
             f"A cell reads one finite input (features,) at every step. Received: shape={held.shape}. Pass one vector."
         )
     step, size = cell_map(network, held.astype(np.float64))
-    starts = _starts(states, size, num_starts, np.random.default_rng(seed))
+    starts = _starts(states, size, num_starts, generator(seed))
     with np.errstate(over="ignore", invalid="ignore"):
         ends = _newton(step, starts, max_steps)
         off = np.abs(step(ends)[0] - ends).max(axis=1)

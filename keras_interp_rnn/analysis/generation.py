@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, is_integer, is_number
+from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator, is_integer, is_number
 
 
 @overload
@@ -129,7 +129,7 @@ def generate(
             f"to {begin.max()}. Encode it with the alphabet the model was trained on."
         )
     stepper.check(begin)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     written = begin.tolist()
     for symbol in written[: len(written) if num_symbols else 0]:
         logits = stepper.read(symbol)

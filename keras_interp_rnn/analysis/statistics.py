@@ -42,7 +42,8 @@ def correlation(p: Array, q: Array) -> float:
         >>> round(analysis.correlation(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 7.0])), 3)
         0.993
     """
-    known = not (np.isnan(p).any() or np.isnan(q).any())
+    p, q = np.atleast_1d(p).astype(np.float64), np.atleast_1d(q).astype(np.float64)
+    known = p.size and q.size and not (np.isnan(p).any() or np.isnan(q).any())
     varied = known and all(np.ptp(x) > ROUNDING * np.abs(x).max() for x in (p, q))
     return float(np.corrcoef(p, q)[0, 1]) if varied else float("nan")
 
@@ -69,10 +70,13 @@ def relative_drift(states: NDArray[Any]) -> NDArray[np.float64]:
         >>> analysis.relative_drift(line)
         array([6.])
     """
-    steps = states.shape[1]
+    given = np.asarray(states)
+    if given.ndim < 2 or given.dtype.kind not in "biuf":
+        raise ValueError(f"States are an array of numbers (batch, time, n). Received: {type(states).__name__}.")
+    steps = given.shape[1]
     if steps < 4:
         raise ValueError(f"Drift compares quarters of a sequence, so it needs four steps. Received: {steps}.")
-    states = np.asarray(states, np.float64)
+    states = given.astype(np.float64)
     quarter = steps // 4
     distance = np.linalg.norm(states[:, -quarter:].mean(axis=1) - states[:, :quarter].mean(axis=1), axis=-1)
     step = np.linalg.norm(np.diff(states, axis=1), axis=-1).mean(axis=1)

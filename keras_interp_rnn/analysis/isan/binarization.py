@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis, check_basis, compare
+from keras_interp_rnn.analysis.isan.bases import (
+    Basis,
+    TransformedNetwork,
+    change_basis,
+    check_basis,
+    check_tolerance,
+    compare,
+)
 from keras_interp_rnn.analysis.network import isan_like, isan_weights
 
 
@@ -53,6 +60,7 @@ def fraction_near_zero(*arrays: ArrayLike, tolerance: float = 0.05) -> float:
         >>> analysis.fraction_near_zero([0.0, 0.04, 0.5, 1.0])
         0.5
     """
+    check_tolerance("tolerance", tolerance)
     entries = np.concatenate([np.ravel(array) for array in arrays])
     return float(np.mean(np.abs(entries) <= tolerance)) if entries.size else 1.0
 

@@ -26,7 +26,7 @@ from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance
 from keras_interp_rnn.analysis.isan.binarization import rounding_error
 from keras_interp_rnn.analysis.isan.maps import homogeneous_matrices
-from keras_interp_rnn.analysis.network import affine_readout, as_array, is_integer, is_number
+from keras_interp_rnn.analysis.network import affine_readout, as_array, is_integer, is_number, listed
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,9 @@ def label_basis(
         relation[:-1] = back @ missing
         relation[list(block)] += 1
         relation[-1] = -1
-    names = tuple(names or (f"label {i}" for i in range(binary.shape[1])))
+    names = tuple(f"label {i}" for i in range(binary.shape[1])) if names is None else tuple(listed("Names", names))
+    if len(names) != binary.shape[1]:
+        raise ValueError(f"There is a name for each of {binary.shape[1]} labels. Received: {len(names)}.")
     return Basis(
         AffineMap(forth[:-1], forth[-1]),
         AffineMap(back[:, :-1], np.zeros(len(vectors) - 1)),

@@ -51,6 +51,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def generator(seed: Any) -> np.random.Generator:
+    """NumPy's generator of a seed; raises ValueError for what is none."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"A seed is an int >= 0, or None. Received: seed={seed!r} ({error}).") from None
+
+
 def listed(what: str, given: Any) -> list[Any]:
     """What a user passes several of, as a list.
 
@@ -80,6 +88,8 @@ def as_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int64]:
             f"symbols must be the integers of one text, shape (time,). Received: {array.dtype} of shape "
             f"{array.shape}. Pass one row of a batch."
         )
+    if not is_integer(vocabulary_size):
+        raise ValueError(f"vocabulary_size is an int. Received: vocabulary_size={vocabulary_size!r}.")
     if array.size and (array.min() < 0 or array.max() >= vocabulary_size):
         raise ValueError(
             f"symbols must lie in [0, {vocabulary_size}). Received: {array.min()} to {array.max()}. Map the text "
@@ -119,7 +129,9 @@ def encode_text(text: str, alphabet: Any) -> NDArray[np.integer[Any]]:
             f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
             "`Alphabet.layer()` right after the input of the model."
         )
-    if hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for those unknown
+    if hasattr(alphabet, "decode") and not isinstance(
+        alphabet, bytes
+    ):  # an Alphabet, which may have a symbol for those unknown
         return np.asarray(alphabet.encode(text))
     ids = {name: i for i, name in enumerate(listed("The symbols of an alphabet", alphabet))}
     strays = [name for name in text if name not in ids]
