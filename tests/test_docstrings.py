@@ -50,6 +50,11 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The working folder of the examples: the files that they read, and an empty folder for data of TFDS."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "data"))
+    write_samples(tmp_path)
+
+
+def write_samples(folder: Path) -> None:
+    """The files that examples read."""
     files: dict[str, bytes] = {
         "my_text.txt": b"All, and one. " * 20,
         "interactions.txt": b"ann tea\nann bread\nbob tea\nbob milk\n",
@@ -70,7 +75,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for split in ("train", "test"):
             files[f"20news-bydate/20news-bydate-{split}/{group}/1"] = f"From: a@b.c\n\nAbout {group}.".encode()
     for name, content in files.items():
-        path = tmp_path / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 

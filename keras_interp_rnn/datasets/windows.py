@@ -99,7 +99,12 @@ class Windows(keras.utils.PyDataset):
                 raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value!r}. Give a larger int.")
         self.batch_size, self.length, self.start = batch_size, length, start
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
-        self._input_table = None if input_table is None else np.asarray(input_table, np.int32)
+        self._input_table = None
+        if input_table is not None:
+            table = np.asarray(input_table)
+            if table.dtype.kind not in "iu":
+                raise ValueError(f"input_table holds ids. Received: dtype {table.dtype}. Pass an array of integers.")
+            self._input_table = table.astype(np.int32)
         self._num_windows = self.windows_per_pass if num_windows is None else num_windows
         if self.windows_per_pass < 1:
             raise ValueError(

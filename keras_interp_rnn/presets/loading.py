@@ -144,6 +144,8 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
     from keras_interp_rnn import analysis, automata, datasets
     from keras_interp_rnn.presets import networks
 
+    if source is not None and not isinstance(source, str | os.PathLike):
+        raise ValueError(f"A source is the path of a folder or a file. Received: source={source!r}.")
     if source is not None and (folder := Path(source).expanduser()).is_dir():
         card = read_card(name, folder)
         arrays = storage.read_arrays(card, folder / f"{name}.npz")

@@ -54,7 +54,7 @@ def token_name(tokens: Names | None, token: Any) -> str:
     """The name of an id, or the id itself where there are no names; raises ValueError for an id without a name."""
     if tokens is None:
         return str(int(token))
-    if isinstance(tokens, bytes) or not hasattr(tokens, "__getitem__"):
+    if isinstance(tokens, bytes) or not isinstance(tokens, Sequence | Mapping | np.ndarray):
         raise ValueError(f"tokens are a list or a dict of names. Received: {tokens!r}. Pass one, or none.")
     try:
         return tokens[int(token)]
