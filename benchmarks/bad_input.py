@@ -54,6 +54,8 @@ ODD = {
 
 PLANNED = (ValueError, TypeError, OSError, NotImplementedError, ImportError, RuntimeError)
 
+DECORATORS = ("_deprecation.py", "_arguments.py")
+
 KERAS = str(pathlib.Path(keras.__file__).parent)
 
 OPERATORS = ("not supported between", "unsupported operand", "object is not", "has no len", "argument must be")
@@ -81,7 +83,7 @@ def recorded(packages: list[str]) -> dict[str, tuple[Callable[..., Any], inspect
         if things[thing] in calls:
             return
         caller = frame.f_back
-        if "_deprecation" in caller.f_code.co_filename:  # a decorator
+        while caller.f_code.co_filename.endswith(DECORATORS):
             caller = caller.f_back
         if caller.f_code.co_filename.startswith("<doctest"):
             signature = inspect.signature(thing)

@@ -21,12 +21,14 @@ from keras_interp_rnn.analysis import (
     TwoExponentials,
     correlation,
 )
+from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
 
 Separator = int | Collection[int] | None
 
 
+@checked
 def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
     """Figure 1: the fraction of the variance of states that each principal direction explains.
 
@@ -54,6 +56,7 @@ def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
 
 
 @former_arguments(split="contributions")
+@checked
 def prediction_stack(contributions: Contributions) -> Figure:
     """Figure 2: every contribution of every symbol to every prediction of a short text.
 
@@ -111,6 +114,7 @@ def prediction_stack(contributions: Contributions) -> Figure:
 
 
 @former_arguments(("contributions", "target", "separator"), split="contributions")
+@checked
 def contribution_column(contributions: Contributions, target: int = -1, *, separator: Separator = None) -> Figure:
     """Figure 3: one prediction in detail.
 
@@ -126,7 +130,7 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
         `Figure`.
 
     Raises:
-        ValueError: if there is no target.
+        ValueError: if there is no target, or not this one.
 
     Example:
 
@@ -137,6 +141,9 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
         ['by symbol', 'by word']
     """
     _check_targets(contributions)
+    number = len(contributions.targets)
+    if not -number <= target < number:
+        raise ValueError(f"target is an index into {number} targets. Received: target={target}.")
     first, second = contributions.winner(target)
     step = int(contributions.targets[target])
     values = contributions.values[: step + 1, target]
@@ -166,6 +173,7 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
 
 
 @former_arguments(found="timescales")
+@checked
 def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Figure:
     """Figure 4: how contributions decay, how much the last separator helps, how much history predictions need.
 
@@ -211,6 +219,7 @@ def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Fi
     return _grid(figure)
 
 
+@checked
 def bits_by_units(
     units: ArrayLike, curves: Mapping[str, ArrayLike], *, before: tuple[int, float] | None = None
 ) -> Figure:
@@ -249,6 +258,7 @@ def bits_by_units(
 
 
 @former_arguments(("contributions", "separator", "min_words"), split="contributions", fewest="min_words")
+@checked
 def word_contributions(contributions: Contributions, separator: Separator = None, *, min_words: int = 1) -> Figure:
     """Figure 5: how much each earlier word moves each prediction, and what is lost without the more distant words.
 
@@ -308,6 +318,7 @@ def word_contributions(contributions: Contributions, separator: Separator = None
 
 
 @former_arguments(("norms", "log_probability", "names"))
+@checked
 def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[str]) -> Figure:
     """Figure 6: norms of the biases and of their parts against the frequency of the symbols.
 
@@ -319,6 +330,9 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
     Returns:
         `Figure`.
 
+    Raises:
+        ValueError: unless every symbol has a norm, a log probability and a name.
+
     Example:
 
         >>> from keras_interp_rnn import analysis, figures
@@ -327,6 +341,11 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
         'readout subspace: correlation none'
     """
     x = np.asarray(log_probability)
+    if x.shape != np.shape(norms[0]) or len(names) != x.size or not x.size:
+        raise ValueError(
+            f"There are a norm, a log probability and a name for each symbol. Received: {np.size(norms[0])}, {x.size} "
+            f"and {len(names)}."
+        )
     grown = max(1.0, np.sqrt(len(x) / 27))
     figure = Figure(figsize=(13 * grown, 3.8 * grown), layout="constrained")
     titles = ("whole bias", "readout subspace", "computational subspace")
@@ -342,6 +361,7 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
 
 
 @former_arguments(("cosines", "names", "first"))
+@checked
 def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aeiou") -> Figure:
     """Figure 7: cosine distances, 0 to 2, between the biases of symbols, and between their parts.
 
@@ -382,6 +402,7 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
 
 
 @former_arguments(("agreement", "names", "symbol"), found="agreement")
+@checked
 def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: int = 0) -> Figure:
     """Figure 8: unigrams and bigrams of the network beside those counted in a text.
 
@@ -393,6 +414,9 @@ def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: 
     Returns:
         `Figure`.
 
+    Raises:
+        ValueError: unless every symbol has a name, and `symbol` is one.
+
     Example:
 
         >>> from keras_interp_rnn import analysis, figures, layers
@@ -401,6 +425,9 @@ def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: 
         >>> figure.axes[2].get_xlabel()
         'correlation of unigrams with bigrams'
     """
+    size = len(agreement.unigram)
+    if len(names) != size or not 0 <= symbol < size:
+        raise ValueError(f"The {size} symbols have a name each. Received: {len(names)} names, and symbol={symbol}.")
     names = [plain(name) for name in names]
     more = beyond(3.4, len(names), 8)
     if more < 1:

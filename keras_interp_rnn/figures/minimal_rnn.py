@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._palette import BLUE, RED
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
+from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 
 SMALLEST = 1e-12
@@ -31,6 +32,7 @@ class Progress(NamedTuple):
 
 
 @former_arguments(("singular_values", "lags", "num_bins", "rounding"), bins="num_bins")
+@checked
 def jacobian_histogram(
     singular_values: Mapping[str, ArrayLike], lags: Sequence[int], *, num_bins: int = 48, rounding: float = 0.0
 ) -> Figure:
@@ -88,6 +90,7 @@ def jacobian_histogram(
 
 
 @former_arguments(("steps", "singular_values", "lags"))
+@checked
 def jacobian_percentiles(
     steps: Mapping[str, Sequence[float]], singular_values: Mapping[str, ArrayLike], *, lags: Sequence[int]
 ) -> Figure:
@@ -112,6 +115,11 @@ def jacobian_percentiles(
         >>> [axis.get_ylabel() for axis in figure.axes]
         ['k = 0', 'k = 10']
     """
+    if not steps or not len(lags) or set(steps) != set(singular_values):
+        raise ValueError(
+            f"Each of the networks has steps and singular values, at one lag or more. Received: steps of {[*steps]}, "
+            f"values of {[*singular_values]}, and {len(lags)} lags."
+        )
     figure = Figure(figsize=(3.2 * len(steps) + 0.6, 2.2 * len(lags) + 0.8), layout="constrained")
     axes = figure.subplots(len(lags), len(steps), sharex=False, sharey="row", squeeze=False)
     for column, (name, at) in zip(axes.T, steps.items(), strict=True):
@@ -137,6 +145,7 @@ def jacobian_percentiles(
 
 
 @former_arguments(("input_kernel", "recurrent_kernel", "blocks"))
+@checked
 def latent_weights(
     input_kernel: ArrayLike, recurrent_kernel: ArrayLike, *, blocks: Mapping[str, int] | None = None
 ) -> Figure:
@@ -184,6 +193,7 @@ def latent_weights(
     return figure
 
 
+@checked
 def metric_progress(curves: Mapping[str, Progress], metric: str = "MAP@20") -> Figure:
     """Figure 2: a metric of several architectures, by training steps and by hours.
 

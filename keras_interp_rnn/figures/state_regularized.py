@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import BLUE, LIGHT_RED
+from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import escaped, plain
 
 
+@checked
 def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
     r"""Figure 3, for any number of tokens: a column for each token read, a row for each centroid.
 
@@ -46,6 +48,7 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
     return figure
 
 
+@checked
 def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Figure:
     r"""Figure 3: probabilities of all centroids after each token of one sequence, a row for each temperature.
 
@@ -87,6 +90,7 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
 
 
 @former_arguments(("texts", "weights", "titles"))
+@checked
 def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, titles: Sequence[str]) -> Figure:
     """Table 9: texts whose tokens are shaded by their weight.
 
@@ -136,6 +140,7 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, t
     return figure
 
 
+@checked
 def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figure:
     """Figure 5: the entries of states along a sequence, a panel for each name.
 
@@ -155,6 +160,8 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
         >>> [axis.get_ylabel() for axis in figures.state_paths({"h": np.ones((2, 3))}, "ab").axes]
         ['h']
     """
+    if not states:
+        raise ValueError("There are paths of one kind of state or more. Received: states={}.")
     figure = Figure(figsize=(max(6.0, 0.12 * len(tokens) + 1), 1.9 * len(states) + 0.4), layout="constrained")
     axes = figure.subplots(len(states), 1, sharex=True, squeeze=False)[:, 0]
     for axis, (name, values) in zip(axes, states.items(), strict=True):
@@ -168,6 +175,7 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     return figure
 
 
+@checked
 def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str = "validation error") -> Figure:
     """Figure 6: an error through training, thin, and its minimum so far, of several networks.
 
@@ -203,6 +211,7 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str =
 
 
 @former_arguments(("values", "rows", "columns", "label", "max_value"), highest="max_value")
+@checked
 def pixel_maps(
     values: ArrayLike,
     rows: Sequence[str],
@@ -253,6 +262,7 @@ def pixel_maps(
     return figure
 
 
+@checked
 def feature_map(points: ArrayLike, labels: Sequence[str]) -> Figure:
     """Figure 9: points in the plane, such as a t-SNE of transition probabilities, coloured by their label.
 
