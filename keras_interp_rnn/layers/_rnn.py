@@ -63,7 +63,8 @@ class SequenceRNN(keras.layers.RNN):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = signature(parameters(cls.__init__, SequenceRNN.__init__, keras.layers.RNN.__init__))
+        taken = parameters(cls.__init__, SequenceRNN.__init__, keras.layers.RNN.__init__)
+        cls.__signature__ = signature(taken, positional=len(parameters(cls.__init__)))
         document(cls)
 
     def __init__(self, cell: Any, fused: bool | str = "auto", **kwargs: Any) -> None:

@@ -24,7 +24,7 @@ from keras_interp_rnn.layers._arguments import (
 )
 from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import positive_int
+from keras_interp_rnn.layers._validation import positive_int, rate
 
 Tensor = Any
 
@@ -69,6 +69,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         given = {name: kwargs.pop(name, parameter.default) for name, parameter in PEEPHOLE.items()}
+        kwargs |= {name: rate(name, kwargs[name]) for name in ("dropout", "recurrent_dropout") if name in kwargs}
         # autocast would round the memory at every step.
         super().__init__(positive_int("units", units), **{**kwargs, "autocast": False})
         self.dropout_mask_count = None  # one dropout mask for all gates, whatever the implementation

@@ -75,3 +75,10 @@ def test_dropout_is_one_draw_for_all_steps() -> None:
     kept = numpy(memory) > 1
     np.testing.assert_allclose(numpy(memory), 6 * np.where(kept, np.tanh(1 / 0.6), 0), rtol=1e-5, atol=1e-5)
     assert abs(kept.mean() - 0.6) < 0.07  # four standard deviations of 800 draws
+
+
+@pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
+@pytest.mark.parametrize("value", ["a", None, -0.5, 1.0, [0.5]])
+def test_a_dropout_rate_that_is_none_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a fraction, at least 0 and below 1. Received: {name}="):
+        PeepholeLSTMCell(3, **{name: value})
