@@ -43,9 +43,7 @@ def test_what_does_not_belong_together_is_refused():
     norms = analysis.BiasParts(np.ones(2), np.ones(2), np.zeros(2))
     with pytest.raises(ValueError, match="and a name for each symbol. Received: 2, 3 and 2"):
         figures.bias_norms(norms, [-1.0, -0.5, -2.0], names="ab")
-    with pytest.raises(
-        ValueError, match="steps of .'CFN'., values of .'GRU'., and 1 lags"
-    ):
+    with pytest.raises(ValueError, match="steps of .'CFN'., values of .'GRU'., and 1 lags"):
         figures.jacobian_percentiles({"CFN": [0.0]}, {"GRU": np.ones((1, 1, 3))}, lags=[0])
     with pytest.raises(ValueError, match="one kind of state or more"):
         figures.state_paths({}, "ab")
