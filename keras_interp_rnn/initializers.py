@@ -25,6 +25,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._repr import short_repr
 
 __all__ = ["CriticalBias", "MeanField", "mean_field"]
@@ -62,10 +63,6 @@ class MeanField:
     def steps(self) -> float:
         """Steps after which their root mean square has shrunk to 1/e; negative if it grows, inf if it stays."""
         return math.inf if self.growth == 1 else -2 / math.log(self.growth)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def mean_field(
@@ -111,11 +108,11 @@ def mean_field(
     if cell not in CELLS:
         raise ValueError(f"cell is one of {', '.join(CELLS)}. Received: cell={cell!r}. Choose one of them.")
     for name, value, least in (("recurrent_scale", recurrent_scale, 0), ("input_variance", input_variance, -1)):
-        if not (_is_number(value) and math.isfinite(value) and value > least and value >= 0):
+        if not (is_number(value) and math.isfinite(value) and value > least and value >= 0):
             raise ValueError(
                 f"{name} is a finite number {'> 0' if least == 0 else '>= 0'}. Received: {name}={value!r}. Correct it."
             )
-    if not (_is_number(gate_bias) and math.isfinite(gate_bias)):
+    if not (is_number(gate_bias) and math.isfinite(gate_bias)):
         raise ValueError(f"gate_bias is a finite number. Received: gate_bias={gate_bias!r}. Correct it.")
     further = {"reset_after": reset_after} if cell == "GRU" else {}
     variance, growth = CELLS[cell](float(gate_bias), recurrent_scale**2, float(input_variance), **further)
@@ -164,7 +161,7 @@ class CriticalBias(keras.initializers.Initializer):
         input_variance: float = 1.0,
         reset_after: bool = True,
     ) -> None:
-        if not (_is_number(steps) and math.isfinite(steps) and steps > 0):
+        if not (is_number(steps) and math.isfinite(steps) and steps > 0):
             raise ValueError(f"steps is a finite number > 0. Received: steps={steps!r}. Choose how far back to look.")
         self.cell, self.steps = cell, float(steps)
         self.recurrent_scale, self.input_variance, self.reset_after = recurrent_scale, input_variance, reset_after

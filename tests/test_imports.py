@@ -16,7 +16,7 @@ OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Importing nothing themselves.
-EVERYBODY = {f"{OURS}._deprecation"}
+EVERYBODY = {f"{OURS}._deprecation", f"{OURS}._numbers"}
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "_repr.py": set(),
     "_result.py": {f"{OURS}._repr"},
     "_palette.py": set(),
+    "_numbers.py": set(),
     "_tags.py": {*(f"{OURS}.{n}" for n in ("_display", "analysis", "automata"))},
     "affine.py": {f"{OURS}._repr"},
     "equations": {f"{OURS}.equations"},

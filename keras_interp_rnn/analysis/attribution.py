@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards, is_integer
+from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards
 from keras_interp_rnn.analysis.network.chain import Chain, open_chain
 
 Array = NDArray[np.float64]
@@ -173,7 +174,7 @@ def _by_replacing(chain: Chain, absent: Array, output: int, *, telescoping: bool
 
 
 def _path_integral(chain: Chain, absent: Array, output: int, num_points: int) -> Array:
-    if isinstance(num_points, bool) or not hasattr(num_points, "__index__") or operator.index(num_points) < 1:
+    if not is_integer(num_points) or num_points < 1:
         raise ValueError(f"num_points is a number, at least 1. Received: num_points={num_points!r}. Pass an int > 0.")
     points, weights = np.polynomial.legendre.leggauss(num_points)
     change = chain.inputs - absent

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
-from keras_interp_rnn.analysis.network import as_array, generator, is_integer, is_number
+from keras_interp_rnn.analysis.network import as_array, generator
 from keras_interp_rnn.analysis.network.linearized import cell_map
 
 Array = NDArray[np.float64]

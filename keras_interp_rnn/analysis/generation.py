@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator, is_integer, is_number
+from keras_interp_rnn._numbers import is_integer, is_number
+from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator
 
 
 @overload

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html, as_text
 from keras_interp_rnn.analysis.network import (
     closed_form,
-    is_integer,
     linear_steps,
     listed,
     output_in_state,

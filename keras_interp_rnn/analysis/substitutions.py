@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text, is_integer
+from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text
 
 Array = NDArray[np.float64]
 

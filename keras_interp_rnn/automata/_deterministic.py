@@ -15,6 +15,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import Any, TypeVar
 
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.automata.words import checked_alphabet
 
 Self = TypeVar("Self", bound="Deterministic")
@@ -302,18 +303,9 @@ def breadth_first(automaton: Deterministic) -> list[int]:
     return list(order)
 
 
-def is_int(value: Any) -> bool:
-    """Whether a value is an integer, and no bool."""
-    try:
-        operator.index(value)
-    except TypeError:
-        return False
-    return not isinstance(value, bool)
-
-
 def as_state(value: Any, where: str) -> int:
     """A state; raises ValueError if it is no int."""
-    if not is_int(value):
+    if not is_integer(value):
         raise ValueError(
             f"States are the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass their numbers."
         )

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata._deterministic import (
     MISSING,
     Deterministic,
     as_state,
     difference,
-    is_int,
     shortest_word,
 )
 from keras_interp_rnn.automata.conversions import Conversions
@@ -310,7 +310,7 @@ def coaccessible(dfa: DFA) -> set[int]:
 
 def count_completions(dfa: DFA, length: int) -> list[list[int]]:
     """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
-    if not is_int(length) or length < 0:
+    if not is_integer(length) or length < 0:
         raise ValueError(f"A length is an int of at least 0. Received: length={length!r}.")
     length = operator.index(length)
     # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state.

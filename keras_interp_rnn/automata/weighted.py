@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import (
@@ -26,7 +27,6 @@ from keras_interp_rnn.analysis.weighted.forms import (
     arrays_of_dfa,
     check_range,
     checked_arrays,
-    whole,
     word_ids,
 )
 from keras_interp_rnn.analysis.weighted.minimization import check_tolerance
@@ -495,7 +495,7 @@ class WeightedAutomaton(Result):
         References: Hsu, Kakade and Zhang, "A spectral algorithm for learning hidden Markov models", COLT 2009; Balle,
         Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
         """
-        numbers = all(map(whole, (rank, max_length, max_basis)))
+        numbers = all(map(is_integer, (rank, max_length, max_basis)))
         if not numbers or rank < 1 or max_length < 0 or max_basis < 1:
             raise ValueError(
                 "rank and max_basis are at least 1, max_length at least 0, all integers. Received: "
@@ -505,7 +505,11 @@ class WeightedAutomaton(Result):
         given = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in words]
         if any(not np.isfinite(value) for _, value in given):
             raise ValueError("Values of words are finite numbers. Received: NaN or infinity. Leave these words out.")
-        if alphabet is None and num_symbols is None and any(not whole(symbol) for word, _ in given for symbol in word):
+        if (
+            alphabet is None
+            and num_symbols is None
+            and any(not is_integer(symbol) for word, _ in given for symbol in word)
+        ):
             raise ValueError(
                 "Words are of ids, or of symbols of an alphabet. Received: symbols that are no ids. Pass the alphabet."
             )

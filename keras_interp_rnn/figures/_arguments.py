@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from keras_interp_rnn._numbers import is_integer, is_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,9 +50,9 @@ def fits(value: Any, wanted: Any) -> bool:
         listed = isinstance(value, tuple | list) and len(value) == len(inner)
         return listed and all(map(fits, value, inner))
     if wanted is float:
-        return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        return is_number(value)
     if wanted is int:
-        return _is_index(value) and not isinstance(value, bool)
+        return is_integer(value)
     return not isinstance(wanted, type) or isinstance(value, wanted)
 
 
@@ -60,11 +61,3 @@ def _of_numbers(value: Any) -> bool:
         return np.asarray(value).dtype.kind in "biuf"
     except (TypeError, ValueError):  # rows of different lengths, and what cannot be an array
         return False
-
-
-def _is_index(value: Any) -> bool:
-    try:
-        operator.index(value)
-    except TypeError:
-        return False
-    return True

@@ -29,13 +29,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
+from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._result import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import (
     affine_readout,
     as_symbols,
     check_forwards,
-    is_number,
     isan_like,
     isan_weights,
     listed,

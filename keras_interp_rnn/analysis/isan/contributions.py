@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._display import visible
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Result, Unpackable, as_text
-from keras_interp_rnn.analysis.network import alphabet_of, encode_text, is_integer, open_isan
+from keras_interp_rnn.analysis.network import alphabet_of, encode_text, open_isan
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]

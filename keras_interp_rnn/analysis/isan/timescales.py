@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import is_integer, open_isan
+from keras_interp_rnn.analysis.network import open_isan
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 from keras_interp_rnn.equations import isan as equations
 

@@ -13,8 +13,6 @@ from keras_interp_rnn.analysis.network.arrays import (
     check_finite,
     encode_text,
     generator,
-    is_integer,
-    is_number,
     listed,
 )
 from keras_interp_rnn.analysis.network.graph import evaluate
@@ -57,8 +55,6 @@ __all__ = [
     "as_array",
     "as_float64",
     "generator",
-    "is_integer",
-    "is_number",
     "listed",
     "as_symbols",
     "centroids_of",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._numbers import is_integer
 
 
 def as_array(what: str, given: Any) -> NDArray[Any]:
@@ -35,20 +36,6 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
             f"{array.dtype}. Pass a NumPy array or a tensor."
         )
     return array
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a value is an integer: an int, or what stands for one, as NumPy's do; not a bool."""
-    try:
-        operator.index(value)
-    except TypeError:
-        return False
-    return not isinstance(value, bool)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number, NaN and infinities included: Python's or NumPy's, not a bool."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -129,9 +116,8 @@ def encode_text(text: str, alphabet: Any) -> NDArray[np.integer[Any]]:
             f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
             "`Alphabet.layer()` right after the input of the model."
         )
-    if hasattr(alphabet, "decode") and not isinstance(
-        alphabet, bytes
-    ):  # an Alphabet, which may have a symbol for those unknown
+    # An Alphabet may have a symbol for those unknown; bytes are decoded, too.
+    if hasattr(alphabet, "decode") and not isinstance(alphabet, bytes):
         return np.asarray(alphabet.encode(text))
     ids = {name: i for i, name in enumerate(listed("The symbols of an alphabet", alphabet))}
     strays = [name for name in text if name not in ids]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn.analysis.network import as_array, is_integer
+from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn.analysis.network import as_array
 
 Names = Sequence[str] | Mapping[int, str]
 

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._result import Sentence
-from keras_interp_rnn.analysis.network import is_number
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
-from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, whole
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 
 Array = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def equivalent(
     Reference: Tzeng, SIAM J. Comput., 1992; proof of the bound in docs/notes/weighted-automata.md.
     """
     length = 0 if max_length is None else max_length
-    numbers = whole(length) and whole(max_words)
+    numbers = is_integer(length) and is_integer(max_words)
     if (
         not is_number(tolerance)
         or not 0 < tolerance < math.inf

@@ -22,7 +22,6 @@ from keras_interp_rnn.analysis.network import (
     as_symbols,
     check_forwards,
     encode_text,
-    is_integer,
     isan_layer,
     isan_weights,
     listed,
@@ -91,11 +90,6 @@ class AffineForm:
     def ids(self, word: Any) -> NDArray[np.int64]:
         """A word, as symbols of the alphabet or as ids, as ids; raises ValueError as `word_ids`."""
         return word_ids(word, self.alphabet, self.num_symbols)
-
-
-def whole(value: Any) -> bool:
-    """Whether a value is an integer: an int or a NumPy integer, not a bool."""
-    return is_integer(value)
 
 
 def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:

@@ -27,9 +27,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
-from keras_interp_rnn.analysis.weighted.forms import affine_form, check_range, whole
+from keras_interp_rnn.analysis.weighted.forms import affine_form, check_range
 
 Array = NDArray[np.float64]
 
@@ -224,7 +225,7 @@ def _background(given: Any, num_symbols: int) -> Background:
 def _checked_target(target: int, steps: int) -> int:
     if not steps:
         raise ValueError("Shapley values are of the symbols of a word. Received: a word without any.")
-    end = (target + steps + 1 if target < 0 else target) if whole(target) else 0
+    end = (target + steps + 1 if target < 0 else target) if is_integer(target) else 0
     if not 1 <= end <= steps:
         raise ValueError(f"A target is a step in [1, {steps}]. Received: target={target!r}.")
     return int(end)

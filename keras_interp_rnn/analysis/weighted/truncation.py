@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import isan_of, listed
-from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, check_range, whole
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, check_range
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -112,7 +113,7 @@ def truncate(
     """
     form = affine_form(network, readout)
     texts = [form.ids(sequence) for sequence in listed("Texts", sequences)]
-    numbers = all(map(whole, (units, horizon, max_steps)))
+    numbers = all(map(is_integer, (units, horizon, max_steps)))
     if not numbers or not 1 <= units <= form.units or horizon < 0 or max_steps < 1:
         raise ValueError(
             f"A network of {form.units} units is truncated to 1 to {form.units} units, with a horizon of at least 0 "

@@ -33,18 +33,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
 from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
-from keras_interp_rnn.analysis.network import (
-    affine_readout,
-    as_symbols,
-    check_forwards,
-    is_number,
-    isan_weights,
-    listed,
-)
+from keras_interp_rnn.analysis.network import affine_readout, as_symbols, check_forwards, isan_weights, listed
 
 Array = NDArray[Any]
 
