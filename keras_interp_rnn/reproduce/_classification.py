@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
 HEADS = ("last", "last_and_cell", "mean")
 
+SLID = "slid_accuracy"
+"""The validation accuracy in the logs of a sliding network, NaN while the strength is below 1."""
+
 WORDS: dict[str, Any] = {"units": 64, "embedding": 64}
 """Sizes of networks that read words."""
 
@@ -92,6 +95,9 @@ class Protocol:
         learning_rate: Adam's highest, after 100 steps of linear growth; then it falls along a cosine to the fraction
             `decay` of it.
         clip: largest global norm of a gradient.
+        slide: whether the cell learns without its centroids for a third of the steps, and the strength of the
+            regularization grows from 0 to 1 over the second third; the weights that are kept are of the last third.
+        peepholes: their initializer.
     """
 
     network: str
@@ -111,6 +117,8 @@ class Protocol:
     learning_rate: float = 2e-3
     clip: float = 1.0
     decay: float = 0.01
+    slide: bool = False
+    peepholes: str = "glorot_uniform"
 
 
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
@@ -125,11 +133,15 @@ def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
         "return_sequences": protocol.head == "mean",
         "name": "recurrent",
     }
+    if kind.endswith("LSTM-P"):
+        flags["peephole_initializer"] = protocol.peepholes
     if kind not in NETWORKS:
         raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
     if protocol.head not in HEADS:
         raise ValueError(f"A head reads {', '.join(HEADS)}. Received: {protocol.head!r}.")
     if not kind.startswith("SR"):
+        if protocol.slide:
+            raise ValueError(f"slide is for networks with centroids. Received: {kind!r}. Leave it out.")
         plain = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
         return plain.get(kind, layers.PeepholeLSTM)(protocol.units, **flags)
     with_centroids = {
@@ -253,7 +265,8 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
         steps,
         protocol.epochs,
         run.verbose,
-        by_accuracy=True,
+        SLID if protocol.slide else "val_accuracy",
+        _sliding(steps * protocol.epochs) if protocol.slide else (),
     )
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
@@ -264,14 +277,31 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": run.seed},
         "result": {
             "test_error": 1 - accuracy,
-            "validation_error": 1 - max(entry["val_accuracy"] for entry in done.history),
+            "validation_error": 1
+            - max(entry["val_accuracy"] for entry in done.history if entry.get("strength", 1.0) == 1.0),
             "seconds": done.history[-1]["seconds"],
             "training_seconds": _training.training_seconds(done.history),
             "sequences": steps * protocol.epochs * protocol.batch,
         },
-        "curve": done.history,
+        "curve": [{name: value for name, value in entry.items() if name != SLID} for entry in done.history],
     }
     return record, model
+
+
+def _sliding(steps: int) -> list[keras.callbacks.Callback]:
+    """Sets the strength over so many steps, and logs `SLID` once it is 1."""
+    import keras
+
+    from keras_interp_rnn import callbacks
+
+    def strength(step: int) -> float:
+        return min(max(3 * step / steps - 1, 0.0), 1.0)
+
+    def rank(_: int, logs: dict[str, float]) -> None:
+        logs[SLID] = logs["val_accuracy"] if logs["strength"] == 1 else math.nan
+
+    schedule = callbacks.TemperatureSchedule(strength=strength, update_freq="batch")
+    return [schedule, keras.callbacks.LambdaCallback(on_epoch_end=rank)]
 
 
 class ClassTable(Experiment):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ def fit(
     steps: int,
     epochs: int,
     verbose: int = 1,
-    by_accuracy: bool = False,
+    monitor: str = "val_loss",
+    more: Sequence[keras.callbacks.Callback] = (),
 ) -> callbacks.Resumable:
     """Trains in a folder, or resumes the training that is there; keeps the best weights by validation.
 
@@ -86,12 +87,12 @@ def fit(
         folder: checkpoints and TensorBoard's logs. build: a compiled model.
         batches: (number of batches done, number left) -> those left. validation: as `fit` takes it.
         steps: batches in an epoch. epochs: of the whole training. verbose: as in `fit`.
-        by_accuracy: whether the best weights are those with the highest accuracy, or with the lowest loss.
+        monitor: what ranks the weights: the highest if it is an accuracy, else the lowest. more: callbacks.
 
     Returns:
         Where the best model lies, and the history; `training_seconds` of an epoch are without validation.
     """
-    resumable = callbacks.Resumable(folder, "val_accuracy", mode="max") if by_accuracy else callbacks.Resumable(folder)
+    resumable = callbacks.Resumable(folder, monitor, mode="max" if monitor.endswith("accuracy") else "min")
     model = resumable.load() or build()
     done, all_steps = resumable.epoch * steps, epochs * steps
     if done < all_steps:
@@ -105,6 +106,7 @@ def fit(
             callbacks=[
                 callbacks.CarriedState(across_epochs=True),
                 TrainingTime(),
+                *more,
                 resumable,
                 keras.callbacks.TensorBoard(folder / "tensorboard"),
             ],

@@ -25,8 +25,11 @@ EVERY = {"04": 3, "16": 5}
 NONE = {("16", "SF"), ("16", "Zp")}
 """The benchmark has no such languages."""
 
-NUM_WORDS, NUM_TESTED = 10_000, 2_000
-"""Of the training set, and of each test set."""
+NUM_WORDS, FEW_WORDS, NUM_TESTED = 10_000, 1_000, 2_000
+"""Of the training set, of the small one, and of each test set."""
+
+FEW: dict[str, Any] = {"words": FEW_WORDS}
+"""Settings of a row with the small training set."""
 
 TESTS = {"SR": "short_random", "LR": "long_random", "SA": "short_adversarial", "LA": "long_adversarial"}
 
@@ -49,7 +52,12 @@ class RegularLanguages(Experiment):
     options = frozenset({"data"})
     rows = {
         f"{letters}.{kind}{more}": {"letters": letters, "kind": kind, **settings}
-        for more, settings in (("", {}), (", strong", {"sampling": "strong"}))
+        for more, settings in {
+            "": {},
+            ", strong": {"sampling": "strong"},
+            ", 1,000 words": FEW,
+            ", strong, 1,000 words": {"sampling": "strong", **FEW},
+        }.items()
         for letters in EVERY
         for kind in CLASSES
         if (letters, kind) not in NONE
@@ -88,7 +96,7 @@ class RegularLanguages(Experiment):
                 print(f"  {name}: {_said(results[name])}", flush=True)
         return {
             "environment": environment,
-            "data": {"name": "smoke" if run.smoke else "MLRegTest", "words": NUM_WORDS, **self.identity(run)},
+            "data": read_words(run) | self.identity(run),
             "model": {"layer": "SRGRU", "compiled": True},
             "protocol": {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed},
             "result": results,
@@ -102,18 +110,25 @@ class RegularLanguages(Experiment):
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         header = "languages | number | exact | certified | contradict no word | SR | LR | SA | LA | median seconds"
         fields = {"runs": runs(records, lambda record: record["table"]["row"])}
-        for sampling in ("weak", "strong"):
-            chosen = [record for record in records if record["protocol"].get("sampling", "weak") == sampling]
+        groups = {"weak": ("weak", NUM_WORDS), "strong": ("strong", NUM_WORDS)}
+        groups |= {f"{sampling}_few": (sampling, FEW_WORDS) for sampling in groups}
+        for group, of_it in groups.items():
+            chosen = [record for record in records if _group(record) == of_it]
             found = {name: one for record in chosen for name, one in record["result"].items()}
             cells = [[record["table"]["row"], *_cells([*record["result"].values()])] for record in chosen]
             missed = [[name, one["states"], _said(one)] for name, one in found.items() if not one["exact"]]
             fields |= {
-                sampling: table(header.split(" | "), [*cells, ["all", *_cells([*found.values()])]]) if found else "",
-                f"{sampling}_exact": f"{sum(one['exact'] for one in found.values())} of {len(found)}",
-                f"{sampling}_certified": str(sum(one["certified"] for one in found.values())),
-                f"{sampling}_missed": table(["language", "states", "what was found"], missed),
+                group: table(header.split(" | "), [*cells, ["all", *_cells([*found.values()])]]) if found else "",
+                f"{group}_exact": f"{sum(one['exact'] for one in found.values())} of {len(found)}",
+                f"{group}_certified": str(sum(one["certified"] for one in found.values())),
+                f"{group}_missed": table(["language", "states", "what was found"], missed),
             }
         return fields
+
+
+def read_words(run: Run) -> dict[str, Any]:
+    """What a record says of its words."""
+    return {"name": "smoke" if run.smoke else "MLRegTest", "words": run.settings.get("words", NUM_WORDS)}
 
 
 def digest(languages: Mapping[str, DFA]) -> dict[str, Any]:
@@ -134,9 +149,11 @@ def word_sets(name: str, truth: DFA, run: Run, *more: str) -> dict[str, Words]:
         words = [dfa.sample(n, seed) for dfa in both for n in range(3, 9) for seed in range(20)]
         return dict.fromkeys(splits, Words(words, [truth.accepts(word) for word in words]))
     assert run.data is not None
+    trained = run.settings.get("words", NUM_WORDS)
+    sizes = {"train": trained, "validation": min(trained, NUM_TESTED)}
     sets = {}
     for split in splits:
-        number = NUM_WORDS if split == "train" else NUM_TESTED
+        number = sizes.get(split, NUM_TESTED)
         drawn = mlregtest.load(split, language=name, source=run.data, num_words=number, seed=run.seed)
         sets[split] = Words(drawn.words, drawn.labels.tolist())
     return sets
@@ -186,6 +203,10 @@ def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
 
 def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
     return searched(truth, word_sets(name, truth, run), run)
+
+
+def _group(record: Record) -> tuple[str, int]:
+    return record["protocol"].get("sampling", "weak"), record["data"]["words"]
 
 
 def _cells(found: Sequence[dict[str, Any]]) -> list[object]:

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from keras_interp_rnn.reproduce import _aalpy, _records
 from keras_interp_rnn.reproduce._experiment import Experiment, Record, Run, runs, table
 from keras_interp_rnn.reproduce.mlregtest import (
+    FEW,
+    FEW_WORDS,
     NUM_WORDS,
     TESTS,
     RegularLanguages,
     Words,
     digest,
     quality,
+    read_words,
     searched,
     word_sets,
 )
@@ -55,9 +58,9 @@ class Learners(Experiment):
     data = RegularLanguages.data
     options = frozenset({"data"})
     rows = {
-        SEARCH: {"learner": SEARCH},
-        STRONG: {"learner": STRONG, "sampling": "strong"},
-        **{learner: {"learner": learner} for learner in (*NETWORKS, *_aalpy.MERGING)},
+        f"{learner}{more}": {"learner": learner, **({"sampling": "strong"} if learner == STRONG else {}), **words}
+        for more, words in {"": {}, ", 1,000 words": FEW}.items()
+        for learner in (SEARCH, STRONG, *NETWORKS, *_aalpy.MERGING)
     }
 
     def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
@@ -86,7 +89,7 @@ class Learners(Experiment):
         protocol = {SEARCH: {}, STRONG: {}, **dict.fromkeys(_aalpy.MERGING, {"seconds": SECONDS})}
         return {
             "environment": environment,
-            "data": {"name": "smoke" if run.smoke else "MLRegTest", "words": NUM_WORDS, **self.identity(run)},
+            "data": read_words(run) | self.identity(run),
             "protocol": {**run.settings, **protocol.get(run.settings["learner"], networks), "seed": run.seed},
             "result": results,
         }
@@ -98,17 +101,21 @@ class Learners(Experiment):
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         header = "learner | languages | nothing | exact | " + " | ".join(TESTS) + " | median seconds"
-        found = {record["protocol"]["learner"]: record["result"] for record in records}
-        asked = {name: one["asked"] for name, one in found.get("GRU", {}).items()}
-        rows = [[learner, *_cells(of_it)] for learner, of_it in {**found, **({ASKED: asked} if asked else {})}.items()]
-        beside = [learner for learner in found if learner not in EVERY]
-        languages = dict.fromkeys(name for learner in beside for name in found[learner])
-        each = [[name, *(_percent(found[learner].get(name, {}).get("LA")) for learner in beside)] for name in languages]
-        return {
-            "table": table(header.split(" | "), rows),
-            "languages": table(["language", *beside], each),
-            "runs": runs(records, lambda record: record["protocol"]["learner"]),
-        }
+        fields = {"runs": runs(records, lambda record: record["table"]["row"])}
+        for more, words in {"": NUM_WORDS, "_few": FEW_WORDS}.items():
+            chosen = [record for record in records if record["data"]["words"] == words]
+            found = {record["protocol"]["learner"]: record["result"] for record in chosen}
+            asked = {name: one["asked"] for name, one in found.get("GRU", {}).items()}
+            all_of_them = {**found, **({ASKED: asked} if asked else {})}
+            rows = [[learner, *_cells(of_it)] for learner, of_it in all_of_them.items()]
+            beside = [learner for learner in found if learner not in EVERY]
+            languages = dict.fromkeys(name for learner in beside for name in found[learner])
+            each = [
+                [name, *(_percent(found[learner].get(name, {}).get("LA")) for learner in beside)] for name in languages
+            ]
+            fields[f"table{more}"] = table(header.split(" | "), rows) if found else ""
+            fields[f"languages{more}"] = table(["language", *beside], each) if found else ""
+        return fields
 
 
 def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:

@@ -17,16 +17,21 @@ SR = {"temperature": 2.0, "learning_rate": 0.01, "clip": 5.0}
 """Settings of the best trials of two searches, for LSTM and for SR-LSTM-P (k = 100, eq. 20). Networks without a cell
 state have the paper's temperature."""
 
+SLIDE = {"temperature": 1.0, "learning_rate": 6e-3, "clip": 1.0, "slide": True}
+"""Settings of networks that take up their centroids slowly."""
+
 WITHOUT_CELL = {"head": "last", "batch": 64}
 
 
 def _rows(side: int) -> dict[str, dict[str, Any]]:
-    rows = {
-        **_classification.lstms(100, LSTM, SR),
-        "SR-LSTM-P (k = 10)": {**regularized("SR-LSTM-P", 10), **SR},
-        "SR-RNN (k = 100)": {**regularized("SR-RNN", 100), **WITHOUT_CELL},
-        "SR-GRU (k = 100)": {**regularized("SR-GRU", 100), **WITHOUT_CELL},
-    }
+    rows = _classification.lstms(100, LSTM, SR)
+    rows["SR-LSTM-P (k = 10)"] = {**regularized("SR-LSTM-P", 10), **SR}
+    for name, row in [*rows.items()]:
+        if name.startswith("SR"):
+            peepholes = {"peepholes": "zeros"} if row["network"] == "SR-LSTM-P" else {}
+            rows[f"{name}, slide"] = {**row, **SLIDE, **peepholes}
+    for kind in ("SR-RNN", "SR-GRU"):
+        rows[f"{kind} (k = 100)"] = {**regularized(kind, 100), **WITHOUT_CELL}
     return {name: {"side": side, **COMMON, **row} for name, row in rows.items()}
 
 

@@ -99,3 +99,26 @@ def test_a_class_given_away_by_a_word_is_learned(tmp_path):
     chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
     record, _ = classification.train(chosen, data, a_run(tmp_path))
     assert record["result"]["test_error"] == 0
+
+
+def test_a_sliding_network_keeps_weights_of_full_strength(tmp_path):
+    settings = protocol("SR-LSTM-P", slide=True, peepholes="zeros", head="last_and_cell", epochs=3)
+    record, model = classification.train(settings, data_of("sr-mnist"), a_run(tmp_path))
+    strengths = [entry["strength"] for entry in record["curve"]]
+    # Six steps: none before the third, half of it at the fourth, all from the fifth on.
+    assert strengths == pytest.approx([0.0, 0.5, 1.0])
+    assert float(model.get_layer("recurrent").cell.strength.numpy()) == 1.0
+    accuracies = [entry["val_accuracy"] for entry in record["curve"]]
+    assert record["result"]["validation_error"] == 1 - accuracies[-1]
+    assert "slid_accuracy" not in record["curve"][0]
+
+
+def test_what_has_no_centroids_cannot_slide():
+    with pytest.raises(ValueError, match=r"slide is for networks with centroids. Received: 'LSTM'"):
+        classification.recurrent(protocol("LSTM", slide=True), 0)
+
+
+def test_peepholes_begin_as_the_protocol_says():
+    layer = classification.recurrent(protocol("SR-LSTM-P", peepholes="zeros"), 0)
+    layer.build((None, 3, 2))
+    assert not layer.cell.cell.peephole.numpy().any()

@@ -83,9 +83,10 @@ def one(found, exact, **more):
     return {"states": 4, "seconds": 2.0, "found": found, "exact": exact, **accuracies, **more}
 
 
-def record(experiment, row, result, **protocol):
+def record(experiment, row, result, words=10_000, **protocol):
     return {
         **{"table": {"table": experiment.name, "row": row, "order": 0}, "environment": ENVIRONMENT},
+        "data": {"words": words},
         **{"protocol": {"seed": 0, **protocol}, "result": result},
     }
 
@@ -98,8 +99,13 @@ def test_the_table_of_the_search_counts_languages_and_lists_those_that_were_miss
         "04.04.SL.2.1.2": one(None, False, certified=False, method=""),
     }
     strong = {"04.04.SL.2.1.0": one(4, True, **certified)}
+    few = {"04.04.SL.2.1.3": one(3, False, **certified)}
     fields = EXPERIMENT.fields(
-        [record(EXPERIMENT, "04.SL", result), record(EXPERIMENT, "04.SL, strong", strong, sampling="strong")]
+        [
+            record(EXPERIMENT, "04.SL", result),
+            record(EXPERIMENT, "04.SL, strong", strong, sampling="strong"),
+            record(EXPERIMENT, "04.SL, 1,000 words", few, words=1_000),
+        ]
     )
     row = ["3", "1", "2", "2", "87.5%", "87.5%", "87.5%", "87.5%", "2"]
     assert tables(fields["weak"])[0][1:] == [["04.SL", *row], ["all", *row]]
@@ -110,6 +116,18 @@ def test_the_table_of_the_search_counts_languages_and_lists_those_that_were_miss
     assert (fields["weak_exact"], fields["weak_certified"]) == ("1 of 3", "2")
     assert tables(fields["strong"])[0][-1][:4] == ["all", "1", "1", "1"]
     assert (fields["strong_exact"], fields["strong_certified"]) == ("1 of 1", "1")
+    assert tables(fields["weak_few"])[0][-1][:4] == ["all", "1", "0", "1"]
+    assert (fields["strong_few"], fields["strong_few_exact"]) == ("", "0 of 0")
+
+
+def test_a_row_with_few_words_draws_as_many():
+    rows = EXPERIMENT.rows
+    assert len(rows) == 4 * len([row for row in rows if "," not in row]) == 96
+    assert rows["04.SL, strong, 1,000 words"] == {
+        **{"letters": "04", "kind": "SL", "sampling": "strong"},
+        "words": 1_000,
+    }
+    assert LEARNERS.rows["GRU, 1,000 words"] == {"learner": "GRU", "words": 1_000}
 
 
 def test_the_tables_of_the_learners_compare_them_and_show_every_language():
@@ -120,6 +138,7 @@ def test_the_tables_of_the_learners_compare_them_and_show_every_language():
         record(LEARNERS, "search", {"x": one(4, True), "y": one(4, True)}, learner="search"),
         record(LEARNERS, "GRU", {"x": gru, "y": gru}, learner="GRU"),
         record(LEARNERS, "EDSM", {"x": one(None, False)}, learner="EDSM"),
+        record(LEARNERS, "search, 1,000 words", {"x": one(3, False)}, words=1_000, learner="search"),
     ]
     fields = LEARNERS.fields(records)
     assert tables(fields["table"])[0][1:] == [
@@ -133,5 +152,7 @@ def test_the_tables_of_the_learners_compare_them_and_show_every_language():
         ["x", "100.0%", "75.0%"],
         ["y", "100.0%", "75.0%"],
     ]
+    assert tables(fields["table_few"])[0][1:] == [["search", "1", "0", "0", *["75.0%"] * 4, "2"]]
+    assert tables(fields["languages_few"])[0][1:] == [["x", "75.0%"]]
     assert LEARNERS.summary(records[1]) == "2 of 2 languages, 75.0% accuracy on long words one edit apart"
     assert LEARNERS.summary(records[2]) == "0 of 1 languages"
