@@ -24,6 +24,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_interp_rnn._numbers import is_integer
+
 __all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 
 Tensor = Any
@@ -85,7 +87,7 @@ class MaxSpectralRadius(keras.constraints.Constraint):
 
     def __init__(self, max_value: float = 0.95, steps: int = 12, words: int = 16) -> None:
         for name, value, least in (("steps", steps, 4), ("words", words, ALONE)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            if not is_integer(value) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}. Received: {name}={value!r}.")
         if int(steps) % 2:
             raise ValueError(f"steps must be even: pairs take turns. Received: steps={steps!r}.")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._extras import needed
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html
 from keras_interp_rnn.automata import drawing, formats, regex
 from keras_interp_rnn.automata._deterministic import MISSING, state_labels
@@ -164,7 +165,7 @@ class Conversions(Written):
         characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
         if characters != symbols:
             raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")
-        if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
+        if not is_integer(max_states) or max_states < 1:
             raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
         table = regex.table(expression, characters, max_states)
         make: Any = cls

@@ -11,6 +11,8 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from keras_interp_rnn._numbers import is_integer
+
 EPSILON = ("@0@", "@_EPSILON_SYMBOL_@", "<eps>", "<epsilon>", "ε")
 """Names that AT&T tables give to a transition that reads nothing."""
 
@@ -284,7 +286,7 @@ def _unreadable(found: str) -> ValueError:
 
 def write_regex(table: Table, max_length: int) -> str:
     """An expression by elimination of states, those with the shortest labels first (Brzozowski, McCluskey, 1963)."""
-    if isinstance(max_length, bool) or not isinstance(max_length, int) or max_length < 1:
+    if not is_integer(max_length) or max_length < 1:
         raise ValueError(
             f"An expression has at least one character. Received: max_length={max_length!r}. Pass an int > 0."
         )

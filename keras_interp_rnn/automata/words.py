@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._repr import short_repr
 
 Word = tuple[Hashable, ...]
@@ -331,7 +332,7 @@ def checked_alphabet(symbols: Any) -> tuple[Hashable, ...]:
 
 
 def _id(value: Any, whose: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= operator.index(value) <= LARGEST:
+    if not is_integer(value) or not 1 <= operator.index(value) <= LARGEST:
         raise ValueError(
             f"Ids of symbols and tokens are ints from 1 to {LARGEST}, as 0 is padding. Received: {value!r} for {whose}."
         )

@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import recurrent_layer_inputs
 from keras_interp_rnn.callbacks import _summaries, carried_state
 
@@ -132,6 +133,6 @@ class InputProbe(Probe):
 def _frequency(update_freq: Any) -> str | int:
     if update_freq == "epoch":
         return "epoch"
-    if isinstance(update_freq, bool) or not hasattr(update_freq, "__index__") or operator.index(update_freq) <= 0:
+    if not is_integer(update_freq) or operator.index(update_freq) <= 0:
         raise ValueError(f"update_freq must be 'epoch' or a number of steps > 0. Received: {update_freq!r}.")
     return operator.index(update_freq)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _tags, automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
 from keras_interp_rnn.automata.words import encoding_of
@@ -115,7 +116,7 @@ class Automaton(Probe):
             raise ValueError(
                 f"The reference is an automata.DFA or MooreMachine. Received: reference={reference!r}. Pass one."
             )
-        if not isinstance(num_words, int) or num_words < 1:
+        if not is_integer(num_words) or num_words < 1:
             raise ValueError(f"num_words must be an integer > 0. Received: num_words={num_words!r}.")
         self.reference = reference
         try:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer
 
 __all__ = ["Windows"]
 
@@ -94,8 +95,9 @@ class Windows(keras.utils.PyDataset):
             "num_windows": (num_windows, 1),
         }
         for name, (value, bound) in sizes.items():
-            none = value is None and name == "num_windows"
-            if not none and (not isinstance(value, int | np.integer) or value < bound):
+            if value is None and name == "num_windows":
+                continue
+            if value is None or not is_integer(value) or value < bound:
                 raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value!r}. Give a larger int.")
         self.batch_size, self.length, self.start = batch_size, length, start
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)

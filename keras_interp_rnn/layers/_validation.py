@@ -8,14 +8,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_interp_rnn import _backend
+from keras_interp_rnn import _backend, _numbers
 
 Tensor = Any
 
 
 def positive_int(name: str, value: Any) -> int:
     """`value`, an int > 0."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) <= 0:
+    if not _numbers.is_integer(value) or int(value) <= 0:
         raise ValueError(f"{name} must be a positive integer. Received: {name}={value!r}.")
     return int(value)
 
