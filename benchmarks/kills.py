@@ -106,7 +106,7 @@ def last_line(folder: Path, said: str) -> str:
 TASKS = {
     "training": Task(lambda folder: ["-c", TRAINING, str(folder), "12"], "started", last_line, 0.5),
     "reproduction": Task(reproduce, "[1 of 1]", record, 0.5),
-    "data": Task(lambda folder: ["-c", DATA, str(folder)], "started", last_line, 1.0, 2),
+    "data": Task(lambda folder: ["-c", DATA, str(folder)], "started", last_line, 0.5, 2),
 }
 
 
@@ -152,8 +152,8 @@ def main() -> None:
     args = parser.parse_args()
     kills, folders = (1, 1) if args.smoke else (args.kills, args.folders)
     moments = random.Random(0)
-    print("| task | seconds of one without kills | kills | of them while it ran | ends with the same |")
-    print("|---|---|---|---|---|")
+    print("| task | seconds of one without kills | kills while it ran | ends with the same |")
+    print("|---|---|---|---|")
     lost = []
     for name, task in TASKS.items():
         if args.only not in (None, name) or (args.smoke and name == "reproduction"):
@@ -164,16 +164,16 @@ def main() -> None:
             start = time.monotonic()
             whole = ended(task, Path(root) / "whole")
             seconds = time.monotonic() - start
-            results = [
-                trial(task, kills // folders, Path(root) / str(number), task.part * seconds, moments)
-                for number in range(folders)
-            ]
+            results: list[tuple[str, int]] = []
+            while sum(fell for _, fell in results) < kills and len(results) < 5 * folders:
+                folder = Path(root) / str(len(results))
+                results.append(trial(task, kills // folders, folder, task.part * seconds, moments))
         if not whole.startswith(("ends with", "{")):
             sys.exit(f"{name} fails without kills:\n{whole}")
         lost += [f"{name}: {result}\nin place of {whole}" for result, _ in results if result != whole]
         same = sum(result == whole for result, _ in results)
         fell = sum(fell for _, fell in results)
-        print(f"| {name} | {seconds:.1f} | {kills} | {fell} | {same} of {folders} folders |", flush=True)
+        print(f"| {name} | {seconds:.1f} | {fell} | {same} of {len(results)} folders |", flush=True)
     if lost:
         sys.exit("\n".join(lost))
 
