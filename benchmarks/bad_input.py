@@ -155,6 +155,8 @@ def answer(call, args, kwargs) -> tuple[str, str]:
         frames = traceback.extract_tb(error.__traceback__)
         ours = [frame for frame in frames if frame.filename.startswith(package)]
         python = any(words in said for words in OPERATORS)
+        if isinstance(error, OSError) and error.filename is not None:  # the system's sentence, which names the file
+            return "clear", ""
         if (
             isinstance(error, PLANNED)
             and not python

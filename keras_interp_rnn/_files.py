@@ -13,6 +13,13 @@ from pathlib import Path
 from typing import Any
 
 
+def as_path(path: Any, name: str = "path") -> Path:
+    """A path; ValueError for what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"A path is a string or a pathlib.Path. Received: {name}={path!r}.")
+    return Path(path)
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file to write, beside `path` and with its suffix; it takes the place of `path` when the block has ended.

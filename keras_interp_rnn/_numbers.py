@@ -17,6 +17,13 @@ def is_integer(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
+def at_least(name: str, value: Any, least: int) -> int:
+    """A value as an int; ValueError for what is no integer, or a smaller one."""
+    if not is_integer(value) or operator.index(value) < least:
+        raise ValueError(f"`{name}` must be an integer of at least {least}. Received: {name}={value!r}.")
+    return operator.index(value)
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a real number, NaN and infinities included: Python's or NumPy's, not a bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

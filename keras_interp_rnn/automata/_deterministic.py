@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn.automata.words import checked_alphabet
+from keras_interp_rnn.automata.words import checked_alphabet, checked_word
 
 Self = TypeVar("Self", bound="Deterministic")
 
@@ -92,17 +92,19 @@ class Deterministic:
         >>> DFA([[0, 1], [1, -1]], accepting={1}).step(0, "1")
         1
         """
+        if not is_integer(state) or not -1 <= state < len(self.transitions):
+            raise ValueError(f"States are 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
+        return self._after(state, symbol)
+
+    def _after(self, state: int, symbol: Hashable) -> int:
+        """The state after one of the automaton's."""
         try:
             column = self._column[symbol]
         except (KeyError, TypeError):
             raise ValueError(
                 f"A word must be over the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
             ) from None
-        if state == MISSING:
-            return MISSING
-        if not 0 <= state < len(self.transitions):
-            raise ValueError(f"States are 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
-        return self.transitions[state][column]
+        return MISSING if state == MISSING else self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
         """The states that a word passes through.
@@ -114,7 +116,7 @@ class Deterministic:
             The start and the state after each symbol; -1 after a missing transition.
 
         Raises:
-            ValueError: if a symbol is not in the alphabet.
+            ValueError: if it is no word, or a symbol is not in the alphabet.
 
         Example:
 
@@ -123,15 +125,15 @@ class Deterministic:
         [0, 0, 1, -1, -1]
         """
         states = [self.start]
-        for symbol in word:
-            states.append(self.step(states[-1], symbol))
+        for symbol in checked_word(word):
+            states.append(self._after(states[-1], symbol))
         return states
 
     def _last(self, word: Iterable[Hashable]) -> int:
         """The state that a word leads to."""
         state = self.start
-        for symbol in word:
-            state = self.step(state, symbol)
+        for symbol in checked_word(word):
+            state = self._after(state, symbol)
         return state
 
     # Related automata

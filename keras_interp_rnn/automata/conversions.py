@@ -76,10 +76,11 @@ class Written:
         >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
         '<svg'
         """
-        texts = [str(name) for name in (range(len(self)) if names is None else names)]
+        given = range(len(self)) if names is None else names
+        texts = [str(name) for name in given] if isinstance(given, Iterable) else []
         if len(texts) != len(self):
             raise ValueError(
-                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
+                f"There must be a name for each of {len(self)} states. Received: names={names!r}. Give one for each."
             )
         return drawing.svg(self.edges(), self._table().accepting, self.start, texts, self._table().outputs)
 
@@ -225,7 +226,7 @@ class Conversions(Written):
         >>> even.accepts("aa"), even.accepts("a")
         (True, False)
         """
-        return cls._made(formats.read_att(text, alphabet))
+        return cls._made(formats.read_att(text, _symbols(alphabet)))
 
     def to_att(self: Any) -> str:
         r"""The automaton as an AT&T table, a line `from to symbol symbol` for each edge; symbols are strings.
@@ -261,7 +262,7 @@ class Conversions(Written):
         >>> DFA.from_dot(even.to_dot()) == even
         True
         """
-        return cls._made(formats.read_dot(text, alphabet))
+        return cls._made(formats.read_dot(text, _symbols(alphabet)))
 
     def to_regex(self: Any, *, max_length: int = 100_000) -> str:
         """A regular expression with the same words, as `from_regex` reads it.
@@ -371,7 +372,9 @@ class Conversions(Written):
         >>> DFA.from_automata_lib(even.to_automata_lib()) == even
         True
         """
-        symbols = tuple(alphabet) if alphabet is not None else tuple(sorted(other.input_symbols))
+        if not all(hasattr(other, name) for name in ("input_symbols", "states", "transitions", "final_states")):
+            raise ValueError(f"An automaton is an automata.fa.dfa.DFA. Received: other={other!r}.")
+        symbols = _symbols(alphabet) or tuple(sorted(other.input_symbols))
         place = {state: i for i, state in enumerate(other.states)}
         rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
         accepting = [place[state] for state in other.final_states]
@@ -419,7 +422,7 @@ class Conversions(Written):
         >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
         True
         """
-        accepting = [i for i, state in enumerate(other.states) if state.is_accepting]
+        accepting = [i for i, state in enumerate(_states_of(other)) if state.is_accepting]
         return _from_aalpy(cls, other, accepting, alphabet)
 
 
@@ -488,7 +491,7 @@ class MooreConversions(Written):
         >>> MooreMachine.from_dot(machine.to_dot(), labels=[0, 1]) == machine
         True
         """
-        return cls._made(formats.read_moore_dot(text, alphabet, labels))
+        return cls._made(formats.read_moore_dot(text, _symbols(alphabet), labels))
 
     def to_python(self: Any) -> str:
         """A Python module with a function `output(word)`, which needs nothing else.
@@ -566,7 +569,7 @@ class MooreConversions(Written):
         >>> MooreMachine.from_aalpy(machine.to_aalpy(), alphabet="01") == machine
         True
         """
-        outputs = [state.output for state in other.states]
+        outputs = [state.output for state in _states_of(other)]
         return _from_aalpy(cls, other, outputs, alphabet)
 
 
@@ -576,12 +579,23 @@ def _connect(states: Sequence[Any], whole: Any) -> None:
         state.transitions = {symbol: states[t] for symbol, t in zip(whole.alphabet, row, strict=True)}
 
 
+def _states_of(other: Any) -> Any:
+    """The states of an automaton of AALpy."""
+    if not hasattr(other, "get_input_alphabet") or not hasattr(other, "states"):
+        raise ValueError(f"An automaton is one of aalpy.automata. Received: other={other!r}.")
+    return other.states
+
+
 def _from_aalpy(cls: Any, other: Any, labels: list[Any], alphabet: Iterable[Hashable] | None) -> Any:
     """The reachable part of an automaton of AALpy."""
-    symbols = tuple(alphabet) if alphabet is not None else tuple(other.get_input_alphabet())
+    symbols = _symbols(alphabet) or tuple(other.get_input_alphabet())
     place = {state.state_id: i for i, state in enumerate(other.states)}
     rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
     return cls(rows, labels, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
+
+
+def _symbols(alphabet: Iterable[Hashable] | None) -> tuple[Hashable, ...] | None:
+    return None if alphabet is None else checked_alphabet(alphabet)
 
 
 def _reaches(dfa: Any, state: int) -> bool:

@@ -166,7 +166,7 @@ class DFA(Conversions, Deterministic):
             A complete automaton; its states are the pairs of states that words lead to.
 
         Raises:
-            ValueError: if the alphabets differ, or `other` is no DFA.
+            ValueError: if the alphabets differ, `other` is no DFA, or `accept` no function.
 
         Example:
 
@@ -175,6 +175,8 @@ class DFA(Conversions, Deterministic):
         >>> both.accepts(""), both.accepts("0"), both.accepts("01")
         (True, False, False)
         """
+        if not callable(accept):
+            raise ValueError(f"`accept` is a function of two bools. Received: accept={accept!r}. Try `operator.and_`.")
         left, right, rows, pairs = self._beside(other)
         accepting = [i for i, (a, b) in enumerate(pairs) if accept(a in left.accepting, b in right.accepting)]
         return DFA(rows, accepting, alphabet=self.alphabet)
@@ -246,13 +248,15 @@ class DFA(Conversions, Deterministic):
             The word.
 
         Raises:
-            ValueError: if there is no word of this length, or if counting would take more than 1 GB.
+            ValueError: if there is no word of this length, if `seed` is none, or if counting would take more than 1 GB.
 
         Example:
 
         >>> DFA.from_regex("(01)*").sample(4, seed=0)
         ('0', '1', '0', '1')
         """
+        if seed is not None and not isinstance(seed, random.Random) and not is_integer(seed):
+            raise ValueError(f"A seed is an integer, or a random.Random. Received: seed={seed!r}.")
         rng = seed if isinstance(seed, random.Random) else random.Random(seed)
         completions = count_completions(self, length)
         if not completions[0][self.start]:

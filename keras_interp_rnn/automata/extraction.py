@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata._deterministic import MISSING, breadth_first, label_of
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, coaccessible
 from keras_interp_rnn.automata.moore import MooreMachine
-from keras_interp_rnn.automata.words import Word, WordEncoding, encoding_of
+from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words, encoding_of
 
 Array = NDArray[np.float64]
 
@@ -156,13 +157,14 @@ class Extraction(Sentence):
 
         Example: see `extract`.
         """
-        for name, value, minimum in (
+        for name, value, least in (
+            ("num_short", num_short, 0),
             ("num_random", num_random, 0),
             ("max_length", max_length, 1),
             ("num_searched", num_searched, 0),
+            ("seed", seed, 0),
         ):
-            if value < minimum:
-                raise ValueError(f"`{name}` must be at least {minimum}. Received: {name}={value}.")
+            at_least(name, value, least)
         limit = self.network.max_length
         if limit is not None and max_length > limit:
             raise ValueError(
@@ -196,13 +198,14 @@ class Extraction(Sentence):
             The agreement.
 
         Raises:
-            ValueError: if a word has a symbol that is not in the alphabet, or the model cannot read it.
+            ValueError: if they are no words, a word has a symbol that is not in the alphabet, or the model cannot read
+                it.
 
         Example: see `extract`.
         """
-        return self._agreement(words)
+        return self._agreement(checked_words(words))
 
-    def _agreement(self, words: Sequence[Word], progress: str = "") -> Agreement:
+    def _agreement(self, words: Sequence[Any], progress: str = "") -> Agreement:
         """As `agreement`, with progress if the words are named."""
         differing: list[Word] = []
         count = Count(f"fidelity: {progress},", len(words))
@@ -474,7 +477,7 @@ def short_words(alphabet: Sequence[Hashable], max_words: int, *, max_length: int
     while (
         alphabet and len(words) + len(alphabet) ** length <= max_words and (max_length is None or length <= max_length)
     ):
-        words += itertools.product(alphabet, repeat=length)
+        words.extend(word for word in itertools.product(alphabet, repeat=length))  # Ctrl-C comes between two of them
         length += 1
     return words
 

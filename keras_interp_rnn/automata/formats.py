@@ -204,8 +204,10 @@ def write_moore_dot(table: Table, name: str) -> str:
     return "\n".join(lines)
 
 
-def quoted(text: str) -> str:
+def quoted(text: Any) -> str:
     """A string of DOT."""
+    if not isinstance(text, str):
+        raise ValueError(f"The name of a graph is a string. Received: name={text!r}.")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

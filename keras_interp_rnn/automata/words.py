@@ -170,7 +170,7 @@ class WordEncoding:
         array([[1, 3, 0, 0],
                [1, 2, 3, 0]], dtype=int32)
         """
-        rows_of = _checked_words(words)
+        rows_of = checked_words(words)
         num_tokens = len(self.tokens)
         longest = max(map(len, rows_of), default=0) + num_tokens
         if length is not None and longest > length:
@@ -339,7 +339,15 @@ def _id(value: Any, whose: str) -> int:
     return operator.index(value)
 
 
-def _checked_words(words: Any) -> list[Sequence[Hashable]]:
+def checked_word(word: Any) -> Iterable[Hashable]:
+    """A word; ValueError for what has no symbols."""
+    if not isinstance(word, Iterable):
+        raise ValueError(f"A word is a sequence of symbols. Received: {word!r}. Give () for the empty word.")
+    return word
+
+
+def checked_words(words: Any) -> list[Sequence[Hashable]]:
+    """A list of words; ValueError for what is none, such as a single word."""
     try:
         if isinstance(words, str):
             raise TypeError

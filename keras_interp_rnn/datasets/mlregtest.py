@@ -27,7 +27,7 @@ import os
 
 import numpy as np
 
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.automata import DFA
 from keras_interp_rnn.datasets import _drawn_words
 from keras_interp_rnn.datasets._arguments import one_of
@@ -121,8 +121,7 @@ def load(split: str, *, language: str, source: PathLike, num_words: int = 10_000
     """
     one_of("split", split, SPLITS)
     for name, value, least in (("num_words", num_words, 2), ("seed", seed, 0)):
-        if not is_integer(value) or value < least:
-            raise ValueError(f"`{name}` must be an int of at least {least}. Received: {name}={value!r}.")
+        at_least(name, value, least)
     if num_words % 2:
         raise ValueError(
             f"Half of the words are in the language. Received: num_words={num_words}. Give an even number."

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._files import as_path, atomic_write
 from keras_interp_rnn._result import Result, as_html, as_text
 from keras_interp_rnn.analysis import AffineMap
 from keras_interp_rnn.views import html, svg
@@ -78,9 +78,7 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         True
     """
     _check_result(result)
-    if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"A view is saved to the path of a file. Received: path={path!r}.")
-    suffix = Path(path).suffix.lower()
+    suffix = as_path(path).suffix.lower()
     writers: dict[str, Callable[[Any], str]] = {
         ".html": html.as_page,
         ".txt": lambda result: as_text(result) + "\n",

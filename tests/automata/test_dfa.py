@@ -300,7 +300,7 @@ class TestDrawing:
         long = tomita(1).to_svg(["a state with a long name", "b"])
         assert re.search(r'font-size="8">a s\w*…<', long)
         assert "<title>state a state with a long name, accepting</title>" in long
-        with pytest.raises(ValueError, match="a name for each of 2 states. Received: 1"):
+        with pytest.raises(ValueError, match="a name for each of 2 states. Received: names=.'yes'"):
             tomita(1).to_svg(["yes"])
 
     def test_dot(self):
@@ -378,3 +378,26 @@ def test_what_cannot_be_read_or_compared():
 
 def test_names_of_states_may_be_numbers():
     assert DFA([[0, 0]], [0]).to_svg([7]) == DFA([[0, 0]], [0]).to_svg(["7"])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda dfa: dfa.accepts(3), "A word is a sequence of symbols. Received: 3"),
+        (lambda dfa: dfa.run(None), "A word is a sequence of symbols. Received: None"),
+        (lambda dfa: dfa.step(1.5, "0"), "States are 0 to 1, or -1 for none. Received: state=1.5"),
+        (lambda dfa: dfa.product(dfa, True), "`accept` is a function of two bools. Received: accept=True"),
+        (lambda dfa: dfa.sample(2, seed=[]), "A seed is an integer, or a random.Random. Received: seed=.."),
+        (lambda dfa: dfa.to_dot(name=3), "The name of a graph is a string. Received: name=3"),
+        (lambda dfa: dfa.to_svg(names=3), "a name for each of 2 states. Received: names=3"),
+        (
+            lambda dfa: DFA.from_att("0 0 a a\n0", alphabet=3),
+            "An alphabet is a sequence of hashable symbols.*Received: 3",
+        ),
+        (lambda dfa: DFA.from_aalpy(3), "An automaton is one of aalpy.automata. Received: other=3"),
+        (lambda dfa: DFA.from_automata_lib(3), "An automaton is an automata.fa.dfa.DFA. Received: other=3"),
+    ],
+)
+def test_what_methods_refuse(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(tomita(1).complete())

@@ -245,10 +245,12 @@ def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
     assert short_words(alphabet, most) == words(alphabet, longest)
 
 
-@pytest.mark.parametrize(("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2), ("num_short", None)]
+)
 def test_numbers_of_words_that_there_are_not(name, value):
     found = automata.extract(network_of(tomita(4)))
-    with pytest.raises(ValueError, match=rf"`{name}` must be at least [01]. Received: {name}={value}\."):
+    with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least [01]. Received: {name}={value}\."):
         found.fidelity(**{name: value})
 
 

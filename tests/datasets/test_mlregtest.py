@@ -98,11 +98,11 @@ def test_bad_input_has_one_line(source, tmp_path):
     with pytest.raises(ValueError, match="`split` must be one of"):
         load("test")
     for wrong in (0, 2.5, True):
-        with pytest.raises(ValueError, match="`num_words` must be an int of at least 2"):
+        with pytest.raises(ValueError, match="`num_words` must be an integer of at least 2"):
             load(num_words=wrong)
     with pytest.raises(ValueError, match="even number"):
         load(num_words=31)
-    with pytest.raises(ValueError, match="`seed` must be an int of at least 0"):
+    with pytest.raises(ValueError, match="`seed` must be an integer of at least 0"):
         load(seed=-1)
     with pytest.raises(DataError, match=r"which has no 04\.04\.XX\.att. Check the path and the name of the language"):
         load(language="04.04.XX")
