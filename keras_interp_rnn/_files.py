@@ -15,8 +15,8 @@ from typing import Any
 
 def as_path(path: Any, name: str = "path") -> Path:
     """A path; ValueError for what is none."""
-    if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"A path is a string or a pathlib.Path. Received: {name}={path!r}.")
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ValueError(f"A path is a string, not empty, or a pathlib.Path. Received: {name}={path!r}.")
     return Path(path)
 
 

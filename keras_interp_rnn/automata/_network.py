@@ -26,7 +26,7 @@ from keras_interp_rnn.analysis.network import (
     run_cell,
 )
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
-from keras_interp_rnn.automata.words import Word, WordEncoding
+from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words
 
 Array = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ class Acceptor:
 
     def classes(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.int64]:
         """The place of each word's label among `labels`."""
-        tuples = [tuple(word) for word in words]
+        tuples = [tuple(word) for word in checked_words(words)]
         order = sorted(range(len(tuples)), key=lambda i: len(tuples[i]))
         classes = np.zeros(len(tuples), np.int64)
         first = 0

@@ -11,7 +11,7 @@ from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html
 from keras_interp_rnn.automata import drawing, formats, regex
 from keras_interp_rnn.automata._deterministic import MISSING, state_labels
-from keras_interp_rnn.automata.words import checked_alphabet
+from keras_interp_rnn.automata.words import checked_alphabet, names_of_states
 
 Self = TypeVar("Self", bound="Written")
 
@@ -76,12 +76,7 @@ class Written:
         >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
         '<svg'
         """
-        given = range(len(self)) if names is None else names
-        texts = [str(name) for name in given] if isinstance(given, Iterable) else []
-        if len(texts) != len(self):
-            raise ValueError(
-                f"There must be a name for each of {len(self)} states. Received: names={names!r}. Give one for each."
-            )
+        texts = names_of_states(names, len(self))
         return drawing.svg(self.edges(), self._table().accepting, self.start, texts, self._table().outputs)
 
     def _repr_svg_(self: Any) -> str:

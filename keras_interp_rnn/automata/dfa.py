@@ -257,7 +257,7 @@ class DFA(Conversions, Deterministic):
         """
         if seed is not None and not isinstance(seed, random.Random) and not is_integer(seed):
             raise ValueError(f"A seed is an integer, or a random.Random. Received: seed={seed!r}.")
-        rng = seed if isinstance(seed, random.Random) else random.Random(seed)
+        rng = seed if isinstance(seed, random.Random) else random.Random(None if seed is None else int(seed))
         completions = count_completions(self, length)
         if not completions[0][self.start]:
             raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")

@@ -171,7 +171,7 @@ class Extraction(Sentence):
                 f"The model reads words of at most {limit} symbols. Received: max_length={max_length}. Pass "
                 f"max_length={limit} or less, or give the model Input((None,))."
             )
-        rng = random.Random(seed)
+        rng = random.Random(int(seed))
         alphabet = self.network.alphabet
         short_ones = short_words(alphabet, num_short, max_length=limit)
         drawn = [tuple(rng.choices(alphabet, k=rng.randint(1, max_length))) for _ in range(num_random)]

@@ -149,6 +149,8 @@ def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Itera
     found = [edges.outputs[state] for state in range(len(edges.numbers))]
     if labels is None:
         return table._replace(outputs=list[Hashable](found))
+    if not isinstance(labels, Iterable):
+        raise ValueError(f"The labels are a sequence of outputs. Received: labels={labels!r}.")
     given = tuple(labels)
     names = _texts(given, DOT_OF_MOORE, lambda text: False, "label")
     strays = sorted(set(found) - set(names))

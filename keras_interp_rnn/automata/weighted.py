@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import (
@@ -32,7 +32,7 @@ from keras_interp_rnn.analysis.weighted.forms import (
 from keras_interp_rnn.analysis.weighted.minimization import check_tolerance
 from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
 from keras_interp_rnn.automata import weighted_drawing
-from keras_interp_rnn.automata.words import checked_alphabet
+from keras_interp_rnn.automata.words import checked_alphabet, checked_words, names_of_states
 
 Array = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class WeightedAutomaton(Result):
         Raises:
             ValueError: as `value`.
         """
-        return np.array([self.value(word) for word in words]).reshape(-1, *self.final.shape[1:])
+        return np.array([self.value(word) for word in checked_words(words)]).reshape(-1, *self.final.shape[1:])
 
     def to_svg(self, names: Sequence[str] | None = None) -> str:
         """A drawing of an automaton most of whose weights are 0.
@@ -137,11 +137,7 @@ class WeightedAutomaton(Result):
         >>> ">h:0.375, t:0.125</text>" in coin.to_svg()
         True
         """
-        texts = [str(name) for name in (range(len(self)) if names is None else names)]
-        if len(texts) != len(self):
-            raise ValueError(
-                f"There must be a name for each of {len(self)} states. Received: {len(texts)}. Give one for each."
-            )
+        texts = names_of_states(names, len(self))
         symbols = [str(symbol) for symbol in self._symbols]
         edges = {
             (int(state), int(target)): [
@@ -397,7 +393,8 @@ class WeightedAutomaton(Result):
                 "transitions that do not, or a stop outside [0, 1]. Divide by the sums."
             )
         matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
-        return cls(start, matrices, np.ones(n) if stop is None else ends, None if alphabet is None else tuple(alphabet))
+        final = np.ones(n) if stop is None else ends
+        return cls(start, matrices, final, None if alphabet is None else checked_alphabet(alphabet))
 
     @classmethod
     def from_ngrams(cls, ngrams: Any, *, max_states: int = 4096) -> WeightedAutomaton:
@@ -421,6 +418,9 @@ class WeightedAutomaton(Result):
         >>> len(automaton), np.exp(automaton.value([1])).round(3)  # p(. | 1)
         (4, array([0.5, 0.3, 0.2]))
         """
+        if not all(hasattr(ngrams, name) for name in ("vocabulary_size", "order", "probabilities")):
+            raise ValueError(f"n-grams are an `analysis.BackoffModel`. Received: ngrams={ngrams!r}.")
+        at_least("max_states", max_states, 1)
         symbols, order = ngrams.vocabulary_size, ngrams.order
         sizes = [symbols**length for length in range(order)]
         if sum(sizes) > max_states:
@@ -502,7 +502,11 @@ class WeightedAutomaton(Result):
                 f"rank={rank}, "
                 f"max_basis={max_basis}, max_length={max_length}."
             )
-        given = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in words]
+        if isinstance(words, Mapping):
+            given = list(words.items())
+        else:
+            given = [(word, 1.0) for word in checked_words(words)]
+        alphabet = None if alphabet is None else checked_alphabet(alphabet)
         if any(not np.isfinite(value) for _, value in given):
             raise ValueError("Values of words are finite numbers. Received: NaN or infinity. Leave these words out.")
         if (

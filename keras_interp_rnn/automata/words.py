@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._repr import short_repr
 
 Word = tuple[Hashable, ...]
@@ -162,7 +162,7 @@ class WordEncoding:
 
         Raises:
             ValueError: if a word holds a symbol that is not in the alphabet, or does not fit into `length` with its
-                tokens.
+                tokens; if `length` is no integer.
 
         Example:
 
@@ -173,7 +173,7 @@ class WordEncoding:
         rows_of = checked_words(words)
         num_tokens = len(self.tokens)
         longest = max(map(len, rows_of), default=0) + num_tokens
-        if length is not None and longest > length:
+        if length is not None and longest > at_least("length", length, 0):
             raise ValueError(
                 f"A row must hold its word and the tokens. Received: length={length}, and a word that needs {longest}. "
                 "Give a larger length, or shorter words."
@@ -344,6 +344,17 @@ def checked_word(word: Any) -> Iterable[Hashable]:
     if not isinstance(word, Iterable):
         raise ValueError(f"A word is a sequence of symbols. Received: {word!r}. Give () for the empty word.")
     return word
+
+
+def names_of_states(names: Any, states: int) -> list[str]:
+    """A name for each state, by default its number; ValueError if there are more or fewer."""
+    given = range(states) if names is None else names
+    texts = [str(name) for name in given] if isinstance(given, Iterable) else []
+    if len(texts) != states:
+        raise ValueError(
+            f"There must be a name for each of {states} states. Received: names={names!r}. Give one for each."
+        )
+    return texts
 
 
 def checked_words(words: Any) -> list[Sequence[Hashable]]:

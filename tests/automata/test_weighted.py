@@ -413,7 +413,7 @@ def test_a_dense_automaton_has_no_drawing():
         dense.to_svg()
     assert "<svg" in drawn(0)._repr_html_()
     assert drawn(0)._repr_svg_() == drawn(0).to_svg()
-    with pytest.raises(ValueError, match="a name for each of 4 states. Received: 1"):
+    with pytest.raises(ValueError, match="a name for each of 4 states. Received: names="):
         drawn(0).to_svg(["a"])
 
 
@@ -459,3 +459,17 @@ def test_what_leaves_the_range_of_floats_is_refused():
 def test_what_spectral_learning_refuses(words, arguments, rule):
     with pytest.raises(ValueError, match=rule):
         WeightedAutomaton.from_hankel(words, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: WeightedAutomaton.from_ngrams(3), "n-grams are an `analysis.BackoffModel`. Received: ngrams=3"),
+        (lambda: WeightedAutomaton.from_hankel(3, 1), "Words are sequences of symbols.*Received: 3"),
+        (lambda: WeightedAutomaton.from_hankel(["a"], 1, alphabet=3), "An alphabet is a sequence.*Received: 3"),
+        (lambda: WeightedAutomaton.from_hmm([1], [[1]], [[1.0]], alphabet=3), "An alphabet is a sequence.*Received: 3"),
+    ],
+)
+def test_what_is_no_table_of_anything(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
