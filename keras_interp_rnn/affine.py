@@ -35,7 +35,13 @@ class AffineMap(NamedTuple):
     offset: Any
 
     def apply(self, state: Any) -> Any:
-        """$h A + b$ for rows `state`, shape (..., n)."""
+        """$h A + b$ for rows `state`, shape (..., n).
+
+        Raises:
+            ValueError: if they are no array or tensor.
+        """
+        if getattr(state, "shape", ()) == ():
+            raise ValueError(f"States are an array or tensor (..., n). Received: state={state!r}.")
         # As (..., 1, n), since TensorFlow multiplies no vector by a matrix.
         return (state[..., None, :] @ self.matrix)[..., 0, :] + self.offset
 

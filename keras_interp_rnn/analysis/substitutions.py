@@ -61,9 +61,14 @@ class Substitutions(Result):
 
         Args:
             output: by default the most probable one.
+
+        Raises:
+            ValueError: if there is no such output.
         """
         changed, usual = self.probabilities()
         chosen = int(usual.argmax()) if output is None else output
+        if not is_integer(chosen) or not 0 <= chosen < len(usual):
+            raise ValueError(f"Outputs are 0 to {len(usual) - 1}. Received: output={output!r}.")
         return changed[..., chosen] - usual[chosen]
 
     def top(self, num_substitutions: int = 5, *, output: int | None = None) -> list[tuple[int, int, float]]:
@@ -83,7 +88,7 @@ class Substitutions(Result):
 
     def name(self, symbol: int) -> str:
         """How a symbol is shown: its name, a space as "␣"; without an alphabet its id."""
-        if self.alphabet is None or not 0 <= symbol < len(self.alphabet):
+        if self.alphabet is None or not is_integer(symbol) or not 0 <= symbol < len(self.alphabet):
             return str(symbol)
         return visible(self.alphabet[symbol])
 

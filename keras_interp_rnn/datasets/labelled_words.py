@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata.words import WordEncoding
 from keras_interp_rnn.datasets import _tfds
@@ -60,11 +61,15 @@ class LabelledWords:
         Returns:
             These words and their labels, in the same order.
 
+        Raises:
+            ValueError: if `max_length` is no such integer.
+
         Example:
 
         >>> LabelledWords(("01", "1", ""), np.array([True, False, True]), "01").up_to(1).words
         ('1', '')
         """
+        at_least("max_length", max_length, 0)
         short = np.array([len(word) <= max_length for word in self.words], bool)
         words = tuple(word for word, taken in zip(self.words, short, strict=True) if taken)
         return LabelledWords(words, self.labels[short], self.alphabet)

@@ -42,8 +42,8 @@ def generator(seed: Any) -> np.random.Generator:
     """NumPy's generator of a seed; raises ValueError for what is none."""
     try:
         return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"A seed is an int >= 0, or None. Received: seed={seed!r} ({error}).") from None
+    except (TypeError, ValueError):
+        raise ValueError(f"A seed is an int >= 0, or None. Received: seed={seed!r}.") from None
 
 
 def listed(what: str, given: Any) -> list[Any]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import as_array, as_symbols
+from keras_interp_rnn.analysis.network import as_array, as_symbols, listed
 
 Array = NDArray[np.float64]
 
@@ -76,9 +77,12 @@ class Background(Result):
             pseudo_count: added to every count.
 
         Raises:
-            ValueError: if a symbol is outside the vocabulary; if there is none and `pseudo_count` is 0.
+            ValueError: if a symbol is outside the vocabulary; if there is none and `pseudo_count` is 0, or that is no
+                number.
         """
-        words = [as_symbols(sequence, num_symbols) for sequence in sequences]
+        if not is_number(pseudo_count):
+            raise ValueError(f"A pseudo-count is a number of at least 0. Received: pseudo_count={pseudo_count!r}.")
+        words = [as_symbols(sequence, num_symbols) for sequence in listed("Sequences", sequences)]
         if not markov:
             every = np.concatenate([*words, np.zeros(0, np.int64)])
             return cls(_shares(np.bincount(every, minlength=num_symbols), pseudo_count))
