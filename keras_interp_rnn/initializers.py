@@ -41,6 +41,9 @@ LOWEST, HIGHEST = -10.0, 20.0
 Array = Any
 Function = Callable[[Array], Array]
 
+LARGEST_BIAS = 30.0
+"""In size, of a gate; sigmoid(37) is 1 in float64."""
+
 
 @short_repr
 @dataclasses.dataclass(frozen=True)
@@ -112,8 +115,11 @@ def mean_field(
             raise ValueError(
                 f"{name} is a finite number {'> 0' if least == 0 else '>= 0'}. Received: {name}={value!r}. Correct it."
             )
-    if not (is_number(gate_bias) and math.isfinite(gate_bias)):
-        raise ValueError(f"gate_bias is a finite number. Received: gate_bias={gate_bias!r}. Correct it.")
+    if not (is_number(gate_bias) and abs(gate_bias) <= LARGEST_BIAS):
+        raise ValueError(
+            f"gate_bias is a number of at most {LARGEST_BIAS:g} in size: larger ones open or close a gate for good. "
+            f"Received: gate_bias={gate_bias!r}. Correct it."
+        )
     further = {"reset_after": reset_after} if cell == "GRU" else {}
     variance, growth = CELLS[cell](float(gate_bias), recurrent_scale**2, float(input_variance), **further)
     return MeanField(float(gate_bias), variance, growth)

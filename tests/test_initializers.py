@@ -171,7 +171,8 @@ def test_a_layer_has_the_bias_after_it_was_saved_and_loaded(make, cell, parts, t
     ("call", "message"),
     [
         (lambda: initializers.mean_field("CFN", 1.0), r"cell is one of MinimalRNN, GRU, LSTM. Received: cell='CFN'"),
-        (lambda: initializers.mean_field("GRU", float("nan")), "gate_bias is a finite number. Received: gate_bias=nan"),
+        (lambda: initializers.mean_field("GRU", float("nan")), "gate_bias is a number of at most 30.* gate_bias=nan"),
+        (lambda: initializers.mean_field("MinimalRNN", 10**9), "gate_bias is a number of at most 30.* gate_bias=1000"),
         (lambda: initializers.mean_field("GRU", 1.0, recurrent_scale=0), "recurrent_scale is a finite number > 0"),
         (lambda: initializers.mean_field("GRU", 1.0, input_variance=-1), "input_variance is a finite number >= 0"),
         (lambda: initializers.CriticalBias("GRU", 0), "steps is a finite number > 0. Received: steps=0"),

@@ -19,7 +19,7 @@ from keras_interp_rnn.layers._arguments import (
     weight_arguments,
 )
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import is_integer, positive_int
+from keras_interp_rnn.layers._validation import is_integer, positive_int, rows
 
 Tensor = Any
 
@@ -104,7 +104,7 @@ class Cell(keras.layers.Layer):
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """Zeros, (batch_size, n) for each state."""
         sizes = keras.tree.flatten(self.state_size)
-        return [ops.zeros((batch_size, size), dtype=self.variable_dtype) for size in sizes]
+        return [ops.zeros((rows(batch_size), size), dtype=self.variable_dtype) for size in sizes]
 
     def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
         sizes = keras.tree.flatten(self.state_size)
@@ -162,4 +162,4 @@ class AffineCell(Cell):
                 "a cell not built. Call cell.build((None, features)) first."
             )
         # A sum, not a broadcast: torch refuses to assign to a tensor whose rows share memory.
-        return [ops.zeros((batch_size, self.units), dtype=self.variable_dtype) + self.initial_state]
+        return [ops.zeros((rows(batch_size), self.units), dtype=self.variable_dtype) + self.initial_state]

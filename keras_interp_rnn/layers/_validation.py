@@ -20,6 +20,13 @@ def positive_int(name: str, value: Any) -> int:
     return int(value)
 
 
+def rows(batch_size: Any) -> Any:
+    """`batch_size`, an int >= 0 or an integer tensor."""
+    if not hasattr(batch_size, "dtype") and not (_numbers.is_integer(batch_size) and batch_size >= 0):
+        raise ValueError(f"A batch has a number of rows. Received: batch_size={batch_size!r}.")
+    return batch_size
+
+
 def rate(name: str, value: Any) -> float:
     """`value`, a dropout rate."""
     if not isinstance(value, numbers.Real) or not 0 <= float(value) < 1:
