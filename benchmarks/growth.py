@@ -37,9 +37,12 @@ ALSO = {"length": {"batch": 1}, "symbols": {"units": 16}}
 """What else differs from the base along a curve."""
 
 MODELS = {
-    **dict.fromkeys(("length", "batch", "units"), ("ISAN", "FactoredISAN", "MinimalRNN", "SRGRU")),
+    **dict.fromkeys(("length", "batch", "units"), ("ISAN", "FactoredISAN", "MinimalRNN", "SRGRU", "Keras GRU")),
     "symbols": ("ISAN", "ISAN, Adam", "FactoredISAN", "MinimalRNN"),
 }
+LONGEST = {"SRGRU": 10_000, "Keras GRU": 10_000}
+"""Steps of those that take a loop of Keras's, whose backward pass takes many minutes beyond."""
+
 SECONDS, ROUNDS = 20, 9
 """Steps are made until this time is over, at least one and at most so many after the first two."""
 
@@ -64,6 +67,7 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
         "FactoredISAN": lambda: [layers.FactoredISAN(units, units // 2, vocabulary_size=symbols, **every)],
         "MinimalRNN": lambda: [keras.layers.Embedding(symbols, units), layers.MinimalRNN(units, **every)],
         "SRGRU": lambda: [keras.layers.Embedding(symbols, units), layers.SRGRU(units, 10, **every)],
+        "Keras GRU": lambda: [keras.layers.Embedding(symbols, units), keras.layers.GRU(units, **every)],
     }[layer]()
     inputs = keras.Input((length,), batch_size=batch, dtype="int32")
     model = keras.Sequential([inputs, *parts, keras.layers.Dense(2 if lazily else symbols)])
@@ -101,6 +105,8 @@ def slope(points: list[int], values: list[float]) -> float:
 def curve(name: str, changed: str, points: tuple[int, ...], small: dict[str, int]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {"points": [], "seconds": [], "MiB": []}
     for value in points:
+        if changed == "length" and value > LONGEST.get(name, value):
+            break
         one = point(name, {**BASE, **ALSO.get(changed, {}), **small, changed: value}, changed == "symbols")
         if one is None:
             print(f"{name}, {changed} {value:,}: the process was ended; out of memory?", file=sys.stderr)
@@ -127,7 +133,7 @@ def draw(curves: dict[str, dict[str, dict[str, list[float]]]], path: str) -> Non
     from matplotlib import pyplot as plt
 
     names = list(dict.fromkeys(name for of_it in curves.values() for name in of_it))
-    colors = dict(zip(names, ("#1b6ca8", "#e0a458", "#4f8f5b", "#a8434f", "#8c8c8c"), strict=False))
+    colors = dict(zip(names, ("#1b6ca8", "#e0a458", "#4f8f5b", "#a8434f", "#8c8c8c", "#7d5ba6"), strict=False))
     size = (2.6 * len(curves), 5)
     figure, axes = plt.subplots(
         2, len(curves), figsize=size, layout="constrained", sharex="col", sharey="row", squeeze=False

@@ -454,7 +454,7 @@ def test_cfn_reads_three_axes(given) -> None:
         layer_of("CFN")(given)
 
 
-@pytest.mark.parametrize("batch_size", [None, "3", -1, 1.5, True])
+@pytest.mark.parametrize("batch_size", [None, "3", -1, 1.5, True, np.zeros(2)])
 def test_states_are_of_a_number_of_rows(batch_size) -> None:
     with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):
         layer_of("CFN").cell.get_initial_state(batch_size)
