@@ -15,6 +15,9 @@ KINDS = {"initializer": initializers, "regularizer": regularizers, "constraint":
 OF_EVERY_LAYER = ("name", "dtype", "trainable", "activity_regularizer", "autocast", "input_shape", "input_dim")
 """What `keras.layers.Layer` takes."""
 
+MANY_BLOCKS = 1024
+"""Matrices of a weight, beyond which drawing each by itself takes seconds."""
+
 
 def parameters(*functions: Any) -> dict[str, inspect.Parameter]:
     """What the functions take by name, `self`, `*args` and `**kwargs` left out; the first to name one decides."""
@@ -89,15 +92,24 @@ def blockwise(initializer: Any, blocks: int, stacked: bool = False) -> Any:
     """An initializer of (n, blocks * m), or stacked of (blocks, n, m), that draws each (n, m) by itself.
 
     An orthogonal matrix of all gates side by side has no orthogonal gate in it, and of stacked matrices Keras's
-    initializers would make one kernel with `blocks` times the inputs.
+    initializers would make one kernel with `blocks` times the inputs. Many orthogonal matrices are drawn at once.
     """
 
     def draw(shape: tuple[int, ...], dtype: Any = None) -> Any:
+        if stacked and blocks > MANY_BLOCKS and type(initializer) is initializers.Orthogonal:
+            return _orthogonal(shape, initializer.gain, initializer.seed, dtype)
         block = shape[1:] if stacked else (shape[0], shape[1] // blocks)
         draws = [reseeded(initializer, k)(block, dtype=dtype) for k in range(blocks)]
         return ops.stack(draws) if stacked else ops.concatenate(draws, axis=1)
 
     return draw
+
+
+def _orthogonal(shape: tuple[int, ...], gain: float, seed: Any, dtype: Any) -> Any:
+    """Matrices (..., n, n), each orthogonal times `gain`: by the QR decomposition of normal ones (Mezzadri, 2007)."""
+    orthogonal, triangular = ops.qr(keras.random.normal(shape, seed=seed, dtype="float32"))
+    signs = ops.sign(ops.diagonal(triangular, axis1=-2, axis2=-1))
+    return ops.cast(gain * orthogonal * signs[..., None, :], dtype or keras.config.floatx())
 
 
 def derived_seed(seed: int, k: int) -> int:

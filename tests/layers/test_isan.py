@@ -223,3 +223,17 @@ class TestFused:
 
     def test_auto_takes_both(self) -> None:
         assert layer()(DISTRIBUTION).shape == layer(unroll=True)(IDS).shape == (3, 4)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_matrices_of_many_symbols_are_orthogonal_each_its_own(seed: int) -> None:
+    start = keras.initializers.Orthogonal(gain=0.9, seed=seed)
+    cells = [ISANCell(3, 1_100, recurrent_initializer=start) for _ in range(2)]
+    for cell in cells:
+        cell.build((None, 1))
+    matrices, again = (keras.ops.convert_to_numpy(cell.recurrent_kernel) for cell in cells)
+    np.testing.assert_array_equal(matrices, again)
+    products = matrices @ matrices.transpose(0, 2, 1)
+    np.testing.assert_allclose(products, np.tile(0.81 * np.eye(3), (1_100, 1, 1)), atol=1e-6)
+    assert len(np.unique(matrices[:, 0, 0].round(5))) > 1_000
+    assert 0.4 < (np.linalg.det(matrices) > 0).mean() < 0.6  # of Haar's measure half are reflections
