@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
-from keras_interp_rnn._files import as_path
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
@@ -175,7 +174,7 @@ class Certificate(Sentence):
             why = "without weights, which certify gives it" if self.holds else f"that does not hold: {self.failure}"
             raise ValueError(f"A certificate is saved if it holds. Received: one {why}.")
         proof.write(
-            as_path(path),
+            path,
             Proof(
                 *(self.proved, self.dfa, self.path, tuple(int(i) for i in self.centroids)),
                 *(float(self.temperature), float(self.epsilon), self.margins, self.decision_margins),
@@ -203,7 +202,7 @@ class Certificate(Sentence):
 
         Example: see `save`.
         """
-        found = proof.read(as_path(path))
+        found = proof.read(path)
         return cls(
             *(True, found.dfa, found.path, found.centroids, found.temperature, found.epsilon),
             *(found.margins, found.decision_margins, "", found.network),

@@ -6,9 +6,9 @@ This module and all that it imports need NumPy alone: a certificate's file is pr
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -167,7 +167,7 @@ def supported(claimed: Any, proved: Array) -> bool:
     return claimed.shape == proved.shape and bool((claimed - 1e-6 * np.abs(proved) - 1e-9 <= proved).all())
 
 
-def write(path: Path, proof: Proof) -> None:
+def write(path: str | os.PathLike[str], proof: Proof) -> None:
     """Writes the file of a certificate, whole or not at all."""
     network = _proved.as_json(proof.network)
     content = {
@@ -183,10 +183,10 @@ def write(path: Path, proof: Proof) -> None:
         "decision_margins": [_proved.rounded_down(float(x)) for x in proof.decision_margins],
         "assumptions": list(assumptions(proof.network)),
     }
-    _files.write_json(path, content)
+    _files.write_json(_files.as_path(path), content)
 
 
-def read(path: Path) -> Proof:
+def read(path: str | os.PathLike[str]) -> Proof:
     """What `write` wrote, proved again with the weights of the file; no bound is believed.
 
     Raises:
@@ -194,6 +194,7 @@ def read(path: Path) -> Proof:
         ValueError: if it is damaged, of another version, or was changed; if its proof fails.
     """
     kinds = {"format": str, "version": int, **PARTS}
+    path = _files.as_path(path)
     content = _files.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, REMEDY)
     try:
         return _from_json(content)
