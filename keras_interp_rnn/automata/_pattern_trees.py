@@ -248,7 +248,8 @@ class Search:
         def grow(tree: Tree, rows: Ints) -> Tree:
             nonlocal nodes
             if not isinstance(tree, int):
-                holds = self.answers[self.place[tree.pattern], rows]
+                [place] = self.ask([tree.pattern])  # again, where the growth of another part has made the search forget
+                holds = self.answers[place, rows]
                 return Node(tree.pattern, grow(tree.yes, rows[holds]), grow(tree.no, rows[~holds]))
             counts = self.one_hot[rows].sum(axis=0)
             if np.count_nonzero(counts) < 2 or nodes >= NODES or self.until.passed:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _pattern_rules
+from keras_interp_rnn.automata import DFA, _pattern_rules, _pattern_trees
 from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
 from keras_interp_rnn.automata._pattern_trees import Node, Search
@@ -174,6 +174,20 @@ def test_train_recognizer_takes_rules_where_words_share_no_endings():
     report = model.report
     assert (report.method, report.learned, report.certified, report.contradicted) == ("patterns", True, True, ())
     assert automata.extract(model).dfa.equivalent(truth)
+
+
+def test_growth_asks_again_what_the_search_has_forgotten(monkeypatch):
+    family, pieces, label = LANGUAGES["local"]
+    truth = of_patterns(family, [Pattern(each) for each in pieces], label)
+    words, labels = long_words(np.random.default_rng(0), truth, 400)
+    task = search_of(family, places(words, truth.alphabet), labels.astype(int))
+    task.until = Deadline(math.inf)
+    rare = Pattern(((2, 2, 1, 0, 2, 2),))
+    tree = Node(Pattern(((0,),)), 1, Node(rare, 1, 0))
+    task.ask([Pattern(((0,),)), rare])
+    expected = task.grown(tree)
+    monkeypatch.setattr(_pattern_trees, "POOL", 0)
+    assert task.grown(tree) == expected
 
 
 def test_no_rule_is_found_in_labels_by_chance():
