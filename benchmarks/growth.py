@@ -122,7 +122,9 @@ def row(name: str, found: dict[str, list[float]], points: tuple[int, ...]) -> st
         f"{1e3 * seconds:,.1f} ms, {mib:,.0f} MiB" for seconds, mib in zip(found["seconds"], found["MiB"], strict=True)
     ]
     cells += [""] * (len(points) - len(cells))
-    slopes = [f"{slope(found['points'], found[what]):.2f}" if len(cells) > 1 else "" for what in ("seconds", "MiB")]
+    slopes = [
+        f"{slope(found['points'], found[what]):.2f}" if len(found["points"]) > 1 else "" for what in ("seconds", "MiB")
+    ]
     return f"| {' | '.join([name, *cells, *slopes])} |"
 
 
@@ -157,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--changed", nargs="+", choices=[*POINTS], default=[*POINTS], help="default: all")
     parser.add_argument("--figure", help="a picture, .png or .svg")
-    parser.add_argument("--smoke", action="store_true", help="two tiny points of one curve")
+    parser.add_argument("--smoke", action="store_true", help="one tiny point")
     parser.add_argument("--point", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.point:
@@ -167,7 +169,7 @@ def main() -> None:
     curves: dict[str, dict[str, dict[str, list[float]]]] = {}
     small = {"length": 6, "batch": 4, "units": 8} if args.smoke else {}
     for changed in ["symbols"] if args.smoke else args.changed:
-        points = (20, 40) if args.smoke else POINTS[changed]
+        points = (20,) if args.smoke else POINTS[changed]
         fixed = {**BASE, **ALSO.get(changed, {}), **small}
         print(f"\n{', '.join(f'{name} {value}' for name, value in fixed.items() if name != changed)}:\n")
         header = [changed, *(f"{value:,}" for value in points), "slope of time", "of memory"]
