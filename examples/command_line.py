@@ -79,15 +79,20 @@ def data_errors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet(extra: str = "") -> Iterator[None]:
     """Discards standard error: TensorFlow 2.21 writes notes there while it is imported, at any log level.
 
-    An exception passes through, and is printed outside.
+    An exception passes through, and is printed outside. Where a package of an extra is not installed, the example ends
+    with a line that names the extra.
     """
     saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         yield
+    except ModuleNotFoundError as error:
+        if not extra:
+            raise
+        sys.exit(f"This example needs {error.name}: pip install 'keras_interp_rnn[{extra}]'")
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -19,7 +19,7 @@ parser.add_argument("--language", type=int, default=4, choices=range(1, 8), help
 parser.add_argument("--smoke", action="store_true", help="the first language, short words, little training")
 args = parser.parse_args()
 
-with command_line.quiet():
+with command_line.quiet(extra="automata"):
     import keras
     import numpy as np
     from aalpy.base import SUL

@@ -49,6 +49,19 @@ def test_help_does_not_wait_for_tensorflow(tmp_path, path):
         assert len(text.split()) >= 2, option
 
 
+def test_an_extra_that_is_not_installed_is_named(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['aalpy'] = None")
+    done = subprocess.run(
+        command("compare_extraction.py", "--smoke"),
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "This example needs aalpy.base: pip install 'keras_interp_rnn[automata]'\n"
+
+
 def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
