@@ -83,7 +83,7 @@ def recorded(packages: list[str]) -> dict[str, tuple[Callable[..., Any], inspect
     calls = {}
 
     def profile(frame, event, _):
-        if event != "call" or frame.f_code not in {**public, **methods}:
+        if event != "call" or (frame.f_code not in public and frame.f_code not in methods):
             return
         if frame.f_code in methods:
             called, method = methods[frame.f_code]
