@@ -11,7 +11,7 @@ from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html
 from keras_interp_rnn.automata import drawing, formats, regex
 from keras_interp_rnn.automata._deterministic import MISSING, state_labels
-from keras_interp_rnn.automata.words import checked_alphabet, names_of_states
+from keras_interp_rnn.automata.words import checked_alphabet, given_alphabet, names_of_states
 
 Self = TypeVar("Self", bound="Written")
 
@@ -221,7 +221,7 @@ class Conversions(Written):
         >>> even.accepts("aa"), even.accepts("a")
         (True, False)
         """
-        return cls._made(formats.read_att(text, _symbols(alphabet)))
+        return cls._made(formats.read_att(text, given_alphabet(alphabet)))
 
     def to_att(self: Any) -> str:
         r"""The automaton as an AT&T table, a line `from to symbol symbol` for each edge; symbols are strings.
@@ -257,7 +257,7 @@ class Conversions(Written):
         >>> DFA.from_dot(even.to_dot()) == even
         True
         """
-        return cls._made(formats.read_dot(text, _symbols(alphabet)))
+        return cls._made(formats.read_dot(text, given_alphabet(alphabet)))
 
     def to_regex(self: Any, *, max_length: int = 100_000) -> str:
         """A regular expression with the same words, as `from_regex` reads it.
@@ -369,7 +369,7 @@ class Conversions(Written):
         """
         if not all(hasattr(other, name) for name in ("input_symbols", "states", "transitions", "final_states")):
             raise ValueError(f"An automaton is an automata.fa.dfa.DFA. Received: other={other!r}.")
-        symbols = _symbols(alphabet) or tuple(sorted(other.input_symbols))
+        symbols = given_alphabet(alphabet) or tuple(sorted(other.input_symbols))
         place = {state: i for i, state in enumerate(other.states)}
         rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
         accepting = [place[state] for state in other.final_states]
@@ -486,7 +486,7 @@ class MooreConversions(Written):
         >>> MooreMachine.from_dot(machine.to_dot(), labels=[0, 1]) == machine
         True
         """
-        return cls._made(formats.read_moore_dot(text, _symbols(alphabet), labels))
+        return cls._made(formats.read_moore_dot(text, given_alphabet(alphabet), labels))
 
     def to_python(self: Any) -> str:
         """A Python module with a function `output(word)`, which needs nothing else.
@@ -583,14 +583,10 @@ def _states_of(other: Any) -> Any:
 
 def _from_aalpy(cls: Any, other: Any, labels: list[Any], alphabet: Iterable[Hashable] | None) -> Any:
     """The reachable part of an automaton of AALpy."""
-    symbols = _symbols(alphabet) or tuple(other.get_input_alphabet())
+    symbols = given_alphabet(alphabet) or tuple(other.get_input_alphabet())
     place = {state.state_id: i for i, state in enumerate(other.states)}
     rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
     return cls(rows, labels, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
-
-
-def _symbols(alphabet: Iterable[Hashable] | None) -> tuple[Hashable, ...] | None:
-    return None if alphabet is None else checked_alphabet(alphabet)
 
 
 def _reaches(dfa: Any, state: int) -> bool:

@@ -32,7 +32,7 @@ from keras_interp_rnn.analysis.weighted.forms import (
 from keras_interp_rnn.analysis.weighted.minimization import check_tolerance
 from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
 from keras_interp_rnn.automata import weighted_drawing
-from keras_interp_rnn.automata.words import checked_alphabet, checked_words, names_of_states
+from keras_interp_rnn.automata.words import checked_alphabet, checked_words, given_alphabet, names_of_states
 
 Array = NDArray[np.float64]
 
@@ -394,7 +394,7 @@ class WeightedAutomaton(Result):
             )
         matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
         final = np.ones(n) if stop is None else ends
-        return cls(start, matrices, final, None if alphabet is None else checked_alphabet(alphabet))
+        return cls(start, matrices, final, given_alphabet(alphabet))
 
     @classmethod
     def from_ngrams(cls, ngrams: Any, *, max_states: int = 4096) -> WeightedAutomaton:
@@ -506,7 +506,7 @@ class WeightedAutomaton(Result):
             given = list(words.items())
         else:
             given = [(word, 1.0) for word in checked_words(words)]
-        alphabet = None if alphabet is None else checked_alphabet(alphabet)
+        alphabet = given_alphabet(alphabet)
         if any(not np.isfinite(value) for _, value in given):
             raise ValueError("Values of words are finite numbers. Received: NaN or infinity. Leave these words out.")
         if (

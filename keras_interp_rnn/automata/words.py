@@ -331,6 +331,11 @@ def checked_alphabet(symbols: Any) -> tuple[Hashable, ...]:
     return alphabet
 
 
+def given_alphabet(symbols: Any) -> tuple[Hashable, ...] | None:
+    """As `checked_alphabet`; None if there is none."""
+    return None if symbols is None else checked_alphabet(symbols)
+
+
 def _id(value: Any, whose: str) -> int:
     if not is_integer(value) or not 1 <= operator.index(value) <= LARGEST:
         raise ValueError(
