@@ -75,6 +75,35 @@ def test_values_are_not_known_where_a_function_is_traced():
     assert all(values is None for values in seen)
 
 
+def test_a_traced_size_is_told_from_a_number():
+    """As an exported function of any batch size has it; 3 and its look-alikes are none."""
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        seen = []
+        tf.function(lambda x: seen.append(tf.shape(x)[0]), input_signature=[tf.TensorSpec([None])])(tf.ones(3))
+    elif BACKEND == "jax":
+        from jax import export
+
+        seen = [export.symbolic_shape("batch, 3")[0]]
+    else:
+        import torch
+
+        seen = []
+
+        class Sizes(torch.nn.Module):
+            def forward(self, x):
+                seen.append(_backend.is_traced_size(x.shape[0]))
+                return x
+
+        torch.export.export(Sizes(), (torch.ones(3),), dynamic_shapes=({0: torch.export.Dim("batch")},), strict=False)
+        assert all(seen)
+        seen = [torch.tensor(3)]  # torch.jit.trace
+    assert seen
+    assert all(map(_backend.is_traced_size, seen))
+    assert not any(map(_backend.is_traced_size, [3, 3.0, "batch", None, ops.ones(()), np.zeros(2, int)]))
+
+
 def test_layouts():
     assert _backend.layout(ops.ones((2, 3))) == "dense"
     assert _backend.layout(keras.Input((3,))) == "dense"

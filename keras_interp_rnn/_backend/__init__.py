@@ -72,6 +72,11 @@ def layout(x: Any) -> str:
     return keras_quirks.symbolic_layout(x) if isinstance(x, keras.KerasTensor) else current().layout(x)
 
 
+def is_traced_size(x: Any) -> bool:
+    """Whether x stands for the length of an axis that is known only when a traced function runs."""
+    return current().is_traced_size(x)
+
+
 def of_one_batch(sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
     """All of them with the same static batch size; see `Backend.of_one_batch`.
 

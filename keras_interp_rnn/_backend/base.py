@@ -40,6 +40,10 @@ class Backend(abc.ABC):
         """`"dense"`, `"sparse"` or `"ragged"`."""
 
     @abc.abstractmethod
+    def is_traced_size(self, x: Any) -> bool:
+        """Whether x stands for the length of an axis that is known only when a traced function runs."""
+
+    @abc.abstractmethod
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         """The gradient of the scalar `function(tensor)` at x; zeros if it does not depend on x."""
 

@@ -8,6 +8,7 @@ from typing import Any, final
 import jax
 import keras
 import numpy as np
+from jax import export
 from jax.experimental.sparse import JAXSparse
 
 from keras_interp_rnn._backend.base import StaticBackend
@@ -56,6 +57,9 @@ class Jax(StaticBackend):
 
     def layout(self, x: Any) -> str:
         return "sparse" if isinstance(x, JAXSparse) else "dense"
+
+    def is_traced_size(self, x: Any) -> bool:
+        return export.is_symbolic_dim(x)
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         return np.asarray(jax.grad(function)(jax.numpy.asarray(x)))

@@ -41,6 +41,9 @@ class TensorFlow(Backend):
     def layout(self, x: Any) -> str:
         return "sparse" if isinstance(x, tf.SparseTensor) else "ragged" if isinstance(x, tf.RaggedTensor) else "dense"
 
+    def is_traced_size(self, x: Any) -> bool:
+        return tf.is_tensor(x) and x.dtype.is_integer and x.shape.rank == 0
+
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         tensor = tf.convert_to_tensor(x)
         with tf.GradientTape() as tape:

@@ -73,6 +73,10 @@ class Torch(StaticBackend):
     def layout(self, x: Any) -> str:
         return "dense"
 
+    def is_traced_size(self, x: Any) -> bool:
+        is_scalar = isinstance(x, torch.Tensor) and x.ndim == 0  # what torch.jit.trace has in place of sizes
+        return isinstance(x, torch.SymInt) or (is_scalar and x.dtype in (torch.int32, torch.int64))
+
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         tensor = torch.tensor(x, requires_grad=True)
         [gradient] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)

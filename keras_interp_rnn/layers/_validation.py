@@ -21,9 +21,8 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def rows(batch_size: Any) -> Any:
-    """`batch_size`, an int >= 0 or an integer tensor."""
-    is_tensor = "int" in str(getattr(batch_size, "dtype", ""))
-    if not is_tensor and not (_numbers.is_integer(batch_size) and batch_size >= 0):
+    """`batch_size`, an int >= 0 or what stands for one in a traced function."""
+    if not _backend.is_traced_size(batch_size) and not (_numbers.is_integer(batch_size) and batch_size >= 0):
         raise ValueError(f"A batch has a number of rows. Received: batch_size={batch_size!r}.")
     return batch_size
 
