@@ -98,6 +98,8 @@ class Protocol:
         slide: whether the cell learns without its centroids for a third of the steps, and the strength of the
             regularization grows from 0 to 1 over the second third; the weights that are kept are of the last third.
         peepholes: their initializer.
+        coarse: fraction of the minutes in which the LSTM, without centroids, learns from the means of four neighbouring
+            pixels each, for `epochs` epochs of its own. It goes on with all pixels, its memory made four times as slow.
     """
 
     network: str
@@ -119,6 +121,7 @@ class Protocol:
     decay: float = 0.01
     slide: bool = False
     peepholes: str = "glorot_uniform"
+    coarse: float = 0.0
 
 
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
@@ -248,18 +251,26 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
     environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
     if data.vocabulary is not None:
         words.Vocabulary(data.vocabulary).save(run.folder / "vocabulary.txt")
+    coarse = _coarse(protocol, data, run) if protocol.coarse else None
+
+    def start() -> keras.Model:
+        model = build(protocol, data, steps * protocol.epochs, run.seed)
+        if coarse is not None:
+            _take_over(coarse[1], model)
+        return model
+
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if run.minutes is not None:
         steps = _training.steps_for_minutes(
             run.folder,
-            run.minutes,
+            run.minutes * (1 - protocol.coarse),
             protocol.epochs,
             _training.trial_steps(lambda: (build(protocol, data, 100, run.seed), batches())),
         )
     print(f"\n{len(kept)} sequences, {steps} steps an epoch.", flush=True)
     done = _training.fit(
         run.folder,
-        lambda: build(protocol, data, steps * protocol.epochs, run.seed),
+        start,
         batches,
         (x[held_out], y[held_out]),
         steps,
@@ -283,9 +294,40 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
             "training_seconds": _training.training_seconds(done.history),
             "sequences": steps * protocol.epochs * protocol.batch,
         },
+        **({} if coarse is None else {"coarse": coarse[0]["result"]}),
         "curve": [{name: value for name, value in entry.items() if name != SLID} for entry in done.history],
     }
     return record, model
+
+
+def _coarse(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
+    """Record and model of the first part of a training, by a quarter of the pixels; in a folder within the run's."""
+    if not protocol.network.endswith(("LSTM", "LSTM-P")):
+        raise ValueError(f"coarse is for LSTMs. Received: {protocol.network!r}. Leave it out.")
+    plain = {"network": protocol.network.removeprefix("SR-"), "centroids": 0, "transition": "", "temperature": 0.0}
+    first = dataclasses.replace(protocol, **plain, slide=False, coarse=0.0)
+    minutes = None if run.minutes is None else run.minutes * protocol.coarse
+    print(f"\nBy a quarter of the pixels first, in {run.folder / 'coarse'}.", flush=True)
+    return train(first, quartered(data), dataclasses.replace(run, folder=run.folder / "coarse", minutes=minutes))
+
+
+def _take_over(first: keras.Model, model: keras.Model) -> None:
+    """Gives a model the weights of one that read a fourth of the steps, its memory c made four times as slow.
+
+    Near c' = f c + i g with 1 - f and i small, both are divided by four where the bias of f grows by log 4 and that of
+    i falls by as much.
+    """
+    from keras import ops
+
+    for before, layer in zip(first.layers, model.layers, strict=True):
+        learned = {weight.name: ops.convert_to_numpy(weight).copy() for weight in before.weights}
+        if layer.name == "recurrent":
+            units = len(learned["bias"]) // 4  # of each gate: i, f, c, o
+            learned["bias"][:units] -= math.log(4)
+            learned["bias"][units : 2 * units] += math.log(4)
+        for weight in layer.weights:
+            if weight.name in learned:  # not the centroids'
+                weight.assign(learned[weight.name])
 
 
 def _sliding(steps: int) -> list[keras.callbacks.Callback]:
@@ -453,12 +495,29 @@ def digits(data: Path | None, smoke: bool = False, side: int = 28) -> Sequences:
     names = tuple(map(str, range(10)))
     if smoke:
         rng = np.random.default_rng(0)
-        x, y = rng.random((60, 12, 1)).astype("float32"), np.arange(60, dtype=np.int32) % 10
+        x, y = rng.random((60, 16, 1)).astype("float32"), np.arange(60, dtype=np.int32) % 10
         return Sequences((x[:40], y[:40]), (x[40:], y[40:]), names, None, {"name": "smoke"})
     parts = []
     for split in ("train", "test"):
         images, labels = datasets.mnist.load(split, source=data)
-        pixels = images.reshape(len(images), side, 28 // side, side, 28 // side).mean(axis=(2, 4)) / 255
-        parts.append((pixels.reshape(len(images), -1, 1).astype("float32"), labels))
+        parts.append((_pixels(images / 255, side), labels))
     info = {"name": "mnist", "pixels": side * side}
     return Sequences(parts[0], parts[1], names, None, info)
+
+
+def quartered(data: Sequences) -> Sequences:
+    """The same digits by the means of four neighbouring pixels each."""
+
+    def part(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        side = math.isqrt(x.shape[1])
+        return _pixels(x.reshape(-1, side, side), side // 2), y
+
+    train, test = part(*data.train), part(*data.test)
+    return dataclasses.replace(data, train=train, test=test, info={**data.info, "pixels": train[0].shape[1]})
+
+
+def _pixels(images: NDArray[Any], side: int) -> NDArray[np.float32]:
+    """Images (n, m, m) as sequences (n, side², 1) of the means of squares of pixels."""
+    n, of_one, _ = images.shape
+    squares = images.reshape(n, side, of_one // side, side, of_one // side)
+    return squares.mean(axis=(2, 4)).reshape(n, -1, 1).astype("float32")

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import datasets, layers
 from keras_interp_rnn.datasets import words
 from keras_interp_rnn.reproduce import _classification as classification
 from keras_interp_rnn.reproduce import _records as records
@@ -116,6 +116,55 @@ def test_a_sliding_network_keeps_weights_of_full_strength(tmp_path):
 def test_what_has_no_centroids_cannot_slide():
     with pytest.raises(ValueError, match=r"slide is for networks with centroids. Received: 'LSTM'"):
         classification.recurrent(protocol("LSTM", slide=True), 0)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P"])
+def test_a_network_goes_on_from_coarse_pixels_four_times_as_slowly(tmp_path, kind):
+    slides = kind.startswith("SR")
+    settings = protocol(kind, coarse=0.25, slide=slides, head="last_and_cell", epochs=3, learning_rate=0.0)
+    record, model = classification.train(settings, data_of("sr-mnist"), a_run(tmp_path))
+    first = keras.models.load_model(tmp_path / "coarse" / "model.keras")
+    before = {weight.name: weight.numpy() for weight in first.get_layer("recurrent").weights}
+    after = {weight.name: weight.numpy() for weight in model.get_layer("recurrent").weights}
+    shift = np.log(4) * np.repeat([-1, 1, 0, 0], 5)  # of i, f, c and o
+    np.testing.assert_allclose(after["bias"], before.pop("bias") + shift, rtol=1e-6)
+    for name, value in before.items():
+        np.testing.assert_array_equal(after[name], value)
+    np.testing.assert_array_equal(model.layers[-1].kernel, first.layers[-1].kernel)
+    assert record["coarse"]["sequences"] == record["result"]["sequences"] == 3 * 2 * 8
+
+
+def test_a_memory_made_slower_reads_four_steps_as_one():
+    """Where gates are nearly shut: c after 20 inputs, each read four times, is that of the faster cell."""
+
+    def model():
+        return keras.Sequential([keras.Input((None, 1)), keras.layers.LSTM(3, return_state=True, name="recurrent")])
+
+    first, slow = model(), model()
+    rng = np.random.default_rng(0)
+    bias = np.concatenate([rng.normal(-5, 0.5, 3), rng.normal(5, 0.5, 3), rng.normal(size=6)])
+    kernel, recurrent = rng.normal(size=(1, 12)) / 4, rng.normal(size=(3, 12)) / 4
+    first.set_weights([kernel, recurrent, bias])
+    classification._take_over(first, slow)
+    x = rng.normal(size=(8, 20, 1)).astype("float32")
+    wanted, found = np.array(first(x)[2]), np.array(slow(np.repeat(x, 4, axis=1))[2])
+    assert np.abs(wanted).max() > 0.02
+    np.testing.assert_allclose(found, wanted, atol=0.02 * np.abs(wanted).max())
+
+
+def test_only_lstms_read_coarse_pixels_first(tmp_path):
+    with pytest.raises(ValueError, match=r"coarse is for LSTMs. Received: 'SR-GRU'. Leave it out."):
+        classification.train(protocol("SR-GRU", coarse=0.2), data_of("sr-mnist"), a_run(tmp_path))
+
+
+def test_a_quarter_of_the_pixels_is_that_of_the_images(monkeypatch):
+    images = np.random.default_rng(0).integers(256, size=(20, 28, 28)).astype("uint8")
+    monkeypatch.setattr(datasets.mnist, "load", lambda split, source: (images, np.arange(20) % 10))
+    whole, quarter = (classification.digits(None, side=side) for side in (28, 14))
+    found = classification.quartered(whole)
+    np.testing.assert_allclose(found.test[0], quarter.test[0], rtol=1e-6)
+    assert found.info == quarter.info == {"name": "mnist", "pixels": 196}
+    assert whole.train[0].shape == (20, 784, 1)
 
 
 def test_peepholes_begin_as_the_protocol_says():
