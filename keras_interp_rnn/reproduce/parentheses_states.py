@@ -1,14 +1,31 @@
-"""Figure 5 of Wang, Lawrence and Niepert, 2022: hidden state and memory along one string of parentheses."""
+"""Figure 5 of Wang, Lawrence and Niepert, 2022: what hidden state and memory have of the count of parentheses."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _languages, _records
 from keras_interp_rnn.reproduce._experiment import Claim, Finding, Record, Run, below, runs, table
 
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn.datasets import LabelledWords
+
 TEXT = "((a)b(()c)(d(e))" * 3 + ")" * 3
+
+COUNTED = "test_d10_l200"
+"""The set of the strings along which the count is read off."""
+
+STRINGS = 200
+"""The largest number of them."""
+
+TELLS = 0.9
+"""The least share of the count's variance that a state has to explain, to tell the count."""
 
 
 class ParenthesesStates(_languages.LanguageExperiment):
@@ -20,7 +37,10 @@ class ParenthesesStates(_languages.LanguageExperiment):
     former_name = "parentheses_states"
     language = "balanced_parentheses"
     tests = ("test_d5_l200", "test_d10_l200", "test_d20_l1000")
-    rows = {"large_near": {"config": "large_near", "passes": 1, "centroids": 5}}
+    rows = {
+        "large_near": {"config": "large_near", "passes": 1, "centroids": 5},
+        "large_paper": {"config": "large_paper", "centroids": 5, **_languages.PAPER},
+    }
 
     def run(self, run: Run) -> Record:
         import numpy as np
@@ -37,11 +57,12 @@ class ParenthesesStates(_languages.LanguageExperiment):
             model, _ = _languages.train(
                 network, words("train"), words("validation"), protocol, run.seed, folder, run.verbose
             )
-            traced = analysis.trace(model, probe.ids(end=True))
-            states = {name: traced[name][:, :-1] for name in "hc"}
+            traced = analysis.trace(model, probe.ids(start=protocol.start_token, end=True))
+            states = {name: traced[name][:, int(protocol.start_token) : -1] for name in "hc"}
             result[network] = {
-                "errors": {test: _languages.error(model, words(test)) for test in tests},
+                "errors": {test: _languages.error(model, words(test), protocol.start_token) for test in tests},
                 "drift": {name: float(analysis.relative_drift(of_name)[0]) for name, of_name in states.items()},
+                **count_in_states(model, words(tests[0] if run.smoke else COUNTED), protocol.start_token),
             }
             shown = {"hidden state h": states["h"][0], "memory c": states["c"][0]}
             figures.state_paths(shown, TEXT).savefig(run.folder / f"figure5-{network}.png", dpi=150)
@@ -53,15 +74,24 @@ class ParenthesesStates(_languages.LanguageExperiment):
         }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        drift = {network: of["drift"] for network, of in records[-1]["result"].items()}
-        own, other = drift.get("SR-LSTM-P", {}), drift.get("LSTM", {})
-        drifts = tuple(below(own.get(name), other.get(name), lambda value: f"{value:.1f}") for name in "hc")
+        # Of strings as the paper's, where there is a record of them.
+        record = max(records, key=lambda record: str(record["data"]["config"]).endswith("paper"))
+        own, other = (record["result"].get(network, {}) for network in ("SR-LSTM-P", "LSTM"))
+        drifts = tuple(
+            below(*(of.get("drift", {}).get(name) for of in (own, other)), lambda value: f"{value:.1f}")
+            for name in "hc"
+        )
         return [
             Claim(
                 "section 5.2, figure 5",
                 "An SR-LSTM-P has two hidden states and counts in its memory; an LSTM counts in its hidden state.",
-                "measured along many strings",
-                (Finding("drawn along one string", None),),
+                f"along {STRINGS} strings it is at two centroids for 99 % of the steps; its memory, and the hidden state "
+                f"of the LSTM, explain {TELLS:.0%} of the variance of the count",
+                (
+                    Finding("", None) if "visited" not in own else Finding(f"{own['visited']}", own["visited"] == 2),
+                    _tells(own, "c"),
+                    _tells(other, "h"),
+                ),
             ),
             Claim(
                 "figure 5",
@@ -85,13 +115,80 @@ class ParenthesesStates(_languages.LanguageExperiment):
         }
 
 
+def count_in_states(model: keras.Model, words: LabelledWords, start_token: bool) -> dict[str, Any]:
+    """What the states along strings of the language have of the number of open brackets.
+
+    Args:
+        model, start_token: as in `_languages`. words: of which the first `STRINGS` strings in the language are read.
+
+    Returns:
+        count: "h" and "c" -> the share of the count's variance that an affine function of the state explains, fitted to
+        every other string and measured on the rest. visited: the number of centroids, in the order of their shares,
+        that take 99 % of the steps; of networks that have them.
+    """
+    import numpy as np
+
+    from keras_interp_rnn import analysis, datasets
+
+    inside = [word for word, label in zip(words.words, words.labels, strict=True) if label][:STRINGS]
+    chosen = datasets.LabelledWords(tuple(inside), np.ones(len(inside), bool), words.alphabet)
+    traced = analysis.trace(model, chosen.ids(start=start_token, end=True))
+    first = int(start_token)
+
+    def along(name: str, strings: slice) -> NDArray[np.float64]:
+        """The quantity after each symbol of the strings, end to end."""
+        of_all = [traced[name][i, first : first + len(word)] for i, word in enumerate(inside)]
+        return np.concatenate(of_all[strings]).astype(np.float64)
+
+    fitted, held_out = slice(0, None, 2), slice(1, None, 2)
+    steps = {"(": 1, ")": -1}
+    counts = [np.cumsum([steps.get(symbol, 0) for symbol in word]) for word in inside]
+    found: dict[str, Any] = {
+        "count": {
+            name: _explained(
+                *(along(name, fitted), np.concatenate(counts[fitted])),
+                *(along(name, held_out), np.concatenate(counts[held_out])),
+            )
+            for name in "hc"
+        }
+    }
+    if "alpha" in traced:
+        nearest = along("alpha", slice(None)).argmax(axis=1)
+        shares = np.sort(np.bincount(nearest) / len(nearest))[::-1].cumsum()
+        found["visited"] = int(np.searchsorted(shares, 0.99) + 1)
+    return found
+
+
+def _explained(
+    x: NDArray[np.float64], y: NDArray[np.float64], new_x: NDArray[np.float64], new_y: NDArray[np.float64]
+) -> float:
+    """The share of the variance of new_y that the affine function of x closest to y explains."""
+    import numpy as np
+
+    origin = x.mean(axis=0)
+    weights, *_ = np.linalg.lstsq(x - origin, y - y.mean(), rcond=None)
+    residual = new_y - y.mean() - (new_x - origin) @ weights
+    return float(1 - (residual**2).mean() / new_y.var())
+
+
+def _tells(of_network: dict[str, Any], name: str) -> Finding:
+    """Whether a state tells the count."""
+    if "count" not in of_network:
+        return Finding("", None)
+    share = of_network["count"][name]
+    return Finding(f"{name} explains {share:.0%}", share >= TELLS)
+
+
 def _table(record: Record) -> str:
     tests = record["protocol"]["tests"]
     rows = [
         [
             *(record["data"]["config"], network, *(f"{of_network['errors'][test]:.1%}" for test in tests)),
+            *(f"{of_network['count'][name]:.0%}" if "count" in of_network else None for name in "hc"),
+            of_network.get("visited"),
             *(f"{of_network['drift'][name]:.1f}" for name in "hc"),
         ]
         for network, of_network in record["result"].items()
     ]
-    return table(["words", "network", *map(_languages.shown, tests), "drift of h", "drift of c"], rows)
+    header = ["count in h", "count in c", "centroids for 99 % of the steps", "drift of h", "drift of c"]
+    return table(["words", "network", *map(_languages.shown, tests), *header], rows)

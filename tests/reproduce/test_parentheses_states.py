@@ -1,9 +1,13 @@
 """Hidden state and memory of networks along one string of parentheses."""
 
+import numpy as np
 import pytest
 
+from keras_interp_rnn import analysis
+from keras_interp_rnn.datasets import balanced_parentheses
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
+from keras_interp_rnn.reproduce import parentheses_states
 from tests.reproduce.common import EXPERIMENTS, a_run, tables
 
 EXPERIMENT = EXPERIMENTS["parentheses-states"]
@@ -11,17 +15,60 @@ EXPERIMENT = EXPERIMENTS["parentheses-states"]
 
 def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     found = {"errors": {"test_d10_l200": 0.3, "test_d5_l200": 0.1}, "drift": {"h": 0.5, "c": 4.0}}
+    counted = {**found, "count": {"h": 0.25, "c": 0.991}, "visited": 2}
     given = {
         "experiment": "parentheses_states",
         "data": {"config": "large_near"},
         "protocol": {"tests": ["test_d5_l200", "test_d10_l200"]},
-        "result": {"LSTM": found},
+        "result": {"LSTM": found, "SR-LSTM-P": counted},
         "environment": records.environment(),
     }
-    [[head, line]] = tables(report.section(EXPERIMENT, [given], None))
+    [[head, before, line]] = tables(report.section(EXPERIMENT, [given], None))
     assert head[2:4] == ["d5 l200", "d10 l200"]
-    assert line == ["large_near", "LSTM", "10.0%", "30.0%", "0.5", "4.0"]
-    assert EXPERIMENT.summary(given) == "LSTM: drift of h 0.5, of c 4.0"
+    assert before == ["large_near", "LSTM", "10.0%", "30.0%", "", "", "", "0.5", "4.0"]
+    assert line == ["large_near", "SR-LSTM-P", "10.0%", "30.0%", "25%", "99%", "2", "0.5", "4.0"]
+    assert EXPERIMENT.summary(given).startswith("LSTM: drift of h 0.5, of c 4.0; SR-LSTM-P: ")
+
+
+def test_the_count_is_read_off_the_state_that_has_it(monkeypatch):
+    """A made-up trace: the memory is affine in the count, the hidden state knows only whether a bracket is open."""
+    words = balanced_parentheses.load("test_d5_l200", config="small")
+    rng = np.random.default_rng(0)
+    basis = rng.normal(size=3)
+
+    def trace(_, ids):
+        shape = ids.shape
+        traced = {name: np.full((*shape, size), np.nan) for name, size in (("h", 2), ("c", 3), ("alpha", 4))}
+        inside = [word for word, label in zip(words.words, words.labels, strict=True) if label]
+        for i, word in enumerate(inside[: len(ids)]):
+            count = np.cumsum([{"(": 1, ")": -1}.get(symbol, 0) for symbol in word])
+            steps = slice(1, 1 + len(word))  # after the start token
+            traced["c"][i, steps] = count[:, None] * basis + 5
+            traced["h"][i, steps] = (count > 0)[:, None] * [1, -1]
+            traced["alpha"][i, steps] = np.eye(4)[np.where(count > 0, 1, 3)]
+        return traced
+
+    monkeypatch.setattr(analysis, "trace", trace)
+    found = parentheses_states.count_in_states(None, words, start_token=True)
+    assert found["count"]["c"] == pytest.approx(1)
+    assert 0.05 < found["count"]["h"] < 0.9
+    assert found["visited"] == 2
+
+
+def verdict(own, other):
+    given = {"data": {"config": "large_paper"}, "result": {"SR-LSTM-P": own, "LSTM": other}}
+    drift = {"drift": {"h": 0.5, "c": 4.0}}
+    earlier = {"data": {"config": "large_near"}, "result": {"SR-LSTM-P": drift, "LSTM": drift}}
+    return EXPERIMENT.claims([given, earlier])[0].verdict
+
+
+def test_the_claim_of_the_count():
+    own = {"drift": {"h": 0.1, "c": 0.1}, "count": {"h": 0.2, "c": 0.95}, "visited": 2}
+    other = {"drift": {"h": 0.1, "c": 0.1}, "count": {"h": 0.95, "c": 0.95}}
+    assert verdict(own, other) == "found"
+    assert verdict({**own, "visited": 3}, other) == "partly"
+    assert verdict(own, {**other, "count": {"h": 0.89, "c": 1.0}}) == "partly"
+    assert verdict({"drift": own["drift"]}, {"drift": own["drift"]}) == "not tried"
 
 
 @pytest.mark.slow
@@ -33,6 +80,7 @@ def test_a_run_trains_traces_and_draws(tmp_path):
     [(network, found)] = record["result"].items()
     assert network == "SR-LSTM-P"
     assert set(found["errors"]) == {"test_d5_l200"}
-    assert set(found["drift"]) == {"h", "c"}
+    assert set(found["drift"]) == set(found["count"]) == {"h", "c"}
+    assert 1 <= found["visited"] <= 5
     assert (tmp_path / "figure5-SR-LSTM-P.png").exists()
     assert (tmp_path / "SR-LSTM-P" / "model.keras").exists()
