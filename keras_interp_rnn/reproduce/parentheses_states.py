@@ -85,8 +85,8 @@ class ParenthesesStates(_languages.LanguageExperiment):
             Claim(
                 "section 5.2, figure 5",
                 "An SR-LSTM-P has two hidden states and counts in its memory; an LSTM counts in its hidden state.",
-                f"along {STRINGS} strings it is at two centroids for 99 % of the steps; its memory, and the LSTM's hidden "
-                f"state, explain {TELLS:.0%} of the variance of the count",
+                f"along {STRINGS} strings it is at two centroids for 99 % of the steps; its memory, and the LSTM's "
+                f"hidden state, explain {TELLS:.0%} of the variance of the count",
                 (
                     Finding("", None) if "visited" not in own else Finding(f"{own['visited']}", own["visited"] == 2),
                     _tells(own, "c"),
