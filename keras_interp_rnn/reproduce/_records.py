@@ -57,15 +57,17 @@ def write(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What a run found of one of its languages: read if it was written before a kill, else computed and written.
+def kept(path: Path, compute: Callable[[], dict[str, Any]], parts: Mapping[str, type]) -> dict[str, Any]:
+    """A part of what a run finds: read if it was written before a kill, else computed and written.
+
+    Args:
+        path: of the part. compute: finds it. parts: what it has at least: name -> type.
 
     Raises:
         ValueError: if the file is damaged.
     """
     if path.exists():
-        rule = "A language of an unfinished run is JSON with its number of states"
-        return read_json(path, rule, {"states": int}, "Remove it.")
+        return read_json(path, f"A part of an unfinished run is JSON with {', '.join(parts)}", parts, "Remove it.")
     found = compute()
     write_json(path, found)
     return found

@@ -66,7 +66,7 @@ class AutomataFromNoise(Experiment):
         results: dict[str, Any] = {}
         for index in range(1 if run.smoke else NUM_AUTOMATA):
             compare = functools.partial(_compared, index, run)
-            results[str(index)] = _records.kept(run.folder / f"{index}.json", compare)
+            results[str(index)] = _records.kept(run.folder / f"{index}.json", compare, {"states": int})
             if run.verbose:
                 one = results[str(index)]
                 said = ", ".join(f"{name} {_said(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)

@@ -184,12 +184,6 @@ class Recommendation(Experiment):
                 columns,
             ),
             *_of_figure_5(records),
-            Claim(
-                "section 3",
-                "It captures dependencies on inputs farther back than other networks do.",
-                "it learns a task with longer lags",
-                UNTRIED,
-            ),
         ]
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:

@@ -91,7 +91,7 @@ class RegularLanguages(Experiment):
             if (letters, kind) != (run.settings["letters"], run.settings["kind"]) and not run.smoke:
                 continue
             learn = functools.partial(_learned, name, truth, run)
-            results[name] = _records.kept(run.folder / f"{name}.json", learn)
+            results[name] = _records.kept(run.folder / f"{name}.json", learn, {"states": int})
             if run.verbose:
                 print(f"  {name}: {_said(results[name])}", flush=True)
         return {

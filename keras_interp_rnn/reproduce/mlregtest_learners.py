@@ -81,7 +81,7 @@ class Learners(Experiment):
         languages = [*self.load(run).items()][:: EVERY.get(run.settings["learner"], 1)]
         for name, truth in languages:
             learn = functools.partial(_learned, name, truth, run)
-            results[name] = _records.kept(run.folder / f"{name}.json", learn)
+            results[name] = _records.kept(run.folder / f"{name}.json", learn, {"states": int})
             if run.verbose:
                 print(f"  {name}: {_said(results[name])}", flush=True)
         networks = {"units": UNITS, "dropout": DROPOUT, "batch": BATCH, "epochs": EPOCHS, "patience": PATIENCE}
