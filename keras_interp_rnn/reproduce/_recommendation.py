@@ -39,6 +39,7 @@ class Protocol:
         probe: histories whose Jacobians are taken after each epoch, at these lags.
         gate_bias: of the gate that keeps the state of a GRU; None for each layer's own.
         gate_steps: in place of it, as the `steps` of `initializers.CriticalBias`.
+        attributes: whether the layer reads the attributes of an item beside it.
     """
 
     units: int = 64
@@ -51,6 +52,7 @@ class Protocol:
     lags: tuple[int, ...] = (0, 10, 25)
     gate_bias: float | None = None
     gate_steps: float | None = None
+    attributes: bool = False
 
 
 def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
@@ -99,11 +101,13 @@ def recommender(
     negatives: int = 512,
     gate_bias: float | None = None,
     gate_steps: float | None = None,
+    attributes: NDArray[np.float32] | None = None,
 ) -> Recommender:
-    """Items, and time gaps with a quarter of the features, through one recurrent layer, to states of `units`.
+    """Items, through one recurrent layer, to states of `units`; time gaps and attributes beside them.
 
     Args:
-        gate_bias, gate_steps: as `Protocol`.
+        with_gaps: whether there are time gaps, with a quarter of the features. gate_bias, gate_steps: as `Protocol`.
+        attributes: as `read_attributes`, of which the layer reads a quarter of the features too.
     """
     keras.utils.set_random_seed(seed)
     catalogue = Catalogue(items, units, negatives, seed, name="catalogue")
@@ -114,6 +118,12 @@ def recommender(
         features += units // 4
         gaps = keras.layers.Embedding(interactions.GAPS, units // 4, name="gaps_embedding")(inputs["gaps"])
         read = keras.layers.Concatenate()([read, gaps])
+    if attributes is not None:
+        features += units // 4
+        of_items = keras.layers.Embedding(*attributes.shape, trainable=False, name="attributes_of_items")
+        weighted = keras.layers.Dense(units // 4, use_bias=False, name="attributes")(of_items(inputs["items"]))
+        of_items.set_weights([attributes])
+        read = keras.layers.Concatenate()([read, weighted])
     flags: dict[str, Any] = {"return_sequences": True, "name": "recurrent"}
     if gate_steps is not None:
         flags["bias_initializer"] = initializers.CriticalBias(kind, gate_steps)
@@ -172,14 +182,46 @@ def identity(name: str, data: interactions.Interactions) -> dict[str, Any]:
     }
 
 
+def read_attributes(path: Path, names: Sequence[Any]) -> NDArray[np.float32]:
+    """The attributes of items, of mean square 1 / (number of attributes) each, so that all are read alike.
+
+    Args:
+        path: JSON, name of an item -> numbers of its attributes. names: of the items.
+
+    Returns:
+        (1 + items, attributes): row i of item i, row 0 of the padding; 1 / sqrt(m) for each of m attributes.
+
+    Raises:
+        ValueError: if the file is missing or damaged, or lacks an item.
+    """
+    rule = "The attributes of items are a JSON object of lists, item by item"
+    if not path.is_file():
+        raise ValueError(f"{rule}, beside `--data`. Received: no {path}. Put it there, or choose another row.")
+    listed = read_json(path, rule, {}, "Download it again.")
+    lacking = [name for name in map(str, names) if not isinstance(listed.get(name), list)]
+    if lacking:
+        raise ValueError(f"{rule}. Received: {path} without {lacking[0]!r}. Give that of the same data.")
+    ids = {attribute: i for i, attribute in enumerate(sorted({a for name in names for a in listed[str(name)]}))}
+    table = np.zeros((1 + len(names), len(ids)), np.float32)
+    for row, name in zip(table[1:], names, strict=True):
+        of_item = [ids[attribute] for attribute in listed[str(name)]]
+        row[of_item] = 1 / np.sqrt(max(len(of_item), 1))
+    return table
+
+
 def train(
-    kind: str, name: str, data: interactions.Interactions, protocol: Protocol, run: Run
+    kind: str,
+    name: str,
+    data: interactions.Interactions,
+    protocol: Protocol,
+    run: Run,
+    attributes: NDArray[np.float32] | None = None,
 ) -> tuple[Record, Recommender]:
     """Trains a recommender, or resumes its training; judges its best epoch by validation MAP on each user's last item.
 
     Args:
         kind: one of `ARCHITECTURES`. name: of the data. run: in its folder are the checkpoints, the model and
-            TensorBoard's logs.
+            TensorBoard's logs. attributes: as `read_attributes`.
 
     Returns:
         The record, and the model.
@@ -193,7 +235,7 @@ def train(
     if model is None:
         model = recommender(
             *(kind, len(data.names), protocol.units, data.gaps is not None, run.seed, protocol.negatives),
-            *(protocol.gate_bias, protocol.gate_steps),
+            *(protocol.gate_bias, protocol.gate_steps, attributes),
         )
         # The number of negatives varies: no fixed shape for XLA.
         model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)
@@ -223,7 +265,10 @@ def train(
         "popularity": popularity(data),
     }
     if kind == "MinimalRNN":
-        result["gate"] = gate_weights(latent_weights(best)[1])
+        kernel, recurrent, blocks = latent_weights(best)
+        result["gate"] = gate_weights(recurrent)
+        if len(blocks) > 1:
+            result["dimensions_of_items"] = dimensions_of_items(kernel, blocks["item"])
     record = {
         "environment": environment,
         "data": about,
@@ -239,9 +284,23 @@ def latent_weights(model: Recommender) -> tuple[NDArray[np.float32], NDArray[np.
     """Weights of figure 3, of a MinimalRNN: W_x (features, n), U_h (n, n) as the layer has it, features by input."""
     cell = model.get_layer("recurrent").cell
     kernel, recurrent = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
-    items = model.get_layer("catalogue").size
-    blocks = {"item": items, "time gap": len(kernel) - items}
-    return kernel, recurrent, {name: features for name, features in blocks.items() if features}
+    layers_of = {layer.name: layer for layer in model.layers}
+    blocks = {"item": layers_of["catalogue"].size}
+    if "gaps_embedding" in layers_of:
+        blocks["time gap"] = layers_of["gaps_embedding"].output_dim
+    if "attributes" in layers_of:
+        blocks["attributes"] = layers_of["attributes"].units
+    return kernel, recurrent, blocks
+
+
+def dimensions_of_items(kernel: NDArray[np.floating], items: int) -> float:
+    """The fraction of the latent dimensions that items move more than the context does.
+
+    Args:
+        kernel: W_x, (features, n). items: number of the items' features, the first ones.
+    """
+    squares = np.asarray(kernel, np.float64) ** 2
+    return float(np.mean(squares[:items].mean(axis=0) > squares[items:].mean(axis=0)))
 
 
 def gate_weights(recurrent: NDArray[np.floating]) -> dict[str, float]:

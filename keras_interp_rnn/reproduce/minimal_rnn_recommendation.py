@@ -20,7 +20,9 @@ from keras_interp_rnn.reproduce._experiment import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from keras_interp_rnn.datasets.interactions import Interactions
 
@@ -35,6 +37,8 @@ SCORES = ("map_20", "recall_20", "ndcg_20")
 STEPS = 100
 """For which critical gates are made, four times the longest lag."""
 
+WITH_ATTRIBUTES = "MinimalRNN, with attributes"
+
 LAGS = (0, 10, 25)
 """Of the singular values in records that do not name theirs."""
 
@@ -46,7 +50,10 @@ class Recommendation(Experiment):
     title = "Next-item recommendation"
     place = "Chen 2017, section 3, figures 2, 3 and 5"
     measure = "MAP@20"
-    data = "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`"
+    data = (
+        "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`; for attributes "
+        "NAME_item2attributes.json beside NAME.txt"
+    )
     options = frozenset({"data"})
     former_name = "recommend"
     rows = {network: {"network": network} for network in NETWORKS} | {
@@ -55,6 +62,7 @@ class Recommendation(Experiment):
             f"{network}, gates for {STEPS} steps": {"network": network, "gate_steps": STEPS}
             for network in ("GRU", "MinimalRNN")
         },
+        WITH_ATTRIBUTES: {"network": "MinimalRNN", "attributes": True},
     }
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> tuple[str, Interactions]:
@@ -80,16 +88,26 @@ class Recommendation(Experiment):
         from keras_interp_rnn import figures
         from keras_interp_rnn.reproduce import _recommendation
 
-        own = {name: value for name, value in run.settings.items() if name.startswith("gate_")}
+        own = {name: value for name, value in run.settings.items() if name != "network"}
         if run.smoke:
             own |= {"units": 8, "batch": 32, "epochs": 2, "negatives": 16, "probe": 4, "lags": (0, 5)}
         protocol = _recommendation.Protocol(**own)
         network, (name, data) = run.settings["network"], self.load(run)
-        record, model = _recommendation.train(network, name, data, protocol, run)
+        attributes = self._attributes(run, name, data) if protocol.attributes else None
+        record, model = _recommendation.train(network, name, data, protocol, run, attributes)
         if network == "MinimalRNN":
             kernel, recurrent, blocks = _recommendation.latent_weights(model)
             figures.latent_weights(kernel, recurrent, blocks=blocks).savefig(run.folder / "figure3.png", dpi=150)
         return record
+
+    def _attributes(self, run: Run, name: str, data: Interactions) -> NDArray[np.float32]:
+        import numpy as np
+
+        from keras_interp_rnn.reproduce import _recommendation
+
+        if run.data is None:  # smoke
+            return np.random.default_rng(0).integers(2, size=(1 + len(data.names), 5)).astype("float32")
+        return _recommendation.read_attributes(run.data.with_name(f"{name}_item2attributes.json"), data.names)
 
     def summary(self, record: Record) -> str:
         return f"MAP@20 {record['result']['map_20']:.4f}"
@@ -168,8 +186,9 @@ class Recommendation(Experiment):
             Claim(
                 "figure 3",
                 "Most latent dimensions are used by the items, some by the context.",
-                "context features are beside the items",
-                UNTRIED,
+                "with attributes as context, items have the larger mean square weights in more than half of the "
+                "dimensions, the context in at least a tenth",
+                _dimensions(records),
             ),
             Claim(
                 "figure 3",
@@ -266,10 +285,24 @@ def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
     ]
 
 
+def _dimensions(records: Sequence[Record]) -> tuple[Finding, ...]:
+    """What moves the latent dimensions, of networks that read attributes."""
+    shares = [record["result"]["dimensions_of_items"] for record in records if _kind(record) == WITH_ATTRIBUTES]
+    if not shares:
+        return UNTRIED
+    share = statistics.mean(shares)
+    return (
+        Finding(f"items in {share:.0%}", share > 0.5),
+        Finding(f"attributes in {1 - share:.0%}", 1 - share >= 0.1),
+    )
+
+
 def _kind(record: Record) -> str:
-    """The network, and how its gates start if not by the layer's default."""
+    """The network, what it reads beside the items, and how its gates start if not by the layer's default."""
     bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
     kind = str(record["model"]["layer"])
+    if record["protocol"].get("attributes"):
+        return f"{kind}, with attributes"
     if steps is not None:
         return f"{kind}, gates for {steps:g} steps"
     return kind if bias is None else f"{kind}, gate bias {bias:g}"
@@ -297,7 +330,7 @@ def _first(records: Sequence[Record], networks: Sequence[str] = NETWORKS) -> dic
         kind: min(of_kind, key=lambda record: record["model"]["seed"])
         for network in networks
         for kind, of_kind in grouped(of_data, _kind).items()
-        if kind.split(",")[0] == network
+        if kind.split(",")[0] == network and kind != WITH_ATTRIBUTES
     }
 
 
@@ -317,8 +350,10 @@ def _drawn(records: Sequence[Record]) -> str:
 
 
 def _measured(records: Sequence[Record]) -> list[Record]:
-    """Of networks with their default gates whose U_h was measured."""
-    return [record for record in records if "gate" in record["result"] and _kind(record) == "MinimalRNN"]
+    """Of networks whose U_h was measured: those that read attributes, as the paper's read context, or else plain ones."""
+    measured = [record for record in records if "gate" in record["result"]]
+    of = grouped(measured, _kind)
+    return of.get(WITH_ATTRIBUTES) or of.get("MinimalRNN", [])
 
 
 def _gates(records: Sequence[Record]) -> dict[str, str]:
@@ -333,7 +368,8 @@ def _gates(records: Sequence[Record]) -> dict[str, str]:
         low, high = (f"{bound(gate[name] for gate in gates):.1f}" for bound in (min, max))
         sizes[name] = low if low == high else f"{low} to {high}"
     seeds = f"lowest and highest of {len(gates)} seeds" if len(gates) > 1 else "one seed"
-    return {**sizes, "gates": f"{data}, {seeds}"}
+    _, _, reads = _kind(measured[0]).partition(",")
+    return {**sizes, "gates": f"{data}{reads}, {seeds}"}
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -116,3 +116,32 @@ def test_a_row_says_how_its_gates_start():
 def test_without_data_it_says_what_to_give(tmp_path):
     with pytest.raises(ValueError, match="The paper's data are not public; .* Give a file of interactions by --data"):
         RECOMMENDATION.load(a_run(tmp_path, smoke=False))
+
+
+def test_gates_are_those_of_networks_with_context_where_there_are_any():
+    sizes = {"diagonal": 1.5, "moving": 1.25, "moved": 2.0}
+    plain = a_record("MinimalRNN", data="beauty", gate=sizes)
+    reads = a_record("MinimalRNN", data="beauty", gate={**sizes, "diagonal": 3.0})
+    reads["protocol"] = {"attributes": True}
+    assert RECOMMENDATION.fields([plain])["gates"] == "beauty, one seed"
+    fields = RECOMMENDATION.fields([plain, reads])
+    assert (fields["diagonal"], fields["gates"]) == ("3.0", "beauty, with attributes, one seed")
+    assert "| beauty | MinimalRNN, with attributes | 1 |" in fields["table"]
+
+
+def test_the_claim_on_dimensions_is_of_networks_that_read_attributes():
+    def verdict(*shares):
+        records = [
+            {
+                "model": {"layer": "MinimalRNN"},
+                "protocol": {"attributes": attributes},
+                "result": {"dimensions_of_items": share},
+            }
+            for share, attributes in shares
+        ]
+        found = minimal_rnn_recommendation._dimensions(records)
+        return [finding.holds for finding in found]
+
+    assert verdict((0.8, True), (0.2, False)) == [True, True]
+    assert verdict((1.0, True), (0.9, True)) == [True, False]
+    assert verdict((0.8, False)) == [None]

@@ -104,6 +104,58 @@ def test_sizes_in_the_gates_weights_by_hand():
     assert recommendation.gate_weights(weights) == {"diagonal": 3.0, "moving": 2.5, "moved": pytest.approx(7 / 6)}
 
 
+def attributes_in(folder, content):
+    path = folder / "x_item2attributes.json"
+    path.write_text(content)
+    return recommendation.read_attributes(path, ["b", "a"])
+
+
+def test_attributes_are_read_item_by_item_all_as_long(tmp_path):
+    found = attributes_in(tmp_path, '{"a": [7], "b": [7, 12, 9, 40], "c": [100]}')
+    np.testing.assert_allclose(found, [[0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5], [1, 0, 0, 0]])
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"b": [1]}', "without 'a'. Give that of the same data."),
+        ('{"b": [1], "a": 3}', "without 'a'. Give that of the same data."),
+        ("[1]", "Download it again."),
+    ],
+)
+def test_attributes_of_other_items_are_refused(tmp_path, content, said):
+    with pytest.raises(ValueError, match="The attributes of items are a JSON object of lists") as refused:
+        attributes_in(tmp_path, content)
+    assert str(refused.value).endswith(said)
+
+
+def test_attributes_that_are_not_there(tmp_path):
+    with pytest.raises(ValueError, match="Received: no .*x.json. Put it there, or choose another row."):
+        recommendation.read_attributes(tmp_path / "x.json", ["a"])
+
+
+def test_the_layer_reads_attributes_beside_the_item():
+    attributes = np.random.default_rng(0).normal(size=(31, 5)).astype("float32")
+    model = recommendation.recommender("MinimalRNN", 30, units=8, with_gaps=True, attributes=attributes)
+    kernel, _, blocks = recommendation.latent_weights(model)
+    assert blocks == {"item": 8, "time gap": 2, "attributes": 2}
+    assert kernel.shape == (12, 8)
+    np.testing.assert_array_equal(model.get_layer("attributes_of_items").embeddings, attributes)
+    assert not model.get_layer("attributes_of_items").trainable
+    given = {"items": np.array([[3, 7]]), "gaps": np.array([[0, 1]])}
+    before = np.array(model(given))
+    model.get_layer("attributes_of_items").set_weights([attributes + (np.arange(31) == 7)[:, None]])
+    after = np.array(model(given))
+    np.testing.assert_array_equal(after[:, 0], before[:, 0])
+    assert not np.allclose(after[:, 1], before[:, 1])
+
+
+def test_dimensions_are_counted_by_the_mean_square_of_their_weights():
+    items, context = [[3, 0, 1, 0.1], [0, 0, 1, 0.1]], [[1, 1, 0, 1]]
+    assert recommendation.dimensions_of_items(np.array(items + context), 2) == 0.5
+
+
 @pytest.mark.parametrize("with_gaps", [True, False])
 def test_the_weights_of_figure_3_are_the_layers_own(with_gaps):
     model = recommendation.recommender("MinimalRNN", 30, units=8, with_gaps=with_gaps)
