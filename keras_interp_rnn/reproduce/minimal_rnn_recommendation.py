@@ -350,7 +350,7 @@ def _drawn(records: Sequence[Record]) -> str:
 
 
 def _measured(records: Sequence[Record]) -> list[Record]:
-    """Of networks whose U_h was measured: those that read attributes, as the paper's read context, or else plain ones."""
+    """Of networks whose U_h was measured: those that read attributes, as the paper's read context; or plain ones."""
     measured = [record for record in records if "gate" in record["result"]]
     of = grouped(measured, _kind)
     return of.get(WITH_ATTRIBUTES) or of.get("MinimalRNN", [])
@@ -368,7 +368,7 @@ def _gates(records: Sequence[Record]) -> dict[str, str]:
         low, high = (f"{bound(gate[name] for gate in gates):.1f}" for bound in (min, max))
         sizes[name] = low if low == high else f"{low} to {high}"
     seeds = f"lowest and highest of {len(gates)} seeds" if len(gates) > 1 else "one seed"
-    _, _, reads = _kind(measured[0]).partition(",")
+    reads = _kind(measured[0]).removeprefix("MinimalRNN")
     return {**sizes, "gates": f"{data}{reads}, {seeds}"}
 
 
