@@ -96,7 +96,8 @@ class Protocol:
             `decay` of it.
         clip: largest global norm of a gradient.
         slide: whether the cell learns without its centroids for a third of the steps, and the strength of the
-            regularization grows from 0 to 1 over the second third; the weights that are kept are of the last third.
+            regularization grows from 0 to 1 over the second third; the weights that are kept are of full strength. With
+            `coarse`, which is without centroids, it grows over the first third.
         peepholes: their initializer.
         coarse: fraction of the minutes in which the LSTM, without centroids, learns from the means of four neighbouring
             pixels each, for `epochs` epochs of its own. It goes on with all pixels, its memory made four times as slow.
@@ -277,7 +278,7 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
         protocol.epochs,
         run.verbose,
         SLID if protocol.slide else "val_accuracy",
-        _sliding(steps * protocol.epochs) if protocol.slide else (),
+        _sliding(steps * protocol.epochs, begins=0 if protocol.coarse else 1) if protocol.slide else (),
     )
     model = keras.models.load_model(done.best)
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
@@ -330,14 +331,14 @@ def _take_over(first: keras.Model, model: keras.Model) -> None:
                 weight.assign(learned[weight.name])
 
 
-def _sliding(steps: int) -> list[keras.callbacks.Callback]:
-    """Sets the strength over so many steps, and logs `SLID` once it is 1."""
+def _sliding(steps: int, begins: int) -> list[keras.callbacks.Callback]:
+    """Sets the strength over so many steps, growing after `begins` thirds of them, and logs `SLID` once it is 1."""
     import keras
 
     from keras_interp_rnn import callbacks
 
     def strength(step: int) -> float:
-        return min(max(3 * step / steps - 1, 0.0), 1.0)
+        return min(max(3 * step / steps - begins, 0.0), 1.0)
 
     def rank(_: int, logs: dict[str, float]) -> None:
         logs[SLID] = logs["val_accuracy"] if logs["strength"] == 1 else math.nan

@@ -132,6 +132,8 @@ def test_a_network_goes_on_from_coarse_pixels_four_times_as_slowly(tmp_path, kin
         np.testing.assert_array_equal(after[name], value)
     np.testing.assert_array_equal(model.layers[-1].kernel, first.layers[-1].kernel)
     assert record["coarse"]["sequences"] == record["result"]["sequences"] == 3 * 2 * 8
+    # Six steps: half of it at the second, all from the third on.
+    assert [entry.get("strength") for entry in record["curve"]] == ([0.5, 1.0, 1.0] if slides else [None] * 3)
 
 
 def test_a_memory_made_slower_reads_four_steps_as_one():
