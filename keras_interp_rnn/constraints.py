@@ -24,7 +24,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least
 
 __all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 
@@ -86,12 +86,10 @@ class MaxSpectralRadius(keras.constraints.Constraint):
     """
 
     def __init__(self, max_value: float = 0.95, steps: int = 12, words: int = 16) -> None:
-        for name, value, least in (("steps", steps, 4), ("words", words, ALONE)):
-            if not is_integer(value) or value < least:
-                raise ValueError(f"{name} must be an integer >= {least}. Received: {name}={value!r}.")
-        if int(steps) % 2:
+        self.steps, self.words = at_least("steps", steps, 4), at_least("words", words, ALONE)
+        if self.steps % 2:
             raise ValueError(f"steps must be even: pairs take turns. Received: steps={steps!r}.")
-        self.max_value, self.steps, self.words = _positive(max_value), int(steps), int(words)
+        self.max_value = _positive(max_value)
 
     def __call__(self, w: Tensor) -> Tensor:
         """The matrices, those directions scaled down that outgrow the bound."""

@@ -20,6 +20,8 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from keras_interp_rnn._numbers import at_least
+
 __all__ = ["Catalogue", "Recommender"]
 
 Tensor = Any
@@ -57,10 +59,8 @@ class Catalogue(keras.layers.Layer):
 
     def __init__(self, items: int, size: int, negatives: int = 512, seed: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        for name, value in (("items", items), ("size", size), ("negatives", negatives)):
-            if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) <= 0:
-                raise ValueError(f"{name} must be a positive integer. Received: {name}={value!r}.")
-        self.items, self.size, self.negatives, self.seed = int(items), int(size), int(negatives), seed
+        self.items, self.size = at_least("items", items, 1), at_least("size", size, 1)
+        self.negatives, self.seed = at_least("negatives", negatives, 1), seed
 
     def build(self, input_shape: Any = None) -> None:
         normal = keras.initializers.RandomNormal(stddev=self.size**-0.5)

@@ -114,10 +114,10 @@ def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
     [
         ({"max_value": 0.0}, "max_value must be a number > 0. Received: max_value=0.0"),
         ({"max_value": float("nan")}, "max_value must be a number > 0. Received: max_value=nan"),
-        ({"steps": 3}, "steps must be an integer >= 4. Received: steps=3"),
+        ({"steps": 3}, "`steps` must be an integer of at least 4. Received: steps=3"),
         ({"steps": 7}, "steps must be even: pairs take turns. Received: steps=7"),
-        ({"words": 1}, "words must be an integer >= 2. Received: words=1"),
-        ({"words": 2.5}, "words must be an integer >= 2. Received: words=2.5"),
+        ({"words": 1}, "`words` must be an integer of at least 2. Received: words=1"),
+        ({"words": 2.5}, "`words` must be an integer of at least 2. Received: words=2.5"),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, says):

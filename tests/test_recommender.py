@@ -29,7 +29,7 @@ def test_it_reads_rows_of_its_table_and_masks_padding():
 @pytest.mark.parametrize("name", ["items", "size", "negatives"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, True, None])
 def test_sizes_are_positive_integers(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a positive integer. Received: {name}={value}"):
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer of at least 1. Received: {name}={value}"):
         Catalogue(**{"items": 7, "size": 3, name: value})
 
 

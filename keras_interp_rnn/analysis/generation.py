@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._numbers import is_integer, is_number
+from keras_interp_rnn._numbers import at_least, is_number
 from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator
 
 
@@ -104,8 +104,7 @@ def generate(
         >>> text[:2], len(text)
         ('ab', 8)
     """
-    if not is_integer(num_symbols) or num_symbols < 0:
-        raise ValueError(f"num_symbols must be an integer >= 0. Received: num_symbols={num_symbols!r}.")
+    num_symbols = at_least("num_symbols", num_symbols, 0)
     if not is_number(inverse_temperature) or not inverse_temperature >= 0:
         raise ValueError(
             f"inverse_temperature must be a number >= 0. Received: inverse_temperature={inverse_temperature!r}. Pass 1 "

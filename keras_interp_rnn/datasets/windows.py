@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least
 
 __all__ = ["Windows"]
 
@@ -88,18 +88,10 @@ class Windows(keras.utils.PyDataset):
                 f"`symbols` must be one row of integers. Received: {symbols.dtype} of shape {symbols.shape}. "
                 "`datasets.text.encode` makes symbols of a text."
             )
-        sizes = {
-            "batch_size": (batch_size, 1),
-            "length": (length, 1),
-            "start": (start, 0),
-            "num_windows": (num_windows, 1),
-        }
-        for name, (value, bound) in sizes.items():
-            if value is None and name == "num_windows":
-                continue
-            if value is None or not is_integer(value) or value < bound:
-                raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value!r}. Give a larger int.")
-        self.batch_size, self.length, self.start = batch_size, length, start
+        batch_size, length = at_least("batch_size", batch_size, 1), at_least("length", length, 1)
+        if num_windows is not None:
+            num_windows = at_least("num_windows", num_windows, 1)
+        self.batch_size, self.length, self.start = batch_size, length, at_least("start", start, 0)
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
         self._input_table = None
         if input_table is not None:

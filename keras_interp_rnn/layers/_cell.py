@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.equations import CellEquations
 from keras_interp_rnn.layers._arguments import (
     blockwise,
@@ -19,7 +20,7 @@ from keras_interp_rnn.layers._arguments import (
     weight_arguments,
 )
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import is_integer, positive_int, rows
+from keras_interp_rnn.layers._validation import is_integer, rows
 
 Tensor = Any
 
@@ -58,7 +59,7 @@ class Cell(keras.layers.Layer):
     def __init__(self, units: int, **kwargs: Any) -> None:
         given = {name: kwargs.pop(name, parameter.default) for name, parameter in self._of_weights.items()}
         super().__init__(**{**kwargs, "autocast": False})
-        self.units = positive_int("units", units)
+        self.units = at_least("units", units, 1)
         set_weight_arguments(self, given)
         self.state_size = self.units
         self.output_size = self.units

@@ -13,13 +13,6 @@ from keras_interp_rnn import _backend, _numbers
 Tensor = Any
 
 
-def positive_int(name: str, value: Any) -> int:
-    """`value`, an int > 0."""
-    if not _numbers.is_integer(value) or int(value) <= 0:
-        raise ValueError(f"{name} must be a positive integer. Received: {name}={value!r}.")
-    return int(value)
-
-
 def rows(batch_size: Any) -> Any:
     """`batch_size`, an int >= 0 or what stands for one in a traced function."""
     if not _backend.is_traced_size(batch_size) and not (_numbers.is_integer(batch_size) and batch_size >= 0):

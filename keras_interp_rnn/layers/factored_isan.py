@@ -18,12 +18,13 @@ import numpy as np
 from keras import initializers, ops
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.factored import factored_states, rows_of_table
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.equations import factored_isan as equations
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import as_tensor, is_integer, positive_int, symbols_or_distribution
+from keras_interp_rnn.layers._validation import as_tensor, is_integer, symbols_or_distribution
 
 Tensor = Any
 
@@ -93,8 +94,8 @@ class FactoredISANCell(AffineCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, **kwargs)
-        self.factors = positive_int("factors", factors)
-        self.vocabulary_size = None if vocabulary_size is None else positive_int("vocabulary_size", vocabulary_size)
+        self.factors = at_least("factors", factors, 1)
+        self.vocabulary_size = None if vocabulary_size is None else at_least("vocabulary_size", vocabulary_size, 1)
         self.shared = shared
         self.learn_initial_state = learn_initial_state
         symbols = self.vocabulary_size is not None

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 from keras import initializers, ops
 
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.affine import choose_path, switched_affine_states
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.constraints import MaxSpectralRadius
@@ -19,7 +20,7 @@ from keras_interp_rnn.equations import isan as equations
 from keras_interp_rnn.layers._arguments import blockwise
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import is_integer, positive_int, symbols_or_distribution
+from keras_interp_rnn.layers._validation import is_integer, symbols_or_distribution
 
 Tensor = Any
 
@@ -67,7 +68,7 @@ class ISANCell(AffineCell):
     recurrent_initializer: Any
 
     def __init__(self, units: int, vocabulary_size: int, learn_initial_state: bool = True, **kwargs: Any) -> None:
-        vocabulary_size = positive_int("vocabulary_size", vocabulary_size)
+        vocabulary_size = at_least("vocabulary_size", vocabulary_size, 1)
         if kwargs.get("recurrent_constraint", "max_spectral_radius") == "max_spectral_radius":
             kwargs["recurrent_constraint"] = MaxSpectralRadius() if vocabulary_size <= FEW_SYMBOLS else None
         super().__init__(units, **kwargs)

@@ -14,6 +14,7 @@ from keras import ops
 
 from keras_interp_rnn import equations
 from keras_interp_rnn._cells import unusual
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.layers._arguments import (
     KINDS,
     config_of_weight_arguments,
@@ -24,7 +25,7 @@ from keras_interp_rnn.layers._arguments import (
 )
 from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import positive_int, rate
+from keras_interp_rnn.layers._validation import rate
 
 Tensor = Any
 
@@ -71,7 +72,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         given = {name: kwargs.pop(name, parameter.default) for name, parameter in PEEPHOLE.items()}
         kwargs |= {name: rate(name, kwargs[name]) for name in ("dropout", "recurrent_dropout") if name in kwargs}
         # autocast would round the memory at every step.
-        super().__init__(positive_int("units", units), **{**kwargs, "autocast": False})
+        super().__init__(at_least("units", units, 1), **{**kwargs, "autocast": False})
         self.dropout_mask_count = None  # one dropout mask for all gates, whatever the implementation
         set_weight_arguments(self, given)
 

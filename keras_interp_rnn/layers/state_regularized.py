@@ -17,12 +17,12 @@ from keras import initializers, ops, random
 
 from keras_interp_rnn import equations
 from keras_interp_rnn._cells import equations_of, run_cell
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.masks import last_read
 from keras_interp_rnn.equations import transitions
 from keras_interp_rnn.layers._arguments import derived_seed, parameters
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import positive_int
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
@@ -125,7 +125,7 @@ class StateRegularizedCell(Cell):
         cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
         super().__init__(_units(cell), **kwargs)
         self.cell = cell
-        self.num_centroids = positive_int("num_centroids", num_centroids)
+        self.num_centroids = at_least("num_centroids", num_centroids, 1)
         self.transition = _transition(transition, straight_through, sample_at_inference)
         self.learn_temperature = bool(learn_temperature)
         self.learn_centroids = bool(learn_centroids)
@@ -345,7 +345,7 @@ class _OverOneCell(MakesItsCell, StateRegularizedRNN):
         shared = {name: kwargs.pop(name) for name in ("dtype", "trainable") if name in kwargs}
         # Another seed for the dropout: of one seed, masks and noise would be the same numbers.
         inner_seed = None if seed is None else derived_seed(seed, 1)
-        inner = self.inner(positive_int("units", units), seed=inner_seed, name="cell", **kwargs, **shared)
+        inner = self.inner(at_least("units", units, 1), seed=inner_seed, name="cell", **kwargs, **shared)
         return super().make_cell(inner, num_centroids, *args, seed=seed, **of_component, **shared)
 
     def cells(self) -> list[Any]:

@@ -305,7 +305,12 @@ def _coarse(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, kera
     """Record and model of the first part of a training, by a quarter of the pixels; in a folder within the run's."""
     if not protocol.network.endswith(("LSTM", "LSTM-P")):
         raise ValueError(f"coarse is for LSTMs. Received: {protocol.network!r}. Leave it out.")
-    plain = {"network": protocol.network.removeprefix("SR-"), "centroids": 0, "transition": "", "temperature": 0.0}
+    plain: dict[str, Any] = {
+        "network": protocol.network.removeprefix("SR-"),
+        "centroids": 0,
+        "transition": "",
+        "temperature": 0.0,
+    }
     first = dataclasses.replace(protocol, **plain, slide=False, coarse=0.0)
     minutes = None if run.minutes is None else run.minutes * protocol.coarse
     print(f"\nBy a quarter of the pixels first, in {run.folder / 'coarse'}.", flush=True)

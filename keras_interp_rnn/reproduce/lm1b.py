@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WIDE = "ISAN, half as wide again"
 
-SAMPLES = {"prompt": "The pol", "bytes": 240, "samples": 20}
+SAMPLES: dict[str, Any] = {"prompt": "The pol", "bytes": 240, "samples": 20}
 
 OFTEN = 3
 """A word of the samples is known if the training text has it this often."""
@@ -139,16 +139,16 @@ def _sampled(model: keras.Model, text: _characters.Text, seed: int) -> dict[str,
 
     from keras_interp_rnn import analysis
 
-    prompt = np.frombuffer(str(SAMPLES["prompt"]).encode(), np.uint8)
+    prompt = np.frombuffer(SAMPLES["prompt"].encode(), np.uint8)
     reads_bytes = _reading_bytes(model, text)
     written = []
-    for i in range(int(SAMPLES["samples"])):
+    for i in range(SAMPLES["samples"]):
         ids = analysis.generate(reads_bytes, prompt, num_symbols=SAMPLES["bytes"], seed=seed * SAMPLES["samples"] + i)
         written.append(ids.astype(np.uint8).tobytes().decode(errors="replace"))
     trained_on = text.parts["train"].tobytes().decode(errors="replace")
     known = Counter(_words(trained_on))
     # Neither the word that the prompt begins nor the last one, which the end cuts off.
-    own = [word for one in written for word in _words(one[len(str(SAMPLES["prompt"])) :])[1:-1]]
+    own = [word for one in written for word in _words(one[len(SAMPLES["prompt"]) :])[1:-1]]
     return {**_of_words(own, known), "text": _of_words(known.elements(), known), "written": written}
 
 
@@ -156,6 +156,7 @@ def _reading_bytes(model: keras.Model, text: _characters.Text) -> keras.Model:
     """The layers of the network behind the table from bytes to the ids that it reads."""
     import keras
 
+    assert text.read is not None
     ids_of = keras.layers.Embedding(text.outputs, 1, trainable=False, name="ids_of_bytes")
     inputs = keras.Input(batch_shape=model.inputs[0].shape, dtype="int32")
     outputs = keras.ops.cast(ids_of(inputs)[..., 0], "int32")
@@ -172,7 +173,7 @@ def _words(text: str) -> list[str]:
 
 def _of_words(words: Iterable[str], known: Mapping[str, int]) -> dict[str, float]:
     """Shares of words: known ones, capitalized ones, and those with a capital after a small letter."""
-    shares = Counter()
+    shares: Counter[str] = Counter()
     for word in words:
         shares["all"] += 1
         shares["known"] += known[word] >= OFTEN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,8 @@ class Lags(Experiment):
         environment = _records.start_run(run.folder, protocol)
         steps: dict[str, int | None] = {}
         for lag in protocol["lags"]:
-            found = _records.kept(run.folder / f"{lag}.json", lambda lag=lag: _learn(protocol, lag), {"right": float})
+            learn = functools.partial(_learn, protocol, lag)
+            found = _records.kept(run.folder / f"{lag}.json", learn, {"right": float})
             steps[str(lag)] = found["steps"]
             if run.verbose:
                 print(f"lag {lag}: {_shown(found['steps'])}", flush=True)

@@ -78,7 +78,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
         record = max(records, key=lambda record: str(record["data"]["config"]).endswith("paper"))
         own, other = (record["result"].get(network, {}) for network in ("SR-LSTM-P", "LSTM"))
         drifts = tuple(
-            below(*(of.get("drift", {}).get(name) for of in (own, other)), lambda value: f"{value:.1f}")
+            below(own.get("drift", {}).get(name), other.get("drift", {}).get(name), lambda value: f"{value:.1f}")
             for name in "hc"
         )
         return [

@@ -138,7 +138,7 @@ def test_a_short_text_is_refused() -> None:
 
 @pytest.mark.parametrize(("name", "value", "least"), [("batch_size", 0, 1), ("length", -2, 1), ("start", -1, 0)])
 def test_sizes_are_positive(name: str, value: int, least: int) -> None:
-    with pytest.raises(ValueError, match=rf"`{name}` must be at least {least}. Received: {name}={value}"):
+    with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least {least}. Received: {name}={value}"):
         Windows(some_text(), **{"batch_size": BATCH, "length": LENGTH, name: value})
 
 
@@ -158,9 +158,7 @@ def test_more_items_than_a_pass_holds_go_round() -> None:
 
 
 def test_a_count_below_one_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="`num_windows` must be at least 1. Received: num_windows=0. Give a larger int."
-    ):
+    with pytest.raises(ValueError, match="`num_windows` must be an integer of at least 1. Received: num_windows=0."):
         Windows(np.arange(31) % 7, 2, length=5, num_windows=0)
 
 

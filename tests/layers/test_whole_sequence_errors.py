@@ -210,7 +210,9 @@ def test_no_class_with_sizes_is_forgotten() -> None:
 def test_sizes_are_positive_integers(kind: str, name: str, value: Any) -> None:
     if value is None and (kind.startswith("FactoredISAN"), name) == (True, "vocabulary_size"):
         pytest.skip("for real-valued inputs")
-    with pytest.raises(ValueError, match=says(f"{name} must be a positive integer. Received: {name}={value!r}.")):
+    with pytest.raises(
+        ValueError, match=says(f"`{name}` must be an integer of at least 1. Received: {name}={value!r}.")
+    ):
         of_size(kind, **{name: value})
 
 
