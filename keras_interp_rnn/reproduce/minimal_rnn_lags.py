@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROTOCOL: dict[str, Any] = {
     **{"units": 64, "symbols": 8, "batch": 64, "learning_rate": 2e-3, "clip": 1.0},
-    **{"lags": [10, 20, 50, 100, 200], "steps": 2000, "every": 100, "recalls": 0.95},
+    **{"lags": [10, 20, 50, 100, 200, 400], "steps": 2000, "every": 100, "recalls": 0.95},
 }
 """Of every network: at each lag up to `steps` steps of Adam, until of 1,000 new sequences the fraction `recalls` is
 right, which is tried after `every` steps."""
@@ -70,7 +70,7 @@ class Lags(Experiment):
         return f"recalls a symbol after {record['result']['longest']} steps"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        lags = records[0]["protocol"]["lags"]
+        lags = max((record["protocol"]["lags"] for record in records), key=len)
         rows = []
         for (_, row), group in _by_row(records).items():
             results = [record["result"] for record in group]
