@@ -158,10 +158,9 @@ class Recommendation(Experiment):
             faster.append(Finding(f"{share:.2f} of the GRU's", share <= 1.05 * 30 / 46))
         if not alike:
             return []
-        gates = _gates(records)
         measured = [record["result"]["gate"] for record in _measured(records)]
         diagonal, columns = (
-            tuple(Finding(f"{gates[name]} times", gate[name] >= 2) for gate in measured) or UNTRIED
+            tuple(Finding(f"{gate[name]:.1f} times", gate[name] >= 2) for gate in measured) or UNTRIED
             for name in ("diagonal", "moving")
         )
         return [
