@@ -64,6 +64,8 @@ class Sequences:
         train, test: (x, y); x ids (rows, time), 0 for padding, or real (rows, time, features); y int classes.
         classes: names of the classes. vocabulary: names of the ids, None where x is real.
         info: what the record says of the data.
+        groups: (rows of train,), rows of one number are held out together, as reviews of one film; None for each row by
+            itself.
     """
 
     train: tuple[NDArray[Any], NDArray[Any]]
@@ -71,6 +73,7 @@ class Sequences:
     classes: tuple[str, ...]
     vocabulary: tuple[str, ...] | None
     info: dict[str, Any]
+    groups: NDArray[Any] | None = None
 
     def identity(self) -> dict[str, Any]:
         """`info`, and the sha256 of all sequences and classes."""
@@ -94,7 +97,8 @@ class Protocol:
         batch: rows. epochs: number. steps: batches in an epoch; 0 for one pass over the data.
         learning_rate: Adam's highest, after 100 steps of linear growth; then it falls along a cosine to the fraction
             `decay` of it.
-        clip: largest global norm of a gradient.
+        clip: largest global norm of a gradient. average: momentum of a moving average of the weights, which takes their
+            place at the end of each epoch; 0 for none.
         slide: whether the cell learns without its centroids for a third of the steps, and the strength of the
             regularization grows from 0 to 1 over the second third; the weights that are kept are of full strength. With
             `coarse`, which is without centroids, it grows over the first third.
@@ -120,6 +124,7 @@ class Protocol:
     learning_rate: float = 2e-3
     clip: float = 1.0
     decay: float = 0.01
+    average: float = 0.0
     slide: bool = False
     peepholes: str = "glorot_uniform"
     coarse: float = 0.0
@@ -198,7 +203,11 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     is_binary = len(data.classes) == 2
     model = keras.Model(inputs, keras.layers.Dense(1 if is_binary else len(data.classes))(states))
     rate = _training.schedule(protocol.learning_rate, steps, 100, protocol.decay)
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip)
+    averaged: dict[str, Any] = {}
+    if protocol.average:
+        every = max(1, steps // protocol.epochs)
+        averaged = {"use_ema": True, "ema_momentum": protocol.average, "ema_overwrite_frequency": every}
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip, **averaged)
     if is_binary:
         loss = keras.losses.BinaryCrossentropy(from_logits=True)
         accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)
@@ -218,12 +227,18 @@ def _vectors(data: Sequences, features: int) -> NDArray[np.float32]:
 
 
 def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of the training data to train on, and a tenth to validate on, drawn at random."""
+    """Rows of the training data to train on, and a tenth to validate on: drawn one by one, or group by group."""
     import numpy as np
 
-    order = np.random.default_rng(seed).permutation(len(data.train[0]))
-    tenth = len(order) // 10
-    return np.sort(order[tenth:]), np.sort(order[:tenth])
+    rng = np.random.default_rng(seed)
+    tenth = len(data.train[0]) // 10
+    if data.groups is None:
+        order = rng.permutation(len(data.train[0]))
+        return np.sort(order[tenth:]), np.sort(order[:tenth])
+    _, of_row, sizes = np.unique(data.groups, return_inverse=True, return_counts=True)
+    order = rng.permutation(len(sizes))
+    is_held_out = np.isin(of_row, order[: np.searchsorted(sizes[order].cumsum(), tenth) + 1])
+    return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
 def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
@@ -461,11 +476,12 @@ def encoded(
     max_length: int,
     info: dict[str, Any],
     keep_first: bool = False,
+    groups: NDArray[Any] | None = None,
 ) -> Sequences:
     """Texts as ids of the training texts' most frequent words.
 
     Args:
-        train, test: texts and their classes. info: what the record says of the data.
+        train, test: texts and their classes. info, groups: as in `Sequences`.
         keep_first: whether of long texts the first words are kept, where a post says what it is about, or the last.
     """
     from keras_interp_rnn.datasets import words
@@ -475,7 +491,7 @@ def encoded(
     if keep_first:
         tokens = [[text[: max_length - 2] for text in texts] for texts in tokens]
     x = [vocabulary.encode(texts, max_length) for texts in tokens]
-    return Sequences((x[0], train[1]), (x[1], test[1]), classes, vocabulary.names, info)
+    return Sequences((x[0], train[1]), (x[1], test[1]), classes, vocabulary.names, info, groups)
 
 
 def generated(classes: tuple[str, ...]) -> Sequences:

@@ -12,6 +12,8 @@ from keras_interp_rnn.reproduce._experiment import Claim, Record, Run, below, me
 
 if TYPE_CHECKING:
     import keras
+    import numpy as np
+    from numpy.typing import NDArray
 
 COMMON = {
     **_classification.WORDS,
@@ -33,6 +35,9 @@ WITHOUT_CELL = {
 
 TESTED = 25_000
 """Test reviews."""
+
+BLOCK = 50
+"""Neighbouring ids that are held out together where films are not known."""
 
 
 class Reviews(_classification.ClassTable):
@@ -115,7 +120,9 @@ class Reviews(_classification.ClassTable):
             return _classification.generated(datasets.imdb.CLASSES)
         train, test = (datasets.imdb.load(split, source=data) for split in ("train", "test"))
         sizes = settings["vocabulary"], settings["longest"]
-        return _classification.encoded(train, test, datasets.imdb.CLASSES, *sizes, {"name": "imdb", **settings})
+        held_out, groups = films(data)
+        info = {"name": "imdb", **settings, "held_out": held_out}
+        return _classification.encoded(train, test, datasets.imdb.CLASSES, *sizes, info, groups=groups)
 
     def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
         # How the head classifies a centroid is known where it reads hidden states alone.
@@ -126,3 +133,41 @@ class Reviews(_classification.ClassTable):
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         usual = super().fields(records)
         return {"table": usual["table"], **_reading.fields(records), "runs": usual["runs"]}
+
+
+def films(folder: Path | None) -> tuple[str, NDArray[np.int32] | None]:
+    """Which training reviews are of one film, in the order of `datasets.imdb.load`; and in words what is held out.
+
+    The archive has lists of addresses, one for each id, by which films are known. Without them ids are known: reviews
+    with neighbouring ids are often of one film, in both classes about the same ones, so `BLOCK` of them stand for a
+    film. TFDS has neither.
+    """
+    import numpy as np
+
+    from keras_interp_rnn import datasets
+
+    if folder is None:
+        return "reviews", None
+    ids = [(name, i) for name in datasets.imdb.CLASSES for i in _ids(folder.expanduser(), name)]
+    addresses = {name: folder.expanduser() / "train" / f"urls_{name}.txt" for name in datasets.imdb.CLASSES}
+    if not all(path.is_file() for path in addresses.values()):
+        return f"blocks of {BLOCK} ids", np.array([i // BLOCK for _, i in ids], np.int32)
+    of_id = {name: path.read_text("utf-8").split() for name, path in addresses.items()}
+    for name, i in ids:
+        if i >= len(of_id[name]):
+            raise ValueError(
+                f"A list of addresses has a line for each id. Received: {addresses[name]} of {len(of_id[name])} lines, "
+                f"and a review with the id {i}. Unpack the archive again."
+            )
+    numbers: dict[str, int] = {}
+    by_film = [numbers.setdefault(of_id[name][i], len(numbers)) for name, i in ids]
+    return "films", np.array(by_film, np.int32)
+
+
+def _ids(folder: Path, name: str) -> list[int]:
+    """Ids of the training reviews of a class: the first field of a line, or of a file's name, which is `id_rating`."""
+    table = folder / f"train-{name}.tsv"
+    if table.is_file():
+        lines = table.read_text("utf-8").rstrip("\n").split("\n")
+        return [int(line.split("\t", 1)[0].split("_")[0]) for line in lines]
+    return [int(path.stem.split("_")[0]) for path in sorted((folder / "train" / name).glob("*.txt"))]

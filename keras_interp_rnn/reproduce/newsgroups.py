@@ -36,7 +36,15 @@ class Posts(_classification.ClassTable):
     rows = {
         f"{name}, {label}": {**COMMON, **row, "headers": headers}
         for label, headers in (("with headers", True), ("without", False))
-        for name, row in (("SR-LSTM", SR), ("SR-LSTM (k = 64)", {**SR, "centroids": 64}), ("LSTM", LSTM))
+        for name, row in (("SR-LSTM", SR), ("LSTM", LSTM))
+    }
+    rows |= {
+        f"SR-LSTM ({difference}), without": {**COMMON, **SR, **own, "headers": False}
+        for difference, own in (
+            ("k = 64", {"centroids": 64}),
+            ("slide", {"slide": True}),
+            ("last h and c", {"head": "last_and_cell"}),
+        )
     }
     paper = {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343}
 
@@ -77,7 +85,8 @@ class Posts(_classification.ClassTable):
 
     def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
         # Headers hold addresses of people; the paper too interprets the network without them.
-        if run.settings["network"].startswith("SR") and not run.settings["headers"]:
+        reads_centroids = run.settings["network"].startswith("SR") and run.settings["head"] == "mean"
+        if reads_centroids and not run.settings["headers"]:
             assert data.vocabulary is not None
             record["reading"] = _reading.interpret(model, data.test, data.vocabulary, data.classes)
 

@@ -43,6 +43,32 @@ def test_the_recurrent_layer_is_the_one_named(kind):
         assert not found.regularize_last_step
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_a_group_are_held_out_together(seed):
+    groups = np.random.default_rng(seed).integers(40, size=500)
+    data = classification.Sequences((np.zeros((500, 1)), None), None, ("a",), None, {}, groups)
+    kept, held_out = classification.split(data, seed)
+    np.testing.assert_array_equal(np.sort(np.concatenate([kept, held_out])), np.arange(500))
+    assert not set(groups[kept]) & set(groups[held_out])
+    assert 50 <= len(held_out) < 50 + np.bincount(groups).max()
+    assert not np.array_equal(held_out, classification.split(data, seed + 1)[1])
+
+
+def test_averaged_weights_are_those_of_the_end_of_an_epoch():
+    data = data_of()
+    x, y = data.train
+
+    def weights(average, epochs):
+        model = classification.build(protocol("LSTM", average=average, learning_rate=0.01), data, 8, 0)
+        model.fit(x[:32], y[:32], 8, epochs=epochs, shuffle=False, verbose=0)
+        return np.concatenate([weight.ravel() for weight in model.get_weights()])
+
+    start, plain = weights(0.0, 0), weights(0.0, 1)  # one of two epochs, of four steps
+    np.testing.assert_allclose(weights(1e-9, 1), plain, rtol=1e-5, atol=1e-6)
+    assert np.abs(weights(0.5, 1) - plain).max() > 1e-3
+    assert np.linalg.norm(weights(0.9, 1) - start) < np.linalg.norm(plain - start)
+
+
 def test_an_unknown_network():
     with pytest.raises(ValueError, match=r"The networks are RNN, GRU.*Received: 'CNN'"):
         classification.recurrent(dataclasses.replace(protocol("RNN"), network="CNN"), 0)
