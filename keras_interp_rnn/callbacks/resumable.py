@@ -92,8 +92,9 @@ class Resumable(keras.callbacks.Callback):
         """
         if not self.history:
             return None
+        rule, remedy = "A run resumes from the files of its last epoch", "its model.keras is the best model so far"
         for path in (self._checkpoint(self.epoch), self._carried(self.epoch)):
-            _check_whole(path)
+            _check_whole(path, rule, f"Remove the directory or give another; {remedy}.")
         model = keras.models.load_model(self._checkpoint(self.epoch))
         with np.load(self._carried(self.epoch)) as states:
             seeds = [states[name] for name in states.files if name.startswith("seed")]
@@ -101,6 +102,16 @@ class Resumable(keras.callbacks.Callback):
         for variable, value in zip(random_states(model), seeds, strict=False):
             variable.assign(value)
         return model
+
+    def load_best(self) -> keras.Model:
+        """The best model so far.
+
+        Raises:
+            ValueError: if its file is missing or damaged.
+        """
+        rule = "The best model of a run is a .keras file in its directory"
+        _check_whole(self.best, rule, "Remove the directory, and train again.")
+        return keras.models.load_model(self.best)
 
     def on_train_begin(self, logs: Any = None) -> None:
         _lock(self.directory)
@@ -201,8 +212,8 @@ def _unlock(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _check_whole(path: Path) -> None:
-    """Raises ValueError for a missing or damaged zip, as models and arrays are."""
+def _check_whole(path: Path, rule: str, remedy: str) -> None:
+    """Raises ValueError for a missing or damaged zip, as models and arrays are; with these sentences."""
     try:
         with zipfile.ZipFile(path) as archive:
             broken = archive.testzip()
@@ -211,7 +222,4 @@ def _check_whole(path: Path) -> None:
             trouble = f"{broken} in it is damaged"
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         trouble = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
-    raise ValueError(
-        f"A run resumes from the files of its last epoch. Received: {path}, {trouble}. Remove the directory or give "
-        "another; its model.keras is the best model so far."
-    )
+    raise ValueError(f"{rule}. Received: {path}, {trouble}. {remedy}")

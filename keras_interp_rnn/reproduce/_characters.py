@@ -217,7 +217,7 @@ def train(network: str, size: str, text: Text, protocol: Protocol, run: Run) -> 
         protocol.epochs,
         run.verbose,
     )
-    best = keras.models.load_model(done.best)
+    best = done.load_best()
     characters = protocol.epochs * protocol.steps * protocol.batch * protocol.length
     return {
         "environment": environment,

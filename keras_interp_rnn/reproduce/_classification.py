@@ -251,8 +251,6 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
     Returns:
         The record, and the best model.
     """
-    import keras
-
     from keras_interp_rnn.datasets import words
     from keras_interp_rnn.reproduce import _training
 
@@ -295,7 +293,7 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
         SLID if protocol.slide else "val_accuracy",
         _sliding(steps * protocol.epochs, begins=0 if protocol.coarse else 1) if protocol.slide else (),
     )
-    model = keras.models.load_model(done.best)
+    model = done.load_best()
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
     record: Record = {
         "environment": environment,

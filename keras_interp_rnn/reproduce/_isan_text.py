@@ -145,7 +145,7 @@ def train(recurrent: Callable[[], keras.layers.Layer], parts: Sequence[NDArray[A
         epochs,
         run.verbose,
     )
-    return keras.models.load_model(done.best)
+    return done.load_best()
 
 
 def text_and_model(record: Record) -> str:

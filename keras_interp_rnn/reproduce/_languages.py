@@ -297,7 +297,7 @@ def train(
         )
     if not math.isfinite(resumable.history[0]["loss"]):  # no weights are better than the initial ones
         build(network, len(words.alphabet), protocol, seed).save(resumable.best)
-    return keras.models.load_model(resumable.best), [_point(entry) for entry in resumable.history]
+    return resumable.load_best(), [_point(entry) for entry in resumable.history]
 
 
 def _point(entry: Mapping[str, float]) -> dict[str, Any]:

@@ -257,7 +257,7 @@ def train(
                 resumable,
             ],
         )
-    best = keras.models.load_model(resumable.best)
+    best = resumable.load_best()
     result: dict[str, Any] = {
         **metrics(ranks(best, test)),
         "validation_map_20": max(point[f"map_{TOP}"] for point in watch.curve),

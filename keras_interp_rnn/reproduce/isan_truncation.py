@@ -194,7 +194,7 @@ def _trained(
         chosen.epochs,
         run.verbose,
     )
-    return keras.models.load_model(done.best), done.history
+    return done.load_best(), done.history
 
 
 def _bits(network: keras.Model, source: _characters.Text, protocol: _characters.Protocol, run: Run) -> float:

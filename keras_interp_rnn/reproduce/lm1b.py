@@ -77,8 +77,7 @@ class BillionWord(_characters.CharacterTable):
         if run.settings["network"] == "ISAN":
             import keras
 
-            model = keras.models.load_model(run.folder / "model.keras")
-            record["samples"] = _sampled(model, self.load(run), run.seed)
+            record["samples"] = _sampled(keras.models.load_model(run.folder / "model.keras"), self.load(run), run.seed)
         return record
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:

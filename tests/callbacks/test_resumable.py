@@ -444,6 +444,21 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str, damage: str) -
         Resumable(tmp_path).load()
 
 
+@pytest.mark.parametrize("damage", ["missing", "empty", "half"])
+def test_a_damaged_best_model_is_named(tmp_path: Path, damage: str) -> None:
+    resumable = Resumable(tmp_path)
+    pretend_epoch(new_model(units=2), resumable)
+    content = resumable.best.read_bytes()
+    assert len(resumable.load_best().weights) == len(new_model(units=2).weights)
+    if damage == "missing":
+        resumable.best.unlink()
+    else:
+        resumable.best.write_bytes(content[: len(content) // 2] if damage == "half" else b"")
+    sentence = r"The best model of a run is a \.keras file.*Received: .*model\.keras, (missing|damaged).*train again\."
+    with pytest.raises(ValueError, match=sentence):
+        resumable.load_best()
+
+
 def test_what_a_kill_left_half_written_goes_with_the_next_epoch(tmp_path: Path) -> None:
     (tmp_path / "partial-7-epoch-0001.keras").touch()
     pretend_epoch(new_model(units=2), Resumable(tmp_path))
