@@ -81,6 +81,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             below(own.get("drift", {}).get(name), other.get("drift", {}).get(name), lambda value: f"{value:.1f}")
             for name in "hc"
         )
+        visited = own.get("visited")
         return [
             Claim(
                 "section 5.2, figure 5",
@@ -88,7 +89,9 @@ class ParenthesesStates(_languages.LanguageExperiment):
                 f"along {STRINGS} strings it is at two centroids for 99 % of the steps; its memory, and the LSTM's "
                 f"hidden state, explain {TELLS:.0%} of the variance of the count",
                 (
-                    Finding("", None) if "visited" not in own else Finding(f"{own['visited']}", own["visited"] == 2),
+                    Finding("", None)
+                    if "visited" not in own
+                    else Finding(f"{own['visited']} centroids", own["visited"] == 2),
                     _tells(own, "c"),
                     _tells(other, "h"),
                 ),
