@@ -89,9 +89,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
                 f"along {STRINGS} strings it is at two centroids for 99 % of the steps; its memory, and the LSTM's "
                 f"hidden state, explain {TELLS:.0%} of the variance of the count",
                 (
-                    Finding("", None)
-                    if "visited" not in own
-                    else Finding(f"{own['visited']} centroids", own["visited"] == 2),
+                    Finding("", None) if visited is None else Finding(f"{visited} centroids", visited == 2),
                     _tells(own, "c"),
                     _tells(other, "h"),
                 ),
