@@ -70,6 +70,11 @@ class Claim:
     findings: tuple[Finding, ...]
 
     @property
+    def measured(self) -> float:
+        """The fraction of the findings that were measured."""
+        return sum(finding.holds is not None for finding in self.findings) / max(len(self.findings), 1)
+
+    @property
     def verdict(self) -> str:
         """Found if all findings hold, partly if some do, not found if none does, not tried if nothing was measured."""
         holds = [finding.holds for finding in self.findings]

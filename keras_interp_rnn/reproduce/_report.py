@@ -100,26 +100,31 @@ def by_experiment(
 def at_a_glance(recorded: Sequence[tuple[Experiment, Sequence[Record]]], sections: Sequence[str]) -> str:
     """The claims of the papers, the verdict on each, and how many are found; "" if the records bear on none.
 
+    Where several experiments bear on one claim, as on all pixels and on a quarter of them, the one counts that has
+    measured most of it; of equal ones the first.
+
     Args:
         recorded: experiments with their records. sections: of the report, one for each, which the claims link to.
     """
-    by_paper: dict[str, list[tuple[Claim, str]]] = {}
+    by_paper: dict[str, dict[tuple[str, str], tuple[Claim, str]]] = {}
     for (experiment, records), text in zip(recorded, sections, strict=True):
         anchor = _anchor(re.findall(r"^###? (.*)$", text, re.MULTILINE)[-1])
         paper = re.sub(r", (section|table|figure).*", "", experiment.place)
         for claim in _told(experiment.claims, records):
-            by_paper.setdefault(paper, []).append((claim, anchor))
+            of_paper, what = by_paper.setdefault(paper, {}), (claim.place, claim.says)
+            if what not in of_paper or claim.measured > of_paper[what][0].measured:
+                of_paper[what] = claim, anchor
     if not by_paper:
         return ""
     parts = []
-    for paper, claims in by_paper.items():
+    for paper, of_paper in by_paper.items():
         rows = []
-        for claim, anchor in claims:
+        for claim, anchor in of_paper.values():
             ours = "; ".join(f"{_mark(finding.holds)} {finding.figure}".strip() for finding in claim.findings)
             rows.append([f"[{claim.place}](#{anchor})", claim.says, claim.rule, ours, f"**{claim.verdict}**"])
         header = ["place", "the paper says", "counts as found if", "ours", "verdict"]
-        parts.append(f"### {paper}: {_counts(claims)}\n\n{table(header, rows)}")
-    every = [claim for claims in by_paper.values() for claim in claims]
+        parts.append(f"### {paper}: {_counts([*of_paper.values()])}\n\n{table(header, rows)}")
+    every = [claim for of_paper in by_paper.values() for claim in of_paper.values()]
     return GLANCE.format(counts=f"Of {len(every)} claims: {_counts(every)}.", tables="\n\n".join(parts))
 
 

@@ -2,6 +2,7 @@ import functools
 import itertools
 import json
 import re
+import types
 from pathlib import Path
 
 import keras
@@ -307,6 +308,28 @@ def test_a_figure_is_held_against_the_papers():
     assert experiment.number(0.1, 1.0, shown, 0.25).holds
     assert not experiment.number(1.26, 1.0, shown, 0.25).holds
     assert experiment.number(None, 1.0, shown, 0.25).holds is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counted"),
+    [
+        ((True,), (False,), "first"),
+        ((None, None), (False, None), "second"),
+        ((True, None), (False, False), "second"),
+        ((True, None), (None, False), "first"),
+        ((None,), (None,), "first"),
+    ],
+)
+def test_of_experiments_on_one_claim_the_one_that_measured_more_counts(first, second, counted):
+    def on(name, *holds):
+        claims = [experiment.Claim("table 5", "a claim", f"on {name}", finding(*holds))]
+        return types.SimpleNamespace(place="Wang 2022, table 5", claims=lambda _: claims, name=name), [{}]
+
+    sections = ["## First", "## Second"]
+    text = report.at_a_glance([on("first", *first), on("second", *second)], sections)
+    [[_, line]] = tables(text)
+    assert line[:3] == [f"[table 5](#{counted})", "a claim", f"on {counted}"]
+    assert text.count("a claim") == 1
 
 
 def claims_of(text):
