@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _languages, _records
@@ -11,7 +11,6 @@ from keras_interp_rnn.reproduce._experiment import Claim, Finding, Record, Run, 
 
 if TYPE_CHECKING:
     import keras
-    import numpy as np
     from numpy.typing import NDArray
 
     from keras_interp_rnn.datasets import LabelledWords
@@ -23,6 +22,9 @@ COUNTED = "test_d10_l200"
 
 STRINGS = 200
 """The largest number of them."""
+
+FITTED = 100
+"""Symbols of long strings to which a reading of the count is fitted, as many as the longest training strings have."""
 
 TELLS = 0.9
 """The least share of the count's variance that a state has to explain, to tell the count."""
@@ -63,6 +65,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
                 "errors": {test: _languages.error(model, words(test), protocol.start_token) for test in tests},
                 "drift": {name: float(analysis.relative_drift(of_name)[0]) for name, of_name in states.items()},
                 **count_in_states(model, words(tests[0] if run.smoke else COUNTED), protocol.start_token),
+                "drift_of_count": drift_of_count(model, words(tests[-1]), protocol.start_token),
             }
             shown = {"hidden state h": states["h"][0], "memory c": states["c"][0]}
             figures.state_paths(shown, TEXT).savefig(run.folder / f"figure5-{network}.png", dpi=150)
@@ -129,47 +132,64 @@ def count_in_states(model: keras.Model, words: LabelledWords, start_token: bool)
     """
     import numpy as np
 
-    from keras_interp_rnn import analysis, datasets
-
-    inside = [word for word, label in zip(words.words, words.labels, strict=True) if label][:STRINGS]
-    chosen = datasets.LabelledWords(tuple(inside), np.ones(len(inside), bool), words.alphabet)
-    traced = analysis.trace(model, chosen.ids(start=start_token, end=True))
-    first = int(start_token)
-
-    def along(name: str, strings: slice) -> NDArray[np.float64]:
-        """The quantity after each symbol of the strings, end to end."""
-        of_all = [traced[name][i, first : first + len(word)] for i, word in enumerate(inside)]
-        return np.concatenate(of_all[strings]).astype(np.float64)
-
+    traced, counts = _along(model, words, start_token)
     fitted, held_out = slice(0, None, 2), slice(1, None, 2)
-    steps = {"(": 1, ")": -1}
-    counts = [np.cumsum([steps.get(symbol, 0) for symbol in word]) for word in inside]
-    found: dict[str, Any] = {
-        "count": {
-            name: _explained(
-                *(along(name, fitted), np.concatenate(counts[fitted])),
-                *(along(name, held_out), np.concatenate(counts[held_out])),
-            )
-            for name in "hc"
-        }
-    }
+    found: dict[str, Any] = {"count": {}}
+    for name in "hc":
+        read = _fitted(np.concatenate(traced[name][fitted]), np.concatenate(counts[fitted]))
+        wanted = np.concatenate(counts[held_out])
+        residual = read(np.concatenate(traced[name][held_out])) - wanted
+        found["count"][name] = float(1 - (residual**2).mean() / wanted.var())
     if "alpha" in traced:
-        nearest = along("alpha", slice(None)).argmax(axis=1)
+        nearest = np.concatenate(traced["alpha"]).argmax(axis=1)
         shares = np.sort(np.bincount(nearest) / len(nearest))[::-1].cumsum()
         found["visited"] = int(np.searchsorted(shares, 0.99) + 1)
     return found
 
 
-def _explained(
-    x: NDArray[np.float64], y: NDArray[np.float64], new_x: NDArray[np.float64], new_y: NDArray[np.float64]
-) -> float:
-    """The share of the variance of new_y that the affine function of x closest to y explains."""
+def drift_of_count(model: keras.Model, words: LabelledWords, start_token: bool) -> float:
+    """How many brackets too many a hundred further symbols add to the count in the memory c.
+
+    The count is an affine function of c, fitted to the first `FITTED` symbols of each string; the drift is the slope of
+    its error over all of them. Arguments as `count_in_states`.
+    """
+    import numpy as np
+
+    traced, counts = _along(model, words, start_token)
+    memories = traced["c"]
+    read = _fitted(*(np.concatenate([along[:FITTED] for along in part]) for part in (memories, counts)))
+    errors = np.concatenate([read(c) - count for c, count in zip(memories, counts, strict=True)])
+    places = np.concatenate([np.arange(len(count)) for count in counts])
+    return float(100 * np.polyfit(places, errors, 1)[0])
+
+
+def _along(
+    model: keras.Model, words: LabelledWords, start_token: bool
+) -> tuple[dict[str, list[NDArray[Any]]], list[NDArray[Any]]]:
+    """Traced quantities, and the count, after each symbol of the first `STRINGS` strings in the language."""
+    import numpy as np
+
+    from keras_interp_rnn import analysis, datasets
+
+    inside = [word for word, label in zip(words.words, words.labels, strict=True) if label][:STRINGS]
+    chosen = datasets.LabelledWords(tuple(inside), np.ones(len(inside), bool), words.alphabet)
+    traced = analysis.trace(model, chosen.ids(start=start_token, end=True))
+    first, steps = int(start_token), {"(": 1, ")": -1}
+    along = {
+        name: [traced[name][i, first : first + len(word)].astype(np.float64) for i, word in enumerate(inside)]
+        for name in ("h", "c", "alpha")
+        if name in traced
+    }
+    return along, [np.cumsum([steps.get(symbol, 0) for symbol in word]) for word in inside]
+
+
+def _fitted(x: NDArray[Any], y: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The affine function of the rows of x that is closest to y."""
     import numpy as np
 
     origin = x.mean(axis=0)
     weights, *_ = np.linalg.lstsq(x - origin, y - y.mean(), rcond=None)
-    residual = new_y - y.mean() - (new_x - origin) @ weights
-    return float(1 - (residual**2).mean() / new_y.var())
+    return lambda new: y.mean() + (new - origin) @ weights
 
 
 def _tells(of_network: dict[str, Any], name: str) -> Finding:
@@ -187,9 +207,10 @@ def _table(record: Record) -> str:
             *(record["data"]["config"], network, *(f"{of_network['errors'][test]:.1%}" for test in tests)),
             *(f"{of_network['count'][name]:.0%}" if "count" in of_network else None for name in "hc"),
             of_network.get("visited"),
+            f"{of_network['drift_of_count']:+.1f}" if "drift_of_count" in of_network else None,
             *(f"{of_network['drift'][name]:.1f}" for name in "hc"),
         ]
         for network, of_network in record["result"].items()
     ]
-    header = ["count in h", "count in c", "centroids for 99 % of the steps", "drift of h", "drift of c"]
+    header = ["count in h", "count in c", "centroids for 99 % of the steps", "drift of the count", "of h", "of c"]
     return table(["words", "network", *map(_languages.shown, tests), *header], rows)

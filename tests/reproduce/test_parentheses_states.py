@@ -15,7 +15,7 @@ EXPERIMENT = EXPERIMENTS["parentheses-states"]
 
 def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     found = {"errors": {"test_d10_l200": 0.3, "test_d5_l200": 0.1}, "drift": {"h": 0.5, "c": 4.0}}
-    counted = {**found, "count": {"h": 0.25, "c": 0.991}, "visited": 2}
+    counted = {**found, "count": {"h": 0.25, "c": 0.991}, "visited": 2, "drift_of_count": -1.25}
     given = {
         "experiment": "parentheses_states",
         "data": {"config": "large_near"},
@@ -25,8 +25,8 @@ def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     }
     [[head, before, line]] = tables(report.section(EXPERIMENT, [given], None))
     assert head[2:4] == ["d5 l200", "d10 l200"]
-    assert before == ["large_near", "LSTM", "10.0%", "30.0%", "", "", "", "0.5", "4.0"]
-    assert line == ["large_near", "SR-LSTM-P", "10.0%", "30.0%", "25%", "99%", "2", "0.5", "4.0"]
+    assert before == ["large_near", "LSTM", "10.0%", "30.0%", "", "", "", "", "0.5", "4.0"]
+    assert line == ["large_near", "SR-LSTM-P", "10.0%", "30.0%", "25%", "99%", "2", "-1.2", "0.5", "4.0"]
     assert EXPERIMENT.summary(given).startswith("LSTM: drift of h 0.5, of c 4.0; SR-LSTM-P: ")
 
 
@@ -53,6 +53,24 @@ def test_the_count_is_read_off_the_state_that_has_it(monkeypatch):
     assert found["count"]["c"] == pytest.approx(1)
     assert 0.05 < found["count"]["h"] < 0.9
     assert found["visited"] == 2
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.02, -0.01])
+def test_the_drift_of_the_count_is_its_slope(monkeypatch, drift):
+    words = balanced_parentheses.load("test_d10_l200", config="small")
+    monkeypatch.setattr(parentheses_states, "FITTED", 3)  # which hardly sees the drift
+
+    def trace(_, ids):
+        c = np.full((*ids.shape, 1), np.nan)
+        inside = [word for word, label in zip(words.words, words.labels, strict=True) if label]
+        for i, word in enumerate(inside[: len(ids)]):
+            count = np.cumsum([{"(": 1, ")": -1}.get(symbol, 0) for symbol in word])
+            c[i, : len(word), 0] = 3 - 2 * (count + drift * np.arange(len(word)))
+        return {"c": c}
+
+    monkeypatch.setattr(analysis, "trace", trace)
+    found = parentheses_states.drift_of_count(None, words, start_token=False)
+    assert found == pytest.approx(100 * drift, abs=0.02 + abs(5 * drift))
 
 
 def verdict(own, other):
