@@ -15,6 +15,7 @@ RUN = [
     "ideas.md",
     "your-own-data.md",
     "your-own-cell.md",
+    "training-with-centroids.md",
     "deploy.md",
     "shapley-values.md",
     "tensorboard.md",
