@@ -80,7 +80,7 @@ def results(
 def by_experiment(
     experiments: Sequence[Experiment], records: Sequence[Record]
 ) -> list[tuple[Experiment, list[Record]]]:
-    """Each experiment with its records.
+    """Each experiment with its records, whose rows stand where the experiment has them now.
 
     Raises:
         ValueError: if a record is of none of them.
@@ -93,8 +93,17 @@ def by_experiment(
                 f"A record is of one of the experiments that `reproduce list` names. Received: "
                 f"{record.get('file', 'a record')} of {record['experiment']!r}. Remove it, or register the experiment."
             )
-        found[known[record["experiment"]]].append(record)
+        i = known[record["experiment"]]
+        found[i].append(_placed(record, [*experiments[i].rows]))
     return list(zip(experiments, found, strict=True))
+
+
+def _placed(record: Record, rows: Sequence[str]) -> Record:
+    """The record, with the place of its row among these, to which rows may have been added since it was written."""
+    place = record.get("table")
+    if not isinstance(place, dict) or place["row"] not in rows:  # some have the name of the table alone
+        return record
+    return {**record, "table": {**place, "order": rows.index(place["row"])}}
 
 
 def at_a_glance(recorded: Sequence[tuple[Experiment, Sequence[Record]]], sections: Sequence[str]) -> str:

@@ -310,6 +310,17 @@ def test_a_figure_is_held_against_the_papers():
     assert experiment.number(None, 1.0, shown, 0.25).holds is None
 
 
+def test_rows_stand_where_the_experiment_has_them_now():
+    """Not where it had them when a record was written: seeds of a row that has moved since are one line."""
+    posts = EXPERIMENTS["sr-newsgroups"]
+    row = list(posts.rows)[-1]
+    given = [{"experiment": "sr-newsgroups", "table": {"row": row, "order": order}} for order in (0, 3)]
+    given.append({"experiment": "sr-newsgroups", "table": {"row": "of earlier days", "order": 7}})
+    [(_, found)] = report.by_experiment([posts], given)
+    assert [record["table"]["order"] for record in found] == [len(posts.rows) - 1] * 2 + [7]
+    assert given[0]["table"]["order"] == 0
+
+
 @pytest.mark.parametrize(
     ("first", "second", "counted"),
     [
