@@ -54,6 +54,7 @@ def test_rows_of_a_group_are_held_out_together(seed):
     assert not np.array_equal(held_out, classification.split(data, seed + 1)[1])
 
 
+@pytest.mark.slow
 def test_averaged_weights_are_those_of_the_end_of_an_epoch():
     data = data_of()
     x, y = data.train
@@ -144,6 +145,7 @@ def test_what_has_no_centroids_cannot_slide():
         classification.recurrent(protocol("LSTM", slide=True), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P"])
 def test_a_network_goes_on_from_coarse_pixels_four_times_as_slowly(tmp_path, kind):
     slides = kind.startswith("SR")
