@@ -28,6 +28,9 @@ SR = {
 """Settings of searches with trials of two epochs. LSTM: the second best, which is better than the best after four
 epochs. SR-LSTM-P (k = 10, eq. 20): the third best, which has dropout."""
 
+SLIDE = {"slide": True, "peepholes": "zeros"}
+"""Of networks that take up their centroids slowly."""
+
 WITHOUT_CELL = {
     **{"head": "last", "learning_rate": 6e-4, "clip": 0.19, "dropout": 0.09, "word_dropout": 0.086, "epochs": 6},
 }
@@ -55,6 +58,9 @@ class Reviews(_classification.ClassTable):
             "SR-GRU (k = 10)": {**regularized("SR-GRU", 10), **WITHOUT_CELL},
             "SR-LSTM-P (k = 10, eq. 20), mean": {**regularized("SR-LSTM-P", 10), **SR, "head": "mean"},
             "SR-RNN (k = 10)": {**regularized("SR-RNN", 10), **WITHOUT_CELL},
+            "SR-LSTM (k = 10), slide": {**regularized("SR-LSTM", 10), **SR, **SLIDE},
+            "SR-LSTM-P (k = 10, eq. 20), slide": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE},
+            "SR-LSTM-P (k = 10, eq. 20), mean, slide": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE, "head": "mean"},
         }.items()
     }
     paper = {
