@@ -12,7 +12,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import LabelledWords
+from keras_interp_rnn.datasets import LabelledWords, palindromes
 from keras_interp_rnn.reproduce import _languages as languages
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
@@ -478,6 +478,16 @@ def test_the_committed_records_have_the_settings_of_their_row(name):
         assert {"passes", "centroids"} <= set(protocol)
 
 
+def test_the_papers_training_on_palindromes_reads_the_same_words(monkeypatch):
+    asked = []
+    monkeypatch.setattr(palindromes, "load", lambda split, config, data_dir: asked.append((split, config)))
+    experiment = EXPERIMENTS["sr-palindromes"]
+    for row in ("large-LSTM", "large_paper-LSTM"):
+        experiment.read(None, False, {"config": experiment.rows[row]["config"]})("train")
+    assert asked == [("train", "large")] * 2
+    assert experiment.rows["large_paper-LSTM"]["learning_rate"] == languages.PAPER["learning_rate"]
+
+
 PARENTHESES = {
     "test_d1_10_l100": 0.011,
     "test_d10_20_l100": 0.022,
@@ -574,6 +584,7 @@ class TestReport:
     SAID_OF_PALINDROMES = {
         ("large", "LSTM", 0): "31.2 42.0 47.7",
         ("large", "LSTM-P", 0): "28.4 36.2 41.5",
+        ("large_paper", "LSTM-P", 0): "28.4 36.2 41.5",
         ("large", "SR-LSTM", 5): "28.0 36.0 44.6",
         ("large", "SR-LSTM-P", 2): None,
         ("large", "SR-LSTM-P", 5): "10.5 16.7 29.8",
