@@ -61,7 +61,7 @@ class MnistCentroids(_classification.ClassTable):
         x, y = data.test
         drawn = np.random.default_rng(run.seed).permutation(len(x))[:DIGITS]
         side = math.isqrt(x.shape[1])
-        x, y = x[drawn, : side * side], y[drawn]
+        x, y = x[drawn], y[drawn]
         chunks = [analysis.trace(model, x[first : first + 100])["alpha"] for first in range(0, len(x), 100)]
         # The state does not move at the last pixel.
         alpha = np.nan_to_num(np.concatenate(chunks)).transpose(0, 2, 1).reshape(len(x), -1, side, side)
