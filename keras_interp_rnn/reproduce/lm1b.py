@@ -18,6 +18,7 @@ from keras_interp_rnn.reproduce._experiment import (
     below,
     mean_of_row,
     percent,
+    row_and_seed,
     table,
 )
 
@@ -85,7 +86,7 @@ class BillionWord(_characters.CharacterTable):
         sampled = [record for record in records if "samples" in record]
         names = ("known", "capitalized", "mixed")
         rows = [
-            [f"{record['table']['row']}, seed {record['protocol']['seed']}"]
+            [row_and_seed(record)]
             + [f"{record['samples'][name]:.1%} ({record['samples']['text'][name]:.1%})" for name in names]
             for record in sampled
         ]

@@ -8,7 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _records
-from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, grouped, runs, table
+from keras_interp_rnn.reproduce._experiment import (
+    Claim,
+    Experiment,
+    Finding,
+    Record,
+    Run,
+    grouped,
+    row_and_seed,
+    runs,
+    table,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -81,7 +91,7 @@ class Lags(Experiment):
                 + [_median(of_lag) for of_lag in needed]
             )
         header = ["network", "seeds", "longest lag", *(f"steps for {lag}" for lag in lags)]
-        return {"table": table(header, rows), "runs": runs(records, _name)}
+        return {"table": table(header, rows), "runs": runs(records, row_and_seed)}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         longest = {
@@ -166,10 +176,6 @@ def _learn(protocol: Mapping[str, Any], lag: int) -> dict[str, Any]:
 
 def _by_row(records: Sequence[Record]) -> dict[tuple[int, str], list[Record]]:
     return grouped(records, lambda record: (record["table"]["order"], record["table"]["row"]))
-
-
-def _name(record: Record) -> str:
-    return f"{record['table']['row']}, seed {record['protocol']['seed']}"
 
 
 def _shown(steps: int | None) -> str:
