@@ -83,7 +83,7 @@ def test_a_reader_of_reviews_is_made_with_its_vocabulary_and_centroids(tmp_path,
     rng = np.random.default_rng(0)
     for split in ("train", "test"):
         for label, words in (("neg", "bad dull film a and"), ("pos", "good fine film a and")):
-            lines = [f"{i}\t1\t{' '.join(rng.choice(words.split(), 20))}\n" for i in range(40)]
+            lines = [f"{10 * i}\t1\t{' '.join(rng.choice(words.split(), 20))}\n" for i in range(40)]
             (folder / f"{split}-{label}.tsv").write_text("".join(lines))
     small = {
         "units": 4,

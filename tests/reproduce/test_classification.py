@@ -54,6 +54,20 @@ def test_rows_of_a_group_are_held_out_together(seed):
     assert not np.array_equal(held_out, classification.split(data, seed + 1)[1])
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (99, 1), (3, 90, 7)])
+def test_a_group_is_left_to_train_on(sizes):
+    groups = np.repeat(range(len(sizes)), sizes)
+    data = classification.Sequences((np.zeros((len(groups), 1)), None), None, ("a",), None, {}, groups)
+    kept, held_out = classification.split(data, 0)
+    assert len(kept) and len(held_out)
+
+
+def test_a_single_group_cannot_be_split():
+    data = classification.Sequences((np.zeros((7, 1)), None), None, ("a",), None, {}, np.zeros(7))
+    with pytest.raises(ValueError, match="beside the one that is held out. Received: 7 rows of one group"):
+        classification.split(data, 0)
+
+
 @pytest.mark.slow
 def test_averaged_weights_are_those_of_the_end_of_an_epoch():
     data = data_of()
