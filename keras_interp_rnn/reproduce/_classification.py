@@ -238,8 +238,8 @@ def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp
     _, of_row, sizes = np.unique(data.groups, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise ValueError(
-            f"Training needs a group of rows beside the one that is held out. Received: {len(of_row)} rows of one group. "
-            "Read more of the data."
+            "Training needs a group of rows beside the one that is held out. "
+            f"Received: {len(of_row)} rows of one group. Read more of the data."
         )
     order = rng.permutation(len(sizes))
     is_held_out = np.isin(of_row, order[: np.searchsorted(sizes[order].cumsum(), tenth) + 1])

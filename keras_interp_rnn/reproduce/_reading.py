@@ -6,7 +6,7 @@ Wang, Lawrence and Niepert, 2022: tables 6 and 7 (prototypes), 8 and 9 (explanat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, row_and_seed, table
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 NUM_TEXTS = 1000
 """Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
+
+
+def is_readable(settings: Mapping[str, Any]) -> bool:
+    """Whether a row's head reads hidden states of a network with centroids alone, so that it classifies centroids."""
+    return settings["network"].startswith("SR") and settings["head"] != "last_and_cell"
 
 
 def interpret(

@@ -131,8 +131,7 @@ class Reviews(_classification.ClassTable):
         return _classification.encoded(train, test, datasets.imdb.CLASSES, *sizes, info, groups=groups)
 
     def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
-        # How the head classifies a centroid is known where it reads hidden states alone.
-        if run.settings["network"].startswith("SR") and run.settings["head"] != "last_and_cell":
+        if _reading.is_readable(run.settings):
             assert data.vocabulary is not None
             record["reading"] = _reading.interpret(model, data.test, data.vocabulary, data.classes)
 

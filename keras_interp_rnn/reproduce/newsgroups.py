@@ -85,8 +85,7 @@ class Posts(_classification.ClassTable):
 
     def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
         # Headers hold addresses of people; the paper too interprets the network without them.
-        reads_centroids = run.settings["network"].startswith("SR") and run.settings["head"] == "mean"
-        if reads_centroids and not run.settings["headers"]:
+        if _reading.is_readable(run.settings) and not run.settings["headers"]:
             assert data.vocabulary is not None
             record["reading"] = _reading.interpret(model, data.test, data.vocabulary, data.classes)
 

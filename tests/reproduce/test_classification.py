@@ -59,7 +59,8 @@ def test_a_group_is_left_to_train_on(sizes):
     groups = np.repeat(range(len(sizes)), sizes)
     data = classification.Sequences((np.zeros((len(groups), 1)), None), None, ("a",), None, {}, groups)
     kept, held_out = classification.split(data, 0)
-    assert len(kept) and len(held_out)
+    assert len(kept)
+    assert len(held_out)
 
 
 def test_a_single_group_cannot_be_split():
