@@ -44,6 +44,7 @@ class Posts(_classification.ClassTable):
             ("k = 64", {"centroids": 64}),
             ("slide", {"slide": True}),
             ("last h and c", {"head": "last_and_cell"}),
+            ("slide, last h and c", {"slide": True, "head": "last_and_cell"}),
         )
     }
     paper = {"SR-LSTM, with headers": 0.144, "SR-LSTM, without": 0.343}
