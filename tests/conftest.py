@@ -1,6 +1,7 @@
 """What has to be settled before any test imports a backend."""
 
 import os
+import tempfile
 import zlib
 from collections import defaultdict
 
@@ -23,14 +24,23 @@ process 65,530, and XLA crashes without one."""
 
 def pytest_configure(config: pytest.Config) -> None:
     if keras.backend.backend() == "jax":
-        config.pluginmanager.register(_Forgetting())
+        config.pluginmanager.register(_Compiled())
 
 
-class _Forgetting:
-    """Empties the cache of JAX now and then."""
+class _Compiled:
+    """Empties the cache of JAX now and then, and keeps on disk what was compiled: a test takes half of the time.
+
+    In a folder of each process, as one can read there what another is still writing.
+    """
 
     def __init__(self) -> None:
+        import jax
+
         self.num_tests = 0
+        self.folder = tempfile.TemporaryDirectory(prefix="compiled-by-jax-")
+        jax.config.update("jax_compilation_cache_dir", self.folder.name)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
     def pytest_runtest_logfinish(self) -> None:
         import jax
@@ -38,6 +48,9 @@ class _Forgetting:
         self.num_tests += 1
         if self.num_tests % TESTS_A_CACHE == 0:
             jax.clear_caches()
+
+    def pytest_unconfigure(self) -> None:
+        self.folder.cleanup()
 
 
 CORE_CASES = 3
