@@ -31,10 +31,7 @@ epochs. SR-LSTM-P (k = 10, eq. 20): the third best, which has dropout."""
 SLIDE = {"slide": True, "peepholes": "zeros"}
 """Of networks that take up their centroids slowly."""
 
-LONGER = {
-    **{"learning_rate": 3e-3, "decay": 0.1, "clip": 1.0},
-    **{"dropout": 0.4, "word_dropout": 0.1, "epochs": 6},
-}
+LONGER = {"learning_rate": 3e-3, "decay": 0.1, "clip": 1.0, "dropout": 0.4, "word_dropout": 0.1, "epochs": 6}
 """Settings tried by hand, on reviews held out by film: a smaller rate, more dropout, more epochs."""
 
 WITHOUT_CELL = {
@@ -88,10 +85,10 @@ class Reviews(_classification.ClassTable):
         def error(row: str) -> float | None:
             return mean_of_row(records, row, "test_error")
 
-        own, sr_lstm, lstm = best = ("SR-LSTM-P (k = 10, eq. 20)", "SR-LSTM (k = 10)", "LSTM")
-        longer = (f"{own}, slide, longer", f"{sr_lstm}, slide, longer", f"{lstm}, longer")
-        if {longer[0], longer[-1]} <= {record["table"]["row"] for record in records}:
-            best = longer
+        own = "SR-LSTM-P (k = 10, eq. 20)"
+        best, sr_lstm, lstm = own, "SR-LSTM (k = 10)", "LSTM"
+        if {f"{own}, slide, longer", "LSTM, longer"} <= {record["table"]["row"] for record in records}:
+            best, sr_lstm, lstm = f"{own}, slide, longer", f"{sr_lstm}, slide, longer", "LSTM, longer"
         two_errors = 2 * (0.1 * 0.9 / TESTED) ** 0.5  # standard errors, of about ten percent on so many reviews
         gumbel, argmax = (error(f"SR-LSTM-P (k = 10, eq. {n})") for n in (19, 17))
         return [
@@ -99,7 +96,7 @@ class Reviews(_classification.ClassTable):
                 "table 4",
                 "An SR-LSTM-P (k = 10, equation 20) has an error of 9.2 %.",
                 f"at most two standard errors ({100 * two_errors:.1f} points) more",
-                (number(error(best[0]), float(self.paper[own]), percent, two_errors),),
+                (number(error(best), float(self.paper[own]), percent, two_errors),),
             ),
             Claim(
                 "table 4",
@@ -107,14 +104,14 @@ class Reviews(_classification.ClassTable):
                 "at most two standard errors more",
                 tuple(
                     number(error(row), float(self.paper[name]), percent, two_errors)
-                    for row, name in ((best[-1], lstm), ("LSTM-P", "LSTM-P"))
+                    for row, name in ((lstm, "LSTM"), ("LSTM-P", "LSTM-P"))
                 ),
             ),
             Claim(
                 "table 4",
                 "SR-LSTM-P (9.2 %) and SR-LSTM (9.4 %) are better than the LSTM (10.1 %).",
                 "by two standard errors, each",
-                tuple(below(error(row), error(best[-1]), percent, two_errors) for row in best[:-1]),
+                tuple(below(error(row), error(lstm), percent, two_errors) for row in (best, sr_lstm)),
             ),
             Claim(
                 "table 4",
