@@ -57,6 +57,16 @@ def test_bits_are_those_of_the_best_model(tmp_path):
 
 
 @pytest.mark.slow
+def test_networks_that_are_trained_to_the_end_read_as_much_whatever_their_batch():
+    experiment = EXPERIMENTS["isan-text8"]
+    ended = {row: settings for row, settings in experiment.rows.items() if not experiment.is_timed(row)}
+    assert {settings["size"] for settings in ended.values()} == {"8e4", "3.2e5"}
+    for settings in ended.values():
+        protocol = {"batch": 256, "length": 100, **settings}
+        read = protocol["epochs"] * protocol["steps"] * protocol["batch"] * protocol["length"]
+        assert read == (256_000_000 if settings["network"] == "ISAN" else 128_000_000)
+
+
 def test_minutes_become_steps_once(tmp_path):
     text = text_of("isan-text8")
     first, _ = train(tmp_path, "ISAN", "4e3", text, minutes=0.01)
