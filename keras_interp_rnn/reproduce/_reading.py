@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, row_and_seed, table
+from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Experiment, Finding, Record, Run, row_and_seed, table
 
 if TYPE_CHECKING:
     import keras
@@ -19,9 +19,23 @@ NUM_TEXTS = 1000
 """Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
 
 
-def is_readable(settings: Mapping[str, Any]) -> bool:
-    """Whether a row's head reads hidden states of a network with centroids alone, so that it classifies centroids."""
-    return settings["network"].startswith("SR") and settings["head"] != "last_and_cell"
+class Readable(Experiment):
+    """What the centroids of networks that classify texts stand for is read after training, and shown below the table.
+
+    The first of two bases, before `ClassTable`.
+    """
+
+    def is_readable(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a row's head reads hidden states of a network with centroids alone, so that it classifies them."""
+        return settings["network"].startswith("SR") and settings["head"] != "last_and_cell"
+
+    def interpret(self, record: Record, model: keras.Model, data: Any, run: Run) -> None:
+        if self.is_readable(run.settings):
+            record["reading"] = interpret(model, data.test, data.vocabulary, data.classes)
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        usual = super().fields(records)
+        return {"table": usual["table"], **fields(records), "runs": usual["runs"]}
 
 
 def interpret(

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _classification, _reading
 from keras_interp_rnn.reproduce._classification import regularized
-from keras_interp_rnn.reproduce._experiment import Claim, Record, Run, below, mean_of_row, number, percent
+from keras_interp_rnn.reproduce._experiment import Claim, Record, below, mean_of_row, number, percent
 
 if TYPE_CHECKING:
-    import keras
     import numpy as np
     from numpy.typing import NDArray
 
@@ -46,7 +45,7 @@ BLOCK = 50
 """Neighbouring ids that are held out together where films are not known."""
 
 
-class Reviews(_classification.ClassTable):
+class Reviews(_reading.Readable, _classification.ClassTable):
     """Networks that classify film reviews."""
 
     name = "sr-imdb"
@@ -141,15 +140,6 @@ class Reviews(_classification.ClassTable):
         held_out, groups = films(data)
         info = {"name": "imdb", **settings, "held_out": held_out}
         return _classification.encoded(train, test, datasets.imdb.CLASSES, *sizes, info, groups=groups)
-
-    def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
-        if _reading.is_readable(run.settings):
-            assert data.vocabulary is not None
-            record["reading"] = _reading.interpret(model, data.test, data.vocabulary, data.classes)
-
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        usual = super().fields(records)
-        return {"table": usual["table"], **_reading.fields(records), "runs": usual["runs"]}
 
 
 def films(folder: Path | None) -> tuple[str, NDArray[np.int32] | None]:

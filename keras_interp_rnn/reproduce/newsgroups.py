@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras_interp_rnn.reproduce import _classification, _reading
-from keras_interp_rnn.reproduce._experiment import Claim, Record, Run, mean_of_row, number, percent
-
-if TYPE_CHECKING:
-    import keras
+from keras_interp_rnn.reproduce._experiment import Claim, Record, mean_of_row, number, percent
 
 COMMON = {**_classification.WORDS, "head": "mean", "vectors": 1.0, "batch": 32, "epochs": 8}
 
@@ -25,7 +22,7 @@ worse than these settings."""
 VOCABULARY, MAX_LENGTH = 10_003, 200
 
 
-class Posts(_classification.ClassTable):
+class Posts(_reading.Readable, _classification.ClassTable):
     """Networks that classify posts, with and without their headers."""
 
     name = "sr-newsgroups"
@@ -84,12 +81,6 @@ class Posts(_classification.ClassTable):
 
         return [*map(is_reached, self.paper), *_reading.claims(records, "table 7", "", 0.5)]
 
-    def interpret(self, record: Record, model: keras.Model, data: _classification.Sequences, run: Run) -> None:
+    def is_readable(self, settings: Mapping[str, Any]) -> bool:
         # Headers hold addresses of people; the paper too interprets the network without them.
-        if _reading.is_readable(run.settings) and not run.settings["headers"]:
-            assert data.vocabulary is not None
-            record["reading"] = _reading.interpret(model, data.test, data.vocabulary, data.classes)
-
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        usual = super().fields(records)
-        return {"table": usual["table"], **_reading.fields(records), "runs": usual["runs"]}
+        return super().is_readable(settings) and not settings["headers"]
