@@ -20,20 +20,10 @@ PAPER = {
 }
 """Network -> bits per character at each size."""
 
-END = ", to the end"
-"""How the names of rows end whose networks are trained for a number of characters, not of minutes."""
-
 
 def _settings(network: str, size: str) -> dict[str, Any]:
     own = {"validation": 16} if network == "ISAN" else _characters.BASELINE
     return {"network": network, "size": size, **own, **_characters.SEARCHED.get(network, {})}
-
-
-def _settings_to_the_end(network: str, size: str) -> dict[str, Any]:
-    """As many epochs of a thousand steps as make 128 million characters; 256 million for the ISAN."""
-    settings = _settings(network, size)
-    epochs = 10 if network == "ISAN" else 1280 // settings["batch"]
-    return {**settings, "steps": 1000, "epochs": epochs}
 
 
 class Text8(_characters.CharacterTable):
@@ -45,14 +35,18 @@ class Text8(_characters.CharacterTable):
     minutes = 30
     former_name = "isan_text8"
     rows = {f"{network}-{size}": _settings(network, size) for size in SIZES for network in _characters.NETWORKS} | {
-        f"{network}-{size}{END}": _settings_to_the_end(network, size)
-        for size in ("8e4", "3.2e5")
+        f"{network}-{size}{_characters.END}": _characters.to_the_end(
+            _settings(network, size), 256_000_000 if network == "ISAN" else 128_000_000
+        )
+        for size in SIZES
         for network in _characters.NETWORKS
     }
-    paper = {f"{network}-{size}": bits for network, row in PAPER.items() for size, bits in zip(SIZES, row, strict=True)}
-
-    def is_timed(self, row: str) -> bool:
-        return not row.endswith(END)
+    paper = {
+        f"{network}-{size}{end}": bits
+        for network, row in PAPER.items()
+        for size, bits in zip(SIZES, row, strict=True)
+        for end in ("", _characters.END)
+    }
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         records = sorted(records, key=_by_data_size_and_bits)
