@@ -429,7 +429,7 @@ def test_a_claim_on_every_column_is_partly_found_by_one():
 
 
 def test_networks_trained_to_their_end_decide_what_was_not_tried():
-    """The claim on small networks is about the end of training, which no baseline on record has reached."""
+    """The claim on small networks is about the end of training, where ISANs alone decide nothing."""
     given = [each for each in report.read(RECORDS) if each["experiment"] == "isan_text8"]
     says = "Of 80,000 weights it is considerably worse"
     assert verdict(claims_of(results(given)), says) == "not tried"
