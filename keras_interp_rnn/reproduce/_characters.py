@@ -57,6 +57,14 @@ state of an IRNN that starts from the identity itself grows without bound when i
 END = ", to the end"
 """How the names of rows end whose networks are trained for a number of characters, not of minutes."""
 
+ENDED: dict[str, dict[str, Any]] = {
+    "RNN": {"batch": 32},
+    "IRNN": {"learning_rate": 0.4, "scale": 0.53},
+    "LSTM": {"batch": 32},
+}
+"""Settings of such networks beside those of `BASELINE`. With the larger rates of the searches, whose trials were short,
+they stop improving early."""
+
 TEXT = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_interp_rnn.reproduce import _characters
@@ -23,9 +23,23 @@ PAPER = {
 OTHERS = tuple(network for network in PAPER if network != "ISAN")
 
 
-def _settings(network: str, size: str) -> dict[str, Any]:
-    own = {"validation": 16} if network == "ISAN" else _characters.BASELINE
-    return {"network": network, "size": size, **own, **_characters.SEARCHED.get(network, {})}
+def _settings(network: str, size: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    common = {"validation": 16} if network == "ISAN" else _characters.BASELINE
+    return {"network": network, "size": size, **common, **own}
+
+
+def _rows() -> dict[str, dict[str, Any]]:
+    """For equal minutes, and to the end."""
+    rows = {}
+    for size in SIZES:
+        for network in _characters.NETWORKS:
+            rows[f"{network}-{size}"] = _settings(network, size, _characters.SEARCHED.get(network, {}))
+    for size in SIZES:
+        for network in _characters.NETWORKS:
+            settings = _settings(network, size, _characters.ENDED.get(network, {}))
+            characters = 256_000_000 if network == "ISAN" else 128_000_000
+            rows[f"{network}-{size}{_characters.END}"] = _characters.to_the_end(settings, characters)
+    return rows
 
 
 class Text8(_characters.CharacterTable):
@@ -36,13 +50,7 @@ class Text8(_characters.CharacterTable):
     place = "Foerster et al. 2017, table 1"
     minutes = 30
     former_name = "isan_text8"
-    rows = {f"{network}-{size}": _settings(network, size) for size in SIZES for network in _characters.NETWORKS} | {
-        f"{network}-{size}{_characters.END}": _characters.to_the_end(
-            _settings(network, size), 256_000_000 if network == "ISAN" else 128_000_000
-        )
-        for size in SIZES
-        for network in _characters.NETWORKS
-    }
+    rows = _rows()
     paper = {
         f"{network}-{size}{end}": bits
         for network, row in PAPER.items()
