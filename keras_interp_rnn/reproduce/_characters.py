@@ -54,16 +54,19 @@ SEARCHED: dict[str, dict[str, Any]] = {
 """The best settings of the searches in the report, to a hundredth, except the decay: these networks train longer. The
 state of an IRNN that starts from the identity itself grows without bound when it is carried from window to window."""
 
-END = ", to the end"
-"""How the names of rows end whose networks are trained for a number of characters, not of minutes."""
+READ = 128_000_000
+"""Characters that networks read in rows of equal text."""
 
-ENDED: dict[str, dict[str, Any]] = {
+EQUAL_TEXT = f", {READ // 1_000_000} M characters"
+"""How the names of these rows end. They train for no number of minutes."""
+
+LONG: dict[str, dict[str, Any]] = {
     "RNN": {"batch": 32},
     "IRNN": {"learning_rate": 0.4, "scale": 0.53},
     "LSTM": {"batch": 32},
 }
-"""Settings of such networks beside those of `BASELINE`. With the larger rates of the searches, whose trials were short,
-they stop improving early."""
+"""Settings in these rows beside those of `BASELINE`. The searches had short trials; with their larger rates networks
+stop improving early."""
 
 TEXT = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
 
@@ -117,10 +120,10 @@ class Protocol:
     scale: float | None = None
 
 
-def to_the_end(settings: Mapping[str, Any], symbols: int) -> dict[str, Any]:
-    """Settings of a row whose network reads this number of symbols, in epochs of a thousand steps."""
-    step = settings.get("batch", Protocol.batch) * settings.get("length", Protocol.length)
-    return {**settings, "steps": 1000, "epochs": symbols // (1000 * step)}
+def equal_text(settings: Mapping[str, Any], characters_per_symbol: int = 1) -> dict[str, Any]:
+    """Settings of a row whose network reads `READ` characters, in epochs of a thousand steps."""
+    step = settings.get("batch", Protocol.batch) * settings.get("length", Protocol.length) * characters_per_symbol
+    return {**settings, "steps": 1000, "epochs": READ // (1000 * step)}
 
 
 def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) -> int:
@@ -334,7 +337,7 @@ class CharacterTable(Experiment):
         return {"text_sha256": self.load(run).info["text_sha256"]}
 
     def is_timed(self, row: str) -> bool:
-        return not self.is_deterministic(row) and not row.endswith(END)
+        return not self.is_deterministic(row) and not row.endswith(EQUAL_TEXT)
 
     def is_deterministic(self, row: str) -> bool:
         return self.rows[row]["network"] in COUNTED
