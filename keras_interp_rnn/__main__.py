@@ -36,10 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
     if args.command != "check" and reproduce.needs_keras(args):
         with _silent():
-            from keras_interp_rnn import views  # noqa: F401 - Keras with it, and what results look like
+            _import_all()
         for name in ("tensorflow", "absl"):
             logging.getLogger(name).setLevel(logging.ERROR)
     return int(args.execute(args))
+
+
+def _import_all() -> None:
+    """Imports what `import keras_interp_rnn` does elsewhere, and Keras with it.
+
+    Every class that a saved model may have is registered, so that a resumed training finds them.
+    """
+    from keras_interp_rnn import constraints, datasets, initializers, layers, losses, optimizers, recommender, views  # noqa: F401
+    from keras_interp_rnn.automata import recognizer, symbol_embedding  # noqa: F401
 
 
 def _check(args: argparse.Namespace) -> int:

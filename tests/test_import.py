@@ -4,8 +4,11 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import keras_interp_rnn
 
 
 def imported(statement: str, backend: str) -> set[str]:
@@ -34,3 +37,25 @@ def test_the_package_imports_no_package_that_keras_does_not(backend):
     assert {f"keras_interp_rnn.{name}" for name in ("layers", "analysis", "callbacks", "datasets")} <= after
     added = {name.split(".")[0] for name in after - before} - set(sys.stdlib_module_names)
     assert added == {"keras_interp_rnn", "tensorboard_plugins"}
+
+
+def test_the_command_registers_every_class_that_a_saved_model_may_have():
+    """It imports the modules of the package itself; those of experiments are imported by their trainings."""
+    found = imported(
+        """
+import sys
+sys.argv[0], sys.orig_argv = "-m", [sys.executable, "-m", "keras_interp_rnn"]
+from keras_interp_rnn import __main__
+assert "keras" not in sys.modules
+__main__._import_all()
+""",
+        "tensorflow",
+    )
+    package = Path(keras_interp_rnn.__file__).parent
+    modules = {
+        ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        for path in package.rglob("*.py")
+        if path.parent.name != "reproduce" and "register_keras_serializable" in path.read_text("utf-8")
+    }
+    assert len(modules) > 10
+    assert modules <= found

@@ -43,8 +43,7 @@ class IsanText(Experiment):
     def run(self, run: Run) -> Record:
         import keras
 
-        # Asks for matplotlib before anything is trained; what a model was compiled with is registered for `load_model`.
-        from keras_interp_rnn import figures, layers, losses, optimizers  # noqa: F401
+        from keras_interp_rnn import figures, layers  # noqa: F401 - figures asks for matplotlib before the training
         from keras_interp_rnn.datasets import text
 
         name, symbols = self.load(run)

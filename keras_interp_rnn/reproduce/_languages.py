@@ -251,6 +251,7 @@ def train(
     import numpy as np
 
     from keras_interp_rnn import callbacks
+    from keras_interp_rnn.reproduce import _shared_peephole  # noqa: F401 - a class of models to resume
 
     if words.positives in (0, len(words)):
         raise ValueError(

@@ -301,7 +301,7 @@ def _trained(network: str, problem: Problem, run: Run, folder: Path) -> tuple[ke
     import keras
 
     from keras_interp_rnn.datasets import Windows
-    from keras_interp_rnn.reproduce import _training
+    from keras_interp_rnn.reproduce import _reset, _training  # noqa: F401 - _reset has a class of models to resume
 
     length, epochs = (10, 2) if run.smoke else (LENGTH, EPOCHS)
     batch = 4 if run.smoke else SETTINGS[network]["batch"]

@@ -63,6 +63,41 @@ def test_every_experiment_runs_on_generated_data_and_is_reported(name, tmp_path,
     assert "(recorded before, " in capsys.readouterr().out
 
 
+COMMAND = """
+import sys
+from pathlib import Path
+sys.argv[0], sys.orig_argv = "-m", [sys.executable, "-m", "keras_interp_rnn"]
+from keras_interp_rnn import __main__
+from keras_interp_rnn.reproduce import _commands
+_commands.scratch_folder = lambda: Path({folder!r})
+raise SystemExit(__main__.main({arguments!r}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("isan-text8", "LSTM-8e4"),
+        ("sr-parentheses", "large_paper-SR-LSTM-P-shared"),
+        ("minimal-rnn-recommendation", "MinimalRNN"),
+        ("pautomac", next(iter(EXPERIMENTS["pautomac"].rows))),
+    ],
+)
+def test_a_process_that_builds_no_network_resumes_a_training(name, row, tmp_path, monkeypatch):
+    """A killed run goes on in a new process, in which no class is known but those that the command imports."""
+    monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
+    arguments = ["reproduce", "run", name, "--smoke", "--rows", row, "--verbose", "0"]
+    assert command_line.main(arguments) == 0
+    [record] = (tmp_path / "records").glob("*.json")
+    result = records.load_finished(record)["result"]
+    record.unlink()
+    program = COMMAND.format(folder=str(tmp_path), arguments=arguments)
+    resumed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert set(records.load_finished(record)["result"]) == set(result)
+
+
 def test_the_list_names_every_experiment_row_and_source(capsys):
     assert command_line.main(["reproduce", "list"]) == 0
     said = capsys.readouterr().out
