@@ -24,8 +24,8 @@ def _runs_as_command() -> bool:
     return sys.argv[:1] == ["-m"] and "-m" in given and given[given.index("-m") + 1] == __name__
 
 
-# Python imports the package before its command. The command imports the same modules once it has read its options, so
-# that `--help` does not wait for TensorFlow. For everyone else one import registers every class with Keras.
+# Python imports the package before its command. The command imports those that register classes once it has read its
+# options, so that `--help` does not wait for TensorFlow. For everyone else one import registers every class with Keras.
 if not _runs_as_command():
     from keras_interp_rnn import (
         analysis,

@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import_all() -> None:
-    """Imports what `import keras_interp_rnn` does elsewhere, and Keras with it.
+    """Imports Keras, and registers every class that a saved model may have and how results are shown.
 
-    So every class that a saved model may have is registered, which a resumed training needs, and how results are shown.
+    A training that is resumed loads its model before it has built one.
     """
     from keras_interp_rnn import constraints, datasets, initializers, layers, losses, optimizers, recommender, views  # noqa: F401
     from keras_interp_rnn.automata import recognizer, symbol_embedding  # noqa: F401

@@ -58,7 +58,7 @@ READ = 128_000_000
 """Characters that networks read in rows of equal text."""
 
 EQUAL_TEXT = f", {READ // 1_000_000} M characters"
-"""How the names of these rows end. They train for no number of minutes."""
+"""How the names of these rows end."""
 
 LONG: dict[str, dict[str, Any]] = {
     "RNN": {"batch": 32},
@@ -118,6 +118,12 @@ class Protocol:
     optimizer: str = "adam"
     decay: float = 0.01
     scale: float | None = None
+
+
+def settings(network: str, size: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a row: `own`, and what networks with switches, or without, have in common."""
+    common = {"validation": 16} if network == "ISAN" else BASELINE
+    return {"network": network, "size": size, **common, **own}
 
 
 def equal_text(settings: Mapping[str, Any], characters_per_symbol: int = 1) -> dict[str, Any]:
@@ -337,7 +343,7 @@ class CharacterTable(Experiment):
         return {"text_sha256": self.load(run).info["text_sha256"]}
 
     def is_timed(self, row: str) -> bool:
-        return not self.is_deterministic(row) and not row.endswith(EQUAL_TEXT)
+        return not self.is_deterministic(row) and "steps" not in self.rows[row]
 
     def is_deterministic(self, row: str) -> bool:
         return self.rows[row]["network"] in COUNTED

@@ -278,6 +278,11 @@ def percent(value: float) -> str:
     return f"{value:.1%}"
 
 
+def two_standard_errors(error: float, tested: int) -> float:
+    """Of an error on this number of test examples."""
+    return 2.0 * (error * (1 - error) / tested) ** 0.5
+
+
 def mean_of_row(records: Sequence[Record], row: str, name: str) -> float | None:
     """The mean over seeds of a result of a row; None without records of it."""
     values = [record["result"][name] for record in records if record["table"]["row"] == row]

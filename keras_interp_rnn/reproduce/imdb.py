@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _classification, _reading
 from keras_interp_rnn.reproduce._classification import regularized
-from keras_interp_rnn.reproduce._experiment import Claim, Record, below, mean_of_row, number, percent
+from keras_interp_rnn.reproduce._experiment import (
+    Claim,
+    Record,
+    below,
+    mean_of_row,
+    number,
+    percent,
+    two_standard_errors,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +96,7 @@ class Reviews(_reading.Readable, _classification.ClassTable):
         best, sr_lstm, lstm = own, "SR-LSTM (k = 10)", "LSTM"
         if {f"{own}, slide, longer", "LSTM, longer"} <= {record["table"]["row"] for record in records}:
             best, sr_lstm, lstm = f"{own}, slide, longer", f"{sr_lstm}, slide, longer", "LSTM, longer"
-        two_errors = 2 * (0.1 * 0.9 / TESTED) ** 0.5  # standard errors, of about ten percent on so many reviews
+        two_errors = two_standard_errors(0.1, TESTED)  # all errors are about ten percent
         gumbel, argmax = (error(f"SR-LSTM-P (k = 10, eq. {n})") for n in (19, 17))
         return [
             Claim(

@@ -8,7 +8,16 @@ from typing import Any
 
 from keras_interp_rnn.reproduce import _classification
 from keras_interp_rnn.reproduce._classification import regularized
-from keras_interp_rnn.reproduce._experiment import Claim, Finding, Record, below, mean_of_row, number, percent
+from keras_interp_rnn.reproduce._experiment import (
+    Claim,
+    Finding,
+    Record,
+    below,
+    mean_of_row,
+    number,
+    percent,
+    two_standard_errors,
+)
 
 COMMON = {"units": 64, "embedding": 0, "head": "last_and_cell", "dropout": 0.0, "batch": 32}
 
@@ -87,9 +96,9 @@ class Pixels(_classification.ClassTable):
 
         def is_ahead(row: str) -> Finding:
             value = error(own)
-            return below(value, error(row), percent, _two_standard_errors(value or 0.0))
+            return below(value, error(row), percent, two_standard_errors(value or 0.0, TESTED))
 
-        margin = _two_standard_errors(0.008)
+        margin = two_standard_errors(0.008, TESTED)
         without_cell = [error(f"{kind} (k = 100)") for kind in ("SR-RNN", "SR-GRU")]
         return [
             Claim(
@@ -129,11 +138,6 @@ class Pixels(_classification.ClassTable):
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
         return _classification.digits(data, smoke, **settings)
-
-
-def _two_standard_errors(error: float) -> float:
-    """Of an error on the test digits."""
-    return 2.0 * (error * (1 - error) / TESTED) ** 0.5
 
 
 class QuarterOfPixels(Pixels):

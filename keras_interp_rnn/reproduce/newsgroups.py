@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn.reproduce import _classification, _reading
-from keras_interp_rnn.reproduce._experiment import Claim, Record, mean_of_row, number, percent
+from keras_interp_rnn.reproduce._experiment import Claim, Record, mean_of_row, number, percent, two_standard_errors
 
 COMMON = {**_classification.WORDS, "head": "mean", "vectors": 1.0, "batch": 32, "epochs": 8}
 
@@ -69,7 +69,7 @@ class Posts(_reading.Readable, _classification.ClassTable):
         def is_reached(row: str) -> Claim:
             paper = float(self.paper[row])
             sizes = [record["data"]["test"] for record in records]
-            margin = 2 * (paper * (1 - paper) / min(sizes)) ** 0.5
+            margin = two_standard_errors(paper, min(sizes))
             network, _, headers = row.partition(", ")
             headers = headers if headers.endswith("headers") else f"{headers} headers"
             return Claim(

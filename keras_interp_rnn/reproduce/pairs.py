@@ -10,13 +10,9 @@ from keras_interp_rnn.reproduce import _characters
 from keras_interp_rnn.reproduce._characters import EQUAL_TEXT
 from keras_interp_rnn.reproduce._experiment import Claim, Record, below, mean_of_row, number
 
-COMMON: dict[str, Any] = {"size": "1.28e6", "length": 50}
 
-ISAN: dict[str, Any] = {"network": "ISAN", "validation": 16, **COMMON}
-
-
-def _other(network: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    return {"network": network, **COMMON, **_characters.BASELINE, **own}
+def _settings(network: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    return _characters.settings(network, "1.28e6", {"length": 50, **own})
 
 
 class Pairs(_characters.CharacterTable):
@@ -27,11 +23,11 @@ class Pairs(_characters.CharacterTable):
     place = "Foerster et al. 2017, section 3.1"
     minutes = 30
     rows = {
-        "ISAN": ISAN,
-        "GRU": _other("GRU", _characters.SEARCHED["GRU"]),
-        "LSTM": _other("LSTM", _characters.SEARCHED["LSTM"]),
-        f"ISAN{EQUAL_TEXT}": _characters.equal_text(ISAN, 2),
-        f"LSTM{EQUAL_TEXT}": _characters.equal_text(_other("LSTM", _characters.LONG["LSTM"]), 2),
+        "ISAN": _settings("ISAN", {}),
+        "GRU": _settings("GRU", _characters.SEARCHED["GRU"]),
+        "LSTM": _settings("LSTM", _characters.SEARCHED["LSTM"]),
+        f"ISAN{EQUAL_TEXT}": _characters.equal_text(_settings("ISAN", {}), 2),
+        f"LSTM{EQUAL_TEXT}": _characters.equal_text(_settings("LSTM", _characters.LONG["LSTM"]), 2),
     }
     paper = {
         f"{network}{end}": bits / 2 for network, bits in (("ISAN", 3.55), ("LSTM", 3.4)) for end in ("", EQUAL_TEXT)
