@@ -19,14 +19,14 @@ def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     given = {
         "experiment": "parentheses_states",
         "data": {"config": "large_near"},
-        "protocol": {"tests": ["test_d5_l200", "test_d10_l200"]},
+        "protocol": {"tests": ["test_d5_l200", "test_d10_l200"], "seed": 3},
         "result": {"LSTM": found, "SR-LSTM-P": counted},
         "environment": records.environment(),
     }
     [[head, before, line]] = tables(report.section(EXPERIMENT, [given], None))
-    assert head[2:4] == ["d5 l200", "d10 l200"]
-    assert before == ["large_near", "LSTM", "10.0%", "30.0%", "", "", "", "", "0.5", "4.0"]
-    assert line == ["large_near", "SR-LSTM-P", "10.0%", "30.0%", "25%", "99%", "2", "-1.2", "0.5", "4.0"]
+    assert head[3:5] == ["d5 l200", "d10 l200"]
+    assert before == ["large_near", "3", "LSTM", "10.0%", "30.0%", "", "", "", "", "0.5", "4.0"]
+    assert line == ["large_near", "3", "SR-LSTM-P", "10.0%", "30.0%", "25%", "99%", "2", "-1.2", "0.5", "4.0"]
     assert EXPERIMENT.summary(given).startswith("LSTM: drift of h 0.5, of c 4.0; SR-LSTM-P: ")
 
 
@@ -87,6 +87,17 @@ def test_the_claim_of_the_count():
     assert verdict({**own, "visited": 3}, other) == "partly"
     assert verdict(own, {**other, "count": {"h": 0.89, "c": 1.0}}) == "partly"
     assert verdict({"drift": own["drift"]}, {"drift": own["drift"]}) == "not tried"
+
+
+def test_the_claims_are_of_the_paper_s_strings_and_the_seed_that_counts():
+    def record(config, wrong, visited):
+        own = {"errors": {"test_d10_l200": wrong}, "drift": {"h": 0.1, "c": 0.1}, "count": {"h": 1.0, "c": 1.0}}
+        result = {"SR-LSTM-P": {**own, "visited": visited}, "LSTM": own}
+        return {"data": {"config": config}, "result": result}
+
+    given = [record("large_near", 0.0, 5), record("large_paper", 0.5, 3), record("large_paper", 0.1, 2)]
+    [visited, *_] = EXPERIMENT.claims(given)[0].findings
+    assert visited.figure == "2 centroids"
 
 
 @pytest.mark.slow
