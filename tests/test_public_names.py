@@ -140,6 +140,7 @@ PUBLIC = {
         "bits_by_units",
         "change_of_basis",
         "contribution_column",
+        "counts_read",
         "error_curves",
         "feature_map",
         "jacobian_histogram",

@@ -24,6 +24,7 @@ from keras_interp_rnn.figures.minimal_rnn import (
     metric_progress,
 )
 from keras_interp_rnn.figures.state_regularized import (
+    counts_read,
     error_curves,
     feature_map,
     pixel_maps,
@@ -41,6 +42,7 @@ __all__ = [
     "bits_by_units",
     "change_of_basis",
     "contribution_column",
+    "counts_read",
     "error_curves",
     "feature_map",
     "jacobian_histogram",

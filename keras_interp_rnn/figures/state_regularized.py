@@ -210,6 +210,45 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str =
     return figure
 
 
+@checked
+def counts_read(readings: Mapping[str, ArrayLike], label: str = "open brackets") -> Figure:
+    """The count that is read off a state, by the true one, of several networks.
+
+    Args:
+        readings: name -> what is read at a true count of 0, 1, 2, ...; (counts,).
+        label: what is counted.
+
+    Returns:
+        `Figure`. On the dashed line a reading is right.
+
+    Raises:
+        ValueError: unless the readings of each network are a vector.
+
+    Example:
+
+        >>> from keras_interp_rnn import figures
+        >>> figures.counts_read({"LSTM": [0.1, 1.0, 1.7, 2.1]}).axes[0].get_ylabel()
+        'open brackets, as read'
+    """
+    if not readings:
+        raise ValueError("There are readings of one network or more. Received: readings={}.")
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axis = figure.subplots()
+    most = 0
+    for name, values in readings.items():
+        read = np.asarray(values, float)
+        if read.ndim != 1:
+            raise ValueError(f"The readings of a network are a vector. Received: {name!r}, of shape {read.shape}.")
+        axis.plot(read, label=plain(name), marker=".")
+        most = max(most, len(read) - 1)
+    axis.plot([0, most], [0, most], color="grey", linestyle="--", linewidth=1)
+    axis.set_xlabel(f"{label}, true")
+    axis.set_ylabel(f"{label}, as read")
+    axis.grid(alpha=0.3, linewidth=0.5)
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
 @former_arguments(("values", "rows", "columns", "label", "max_value"), highest="max_value")
 @checked
 def pixel_maps(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce import _languages, _records
@@ -12,6 +12,7 @@ from keras_interp_rnn.reproduce._experiment import Claim, Finding, Record, Run, 
 
 if TYPE_CHECKING:
     import keras
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from keras_interp_rnn.datasets import LabelledWords
@@ -62,11 +63,17 @@ class ParenthesesStates(_languages.LanguageExperiment):
             )
             traced = analysis.trace(model, probe.ids(start=protocol.start_token, end=True))
             states = {name: traced[name][:, int(protocol.start_token) : -1] for name in "hc"}
+            counted, deepest = (
+                states_along(model, words(test), protocol.start_token)
+                for test in (tests[0] if run.smoke else COUNTED, tests[-1])
+            )
             result[network] = {
                 "errors": {test: _languages.error(model, words(test), protocol.start_token) for test in tests},
                 "drift": {name: float(analysis.relative_drift(of_name)[0]) for name, of_name in states.items()},
-                **count_in_states(model, words(tests[0] if run.smoke else COUNTED), protocol.start_token),
-                "drift_of_count": drift_of_count(model, words(tests[-1]), protocol.start_token),
+                **count_in_states(*counted),
+                "drift_of_count": drift_of_count(*deepest),
+                "counts_read": counts_read(counted, deepest),
+                "rejected": rejected(model, words(tests[-1]), protocol.start_token),
             }
             shown = {"hidden state h": states["h"][0], "memory c": states["c"][0]}
             figures.state_paths(shown, TEXT).savefig(run.folder / f"figure5-{network}.png", dpi=150)
@@ -107,6 +114,19 @@ class ParenthesesStates(_languages.LanguageExperiment):
             ),
         ]
 
+    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+        """The count that the memory has, by the true one, of strings as the paper's."""
+        from keras_interp_rnn import figures
+
+        read = {
+            f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]
+            for record in records
+            if str(record["data"]["config"]).endswith("paper")
+            for network, of_network in record["result"].items()
+            if "counts_read" in of_network
+        }
+        return {"parentheses-counts.png": figures.counts_read(read)} if read else {}
+
     def summary(self, record: Record) -> str:
         drifts = (
             f"{network}: drift of h {of_network['drift']['h']:.1f}, of c {of_network['drift']['c']:.1f}"
@@ -121,54 +141,16 @@ class ParenthesesStates(_languages.LanguageExperiment):
         }
 
 
-def count_in_states(model: keras.Model, words: LabelledWords, start_token: bool) -> dict[str, Any]:
-    """What the states along strings of the language have of the number of open brackets.
+Along = tuple[dict[str, "list[NDArray[Any]]"], "list[NDArray[Any]]"]
+"""Name of a traced quantity -> its values after each symbol of some strings; and the counts there."""
+
+
+def states_along(model: keras.Model, words: LabelledWords, start_token: bool) -> Along:
+    """States after each symbol of the first `STRINGS` strings in the language, and the numbers of open brackets.
 
     Args:
-        model, start_token: as in `_languages`. words: of which the first `STRINGS` strings in the language are read.
-
-    Returns:
-        count: "h" and "c" -> the share of the count's variance that an affine function of the state explains, fitted to
-        every other string and measured on the rest. visited: the number of centroids, in the order of their shares,
-        that take 99 % of the steps; of networks that have them.
+        model, start_token: as in `_languages`.
     """
-    import numpy as np
-
-    traced, counts = _along(model, words, start_token)
-    fitted, held_out = slice(0, None, 2), slice(1, None, 2)
-    found: dict[str, Any] = {"count": {}}
-    for name in "hc":
-        read = _fitted(np.concatenate(traced[name][fitted]), np.concatenate(counts[fitted]))
-        wanted = np.concatenate(counts[held_out])
-        residual = read(np.concatenate(traced[name][held_out])) - wanted
-        found["count"][name] = float(1 - (residual**2).mean() / wanted.var())
-    if "alpha" in traced:
-        nearest = np.concatenate(traced["alpha"]).argmax(axis=1)
-        shares = np.sort(np.bincount(nearest) / len(nearest))[::-1].cumsum()
-        found["visited"] = int(np.searchsorted(shares, 0.99) + 1)
-    return found
-
-
-def drift_of_count(model: keras.Model, words: LabelledWords, start_token: bool) -> float:
-    """How many brackets too many a hundred further symbols add to the count in the memory c.
-
-    The count is an affine function of c, fitted to the first `FITTED` symbols of each string; the drift is the slope of
-    its error over all of them. Arguments as `count_in_states`.
-    """
-    import numpy as np
-
-    traced, counts = _along(model, words, start_token)
-    memories = traced["c"]
-    read = _fitted(*(np.concatenate([along[:FITTED] for along in part]) for part in (memories, counts)))
-    errors = np.concatenate([read(c) - count for c, count in zip(memories, counts, strict=True)])
-    places = np.concatenate([np.arange(len(count)) for count in counts])
-    return float(100 * np.polyfit(places, errors, 1)[0])
-
-
-def _along(
-    model: keras.Model, words: LabelledWords, start_token: bool
-) -> tuple[dict[str, list[NDArray[Any]]], list[NDArray[Any]]]:
-    """Traced quantities, and the count, after each symbol of the first `STRINGS` strings in the language."""
     import numpy as np
 
     from keras_interp_rnn import analysis, datasets
@@ -183,6 +165,69 @@ def _along(
         if name in traced
     }
     return along, [np.cumsum([steps.get(symbol, 0) for symbol in word]) for word in inside]
+
+
+def count_in_states(traced: Mapping[str, list[NDArray[Any]]], counts: list[NDArray[Any]]) -> dict[str, Any]:
+    """What the states along strings have of the number of open brackets.
+
+    Args:
+        traced, counts: as from `states_along`.
+
+    Returns:
+        count: "h" and "c" -> the share of the count's variance that an affine function of the state explains, fitted to
+        every other string and measured on the rest. visited: the number of centroids, in the order of their shares,
+        that take 99 % of the steps; of networks that have them.
+    """
+    import numpy as np
+
+    fitted, held_out = slice(0, None, 2), slice(1, None, 2)
+    found: dict[str, Any] = {"count": {}}
+    for name in "hc":
+        read = _fitted(np.concatenate(traced[name][fitted]), np.concatenate(counts[fitted]))
+        wanted = np.concatenate(counts[held_out])
+        residual = read(np.concatenate(traced[name][held_out])) - wanted
+        found["count"][name] = float(1 - (residual**2).mean() / wanted.var())
+    if "alpha" in traced:
+        nearest = np.concatenate(traced["alpha"]).argmax(axis=1)
+        shares = np.sort(np.bincount(nearest) / len(nearest))[::-1].cumsum()
+        found["visited"] = int(np.searchsorted(shares, 0.99) + 1)
+    return found
+
+
+def drift_of_count(traced: Mapping[str, list[NDArray[Any]]], counts: list[NDArray[Any]]) -> float:
+    """How many brackets too many a hundred further symbols add to the count in the memory c.
+
+    The count is an affine function of c, fitted to the first `FITTED` symbols of each string; the drift is the slope of
+    its error over all of them. Arguments as `count_in_states`.
+    """
+    import numpy as np
+
+    memories = traced["c"]
+    read = _fitted(*(np.concatenate([along[:FITTED] for along in part]) for part in (memories, counts)))
+    errors = np.concatenate([read(c) - count for c, count in zip(memories, counts, strict=True)])
+    places = np.concatenate([np.arange(len(count)) for count in counts])
+    return float(100 * np.polyfit(places, errors, 1)[0])
+
+
+def counts_read(fitted: Along, deepest: Along) -> list[float]:
+    """What the memory c says, in the mean, at 0, 1, 2, ... open brackets.
+
+    Args:
+        fitted: states and counts to which an affine function of c is fitted. deepest: those on which it is read.
+    """
+    import numpy as np
+
+    (shallow, known), (deep, true) = fitted, deepest
+    read = _fitted(np.concatenate(shallow["c"]), np.concatenate(known))
+    said, counts = read(np.concatenate(deep["c"])), np.concatenate(true)
+    return [float(said[counts == count].mean()) for count in range(int(counts.max()) + 1)]
+
+
+def rejected(model: keras.Model, words: LabelledWords, start_token: bool) -> float:
+    """The share of the words in the language that a network rejects. Arguments as `states_along`."""
+    import numpy as np
+
+    return float(np.mean(_languages.predict(model, words, start_token)[words.labels] <= 0))
 
 
 def _fitted(x: NDArray[Any], y: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -220,9 +265,12 @@ def _table(records: Sequence[Record]) -> str:
             of_network.get("visited"),
             f"{of_network['drift_of_count']:+.1f}" if "drift_of_count" in of_network else None,
             *(f"{of_network['drift'][name]:.1f}" for name in "hc"),
+            f"{of_network['counts_read'][-1]:.1f}" if "counts_read" in of_network else None,
+            f"{of_network['rejected']:.0%}" if "rejected" in of_network else None,
         ]
         for record in records
         for network, of_network in record["result"].items()
     ]
     header = ["count in h", "count in c", "centroids for 99 % of the steps", "drift of the count", "of h", "of c"]
+    header += ["20 brackets read as", "balanced ones rejected"]
     return table(["words", "seed", "network", *map(_languages.shown, tests), *header], rows)

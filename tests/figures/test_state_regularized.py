@@ -133,6 +133,19 @@ def test_error_curves_have_a_thin_line_and_the_least_so_far_for_each_network():
         figures.error_curves({"a": ([1, 2], [0.1, 0.2, 0.3])})
 
 
+def test_counts_read_have_a_line_for_each_network_and_the_diagonal():
+    figure = figures.counts_read({"LSTM": [0.5, 1.5], "SR-LSTM-P": [0, 1, 2]}, "brackets")
+    [axis] = figure.axes
+    assert [line.get_ydata().tolist() for line in axis.lines] == [[0.5, 1.5], [0, 1, 2], [0, 2]]
+    assert list(axis.lines[-1].get_xdata()) == [0, 2]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["LSTM", "SR-LSTM-P"]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("brackets, true", "brackets, as read")
+    with pytest.raises(ValueError, match=r"a vector. Received: 'a', of shape \(1, 2\)"):
+        figures.counts_read({"a": [[0, 1]]})
+    with pytest.raises(ValueError, match="readings of one network or more"):
+        figures.counts_read({})
+
+
 def test_temperatures_of_nothing_and_tokens_that_look_like_formulas():
     with pytest.raises(ValueError, match="at least one temperature"):
         figures.temperatures({}, [])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.datasets import balanced_parentheses
+from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses
+from keras_interp_rnn.reproduce import _languages as languages
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
 from keras_interp_rnn.reproduce import parentheses_states
@@ -16,6 +17,7 @@ EXPERIMENT = EXPERIMENTS["parentheses-states"]
 def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     found = {"errors": {"test_d10_l200": 0.3, "test_d5_l200": 0.1}, "drift": {"h": 0.5, "c": 4.0}}
     counted = {**found, "count": {"h": 0.25, "c": 0.991}, "visited": 2, "drift_of_count": -1.25}
+    counted |= {"counts_read": [0.1, 1.0, 1.5], "rejected": 0.884}
     given = {
         "experiment": "parentheses_states",
         "data": {"config": "large_near"},
@@ -25,8 +27,9 @@ def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
     }
     [[head, before, line]] = tables(report.section(EXPERIMENT, [given], None))
     assert head[3:5] == ["d5 l200", "d10 l200"]
-    assert before == ["large_near", "3", "LSTM", "10.0%", "30.0%", "", "", "", "", "0.5", "4.0"]
-    assert line == ["large_near", "3", "SR-LSTM-P", "10.0%", "30.0%", "25%", "99%", "2", "-1.2", "0.5", "4.0"]
+    assert before == ["large_near", "3", "LSTM", "10.0%", "30.0%", "", "", "", "", "0.5", "4.0", "", ""]
+    assert line[:5] == ["large_near", "3", "SR-LSTM-P", "10.0%", "30.0%"]
+    assert line[5:] == ["25%", "99%", "2", "-1.2", "0.5", "4.0", "1.5", "88%"]
     assert EXPERIMENT.summary(given).startswith("LSTM: drift of h 0.5, of c 4.0; SR-LSTM-P: ")
 
 
@@ -49,7 +52,7 @@ def test_the_count_is_read_off_the_state_that_has_it(monkeypatch):
         return traced
 
     monkeypatch.setattr(analysis, "trace", trace)
-    found = parentheses_states.count_in_states(None, words, start_token=True)
+    found = parentheses_states.count_in_states(*parentheses_states.states_along(None, words, start_token=True))
     assert found["count"]["c"] == pytest.approx(1)
     assert 0.05 < found["count"]["h"] < 0.9
     assert found["visited"] == 2
@@ -69,8 +72,36 @@ def test_the_drift_of_the_count_is_its_slope(monkeypatch, drift):
         return {"c": c}
 
     monkeypatch.setattr(analysis, "trace", trace)
-    found = parentheses_states.drift_of_count(None, words, start_token=False)
+    found = parentheses_states.drift_of_count(*parentheses_states.states_along(None, words, start_token=False))
     assert found == pytest.approx(100 * drift, abs=0.02 + abs(5 * drift))
+
+
+def test_counts_are_read_by_what_shallow_strings_teach():
+    """A memory that counts to four and stays there."""
+
+    def along(highest):
+        count = np.concatenate([np.arange(highest), np.arange(highest, -1, -1)])
+        return {"c": [np.minimum(count, 4)[:, None] * [2.0, -1.0] + 3]}, [count]
+
+    assert parentheses_states.counts_read(along(4), along(6)) == pytest.approx([0, 1, 2, 3, 4, 4, 4])
+
+
+def test_rejected_words_are_those_in_the_language(monkeypatch):
+    words = LabelledWords(("(", "()", ")", "()()"), np.array([False, True, False, True]), "()")
+    monkeypatch.setattr(languages, "predict", lambda *_: np.array([3.0, -0.5, -2.0, 0.5]))
+    assert parentheses_states.rejected(None, words, start_token=True) == 0.5
+
+
+def test_the_picture_is_of_the_papers_strings():
+    def record(config, seed, **more):
+        return {"data": {"config": config}, "protocol": {"seed": seed}, "result": {"LSTM": more}}
+
+    given = [record("large_near", 0, counts_read=[0.0]), record("large_paper", 0), record("large_paper", 1)]
+    assert EXPERIMENT.pictures(given) == {}
+    given[2]["result"]["LSTM"]["counts_read"] = [0.0, 1.0]
+    [(name, figure)] = EXPERIMENT.pictures(given).items()
+    assert name == "parentheses-counts.png"
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["LSTM, seed 1"]
 
 
 def verdict(own, other):
@@ -109,6 +140,8 @@ def test_a_run_trains_traces_and_draws(tmp_path):
     [(network, found)] = record["result"].items()
     assert network == "SR-LSTM-P"
     assert set(found["errors"]) == {"test_d5_l200"}
+    assert 0 <= found["rejected"] <= 1
+    assert found["counts_read"]
     assert set(found["drift"]) == set(found["count"]) == {"h", "c"}
     assert 1 <= found["visited"] <= 5
     assert (tmp_path / "figure5-SR-LSTM-P.png").exists()
