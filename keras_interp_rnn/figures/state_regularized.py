@@ -242,6 +242,8 @@ def counts_read(readings: Mapping[str, ArrayLike], label: str = "open brackets")
         axis.plot(read, label=plain(name), marker=".")
         most = max(most, len(read) - 1)
     axis.plot([0, most], [0, most], color="grey", linestyle="--", linewidth=1)
+    for numbers in (axis.xaxis, axis.yaxis):
+        numbers.get_major_locator().set_params(integer=True)
     axis.set_xlabel(f"{label}, true")
     axis.set_ylabel(f"{label}, as read")
     axis.grid(alpha=0.3, linewidth=0.5)

@@ -120,10 +120,10 @@ class ParenthesesStates(_languages.LanguageExperiment):
 
         read = {
             f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]
+            for network in ("LSTM", "SR-LSTM-P")
             for record in records
             if str(record["data"]["config"]).endswith("paper")
-            for network, of_network in record["result"].items()
-            if "counts_read" in of_network
+            and "counts_read" in (of_network := record["result"].get(network, {}))
         }
         return {"parentheses-counts.png": figures.counts_read(read)} if read else {}
 
