@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib import ticker
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._deprecation import former_arguments
@@ -243,7 +244,7 @@ def counts_read(readings: Mapping[str, ArrayLike], label: str = "open brackets")
         most = max(most, len(read) - 1)
     axis.plot([0, most], [0, most], color="grey", linestyle="--", linewidth=1)
     for numbers in (axis.xaxis, axis.yaxis):
-        numbers.get_major_locator().set_params(integer=True)
+        numbers.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     axis.set_xlabel(f"{label}, true")
     axis.set_ylabel(f"{label}, as read")
     axis.grid(alpha=0.3, linewidth=0.5)
