@@ -212,11 +212,11 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]], label: str =
 
 
 @checked
-def counts_read(readings: Mapping[str, ArrayLike], label: str = "open brackets") -> Figure:
+def counts_read(curves: Mapping[str, ArrayLike], label: str = "open brackets") -> Figure:
     """The count that is read off a state, by the true one, of several networks.
 
     Args:
-        readings: name -> what is read at a true count of 0, 1, 2, ...; (counts,).
+        curves: name -> what is read at a true count of 0, 1, 2, ...; (counts,).
         label: what is counted.
 
     Returns:
@@ -231,12 +231,12 @@ def counts_read(readings: Mapping[str, ArrayLike], label: str = "open brackets")
         >>> figures.counts_read({"LSTM": [0.1, 1.0, 1.7, 2.1]}).axes[0].get_ylabel()
         'open brackets, as read'
     """
-    if not readings:
-        raise ValueError("There are readings of one network or more. Received: readings={}.")
+    if not curves:
+        raise ValueError("There are readings of one network or more. Received: curves={}.")
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axis = figure.subplots()
     most = 0
-    for name, values in readings.items():
+    for name, values in curves.items():
         read = np.asarray(values, float)
         if read.ndim != 1:
             raise ValueError(f"The readings of a network are a vector. Received: {name!r}, of shape {read.shape}.")
