@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from keras_interp_rnn.datasets import LabelledWords
 
+    Along = tuple[Mapping[str, list[NDArray[Any]]], list[NDArray[Any]]]
+    """Name of a traced quantity -> its values after each symbol of some strings; and the counts there."""
+
 TEXT = "((a)b(()c)(d(e))" * 3 + ")" * 3
 
 COUNTED = "test_d10_l200"
@@ -122,8 +125,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]
             for network in ("LSTM", "SR-LSTM-P")
             for record in records
-            if str(record["data"]["config"]).endswith("paper")
-            and "counts_read" in (of_network := record["result"].get(network, {}))
+            if _is_of_the_paper(record) and "counts_read" in (of_network := record["result"].get(network, {}))
         }
         return {"parentheses-counts.png": figures.counts_read(read)} if read else {}
 
@@ -139,10 +141,6 @@ class ParenthesesStates(_languages.LanguageExperiment):
             "table": _table(records),
             "runs": runs(records, lambda record: f"{record['data']['config']}, seed {record['protocol']['seed']}"),
         }
-
-
-Along = tuple[dict[str, "list[NDArray[Any]]"], "list[NDArray[Any]]"]
-"""Name of a traced quantity -> its values after each symbol of some strings; and the counts there."""
 
 
 def states_along(model: keras.Model, words: LabelledWords, start_token: bool) -> Along:
@@ -247,10 +245,15 @@ def _tells(of_network: dict[str, Any], name: str) -> Finding:
     return Finding(f"{name} explains {share:.0%}", share >= TELLS)
 
 
+def _is_of_the_paper(record: Record) -> bool:
+    """Whether its strings are drawn as the paper's."""
+    return str(record["data"]["config"]).endswith("paper")
+
+
 def _rank(record: Record) -> tuple[bool, float]:
     """Sorts strings as the paper's before others, and networks by their errors on the strings that are counted."""
     errors = record["result"].get("SR-LSTM-P", {}).get("errors", {})
-    return not str(record["data"]["config"]).endswith("paper"), errors.get(COUNTED, math.inf)
+    return not _is_of_the_paper(record), errors.get(COUNTED, math.inf)
 
 
 def _table(records: Sequence[Record]) -> str:
