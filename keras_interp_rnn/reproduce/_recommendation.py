@@ -17,15 +17,15 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from keras_interp_rnn import analysis, callbacks, initializers, layers
+from keras_interp_rnn import analysis, callbacks, initializers
 from keras_interp_rnn._files import read_json, write_json
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.datasets import interactions
 from keras_interp_rnn.recommender import Catalogue, Recommender
 from keras_interp_rnn.reproduce import _records, _training
 from keras_interp_rnn.reproduce._experiment import Record, Run
+from keras_interp_rnn.reproduce._minimal_rnn import recurrent_layer, set_gate_bias
 
-ARCHITECTURES = ("vanilla", "GRU", "CFN", "MinimalRNN")
 TOP = 20
 
 
@@ -53,43 +53,6 @@ class Protocol:
     gate_bias: float | None = None
     gate_steps: float | None = None
     attributes: bool = False
-
-
-def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
-    """One of `ARCHITECTURES`, every matrix orthogonal and drawn by itself, as in the paper."""
-    seeds = iter(range(100 * seed, 100 * seed + 100))
-
-    def orthogonal() -> keras.initializers.Initializer:
-        return keras.initializers.Orthogonal(seed=next(seeds))
-
-    both = {"kernel_initializer": orthogonal(), "recurrent_initializer": orthogonal()}
-    if kind == "vanilla":
-        return keras.layers.SimpleRNN(units, **both, **flags)
-    if kind == "CFN":
-        return layers.CFN(units, **both, **flags)
-    if kind == "MinimalRNN":
-        encoder = keras.layers.Dense(units, "tanh", kernel_initializer=orthogonal())
-        return layers.MinimalRNN(units, encoder=encoder, **both, **flags)
-    if kind != "GRU":
-        raise ValueError(f"The architectures are {ARCHITECTURES}. Received: {kind!r}.")
-    layer = keras.layers.GRU(units, **flags)
-    layer.build((None, None, features))
-    for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):  # Keras draws the three gates as one matrix
-        weight.assign(np.concatenate([orthogonal()((weight.shape[0], units)) for _ in range(3)], axis=1))
-    return layer
-
-
-def set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
-    """Sets the bias of the gate that keeps the state; in a CFN minus it for the gate that admits the input."""
-    if not layer.built:
-        layer.build((None, None, features))
-    bias, n = np.zeros(layer.cell.bias.shape), layer.units
-    bias[..., :n] = value  # u comes first in all three
-    if isinstance(layer, layers.CFN):
-        bias[n : 2 * n] = -value
-    if bias.ndim == 2:  # a GRU has one for the input and one for the state, which are added
-        bias[1] = 0
-    layer.cell.bias.assign(bias)
 
 
 def recommender(
@@ -220,7 +183,7 @@ def train(
     """Trains a recommender, or resumes its training; judges its best epoch by validation MAP on each user's last item.
 
     Args:
-        kind: one of `ARCHITECTURES`. name: of the data. run: in its folder are the checkpoints, the model and
+        kind: one of `_minimal_rnn.NETWORKS`. name: of the data. run: in its folder are the checkpoints, the model and
             TensorBoard's logs. attributes: as `read_attributes`.
 
     Returns:

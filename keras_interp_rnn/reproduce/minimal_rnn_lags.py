@@ -19,6 +19,7 @@ from keras_interp_rnn.reproduce._experiment import (
     runs,
     table,
 )
+from keras_interp_rnn.reproduce._minimal_rnn import GATED, NETWORKS, recurrent_layer, set_gate_bias
 
 if TYPE_CHECKING:
     import keras
@@ -34,8 +35,6 @@ right, which is tried after `every` steps."""
 
 TESTED = 1000
 
-NETWORKS = ("vanilla", "GRU", "CFN", "MinimalRNN")
-
 
 class Lags(Experiment):
     """The longest lag over which a network learns to recall a symbol."""
@@ -47,10 +46,7 @@ class Lags(Experiment):
     rows = {
         **{network: {"network": network} for network in NETWORKS},
         "GRU, gate bias 1": {"network": "GRU", "gate_bias": 1.0},
-        **{
-            f"{network}, gates for 100 steps": {"network": network, "gate_steps": 100.0}
-            for network in ("GRU", "MinimalRNN")
-        },
+        **{f"{network}, gates for 100 steps": {"network": network, "gate_steps": 100.0} for network in GATED},
     }
 
     def run(self, run: Run) -> Record:
@@ -114,7 +110,7 @@ class Lags(Experiment):
                 (
                     farther("own biases", "MinimalRNN", "vanilla", "GRU", "CFN"),
                     farther("biases of 1", "MinimalRNN", "GRU, gate bias 1", "CFN"),
-                    farther("critical gates", *(f"{one}, gates for 100 steps" for one in ("MinimalRNN", "GRU"))),
+                    farther("critical gates", *(f"{one}, gates for 100 steps" for one in reversed(GATED))),
                 ),
             )
         ]
@@ -139,7 +135,6 @@ def model_of(protocol: Mapping[str, Any]) -> keras.Model:
     import keras
 
     from keras_interp_rnn import initializers
-    from keras_interp_rnn.reproduce._recommendation import recurrent_layer, set_gate_bias
 
     keras.utils.set_random_seed(protocol["seed"])
     kind, units, symbols = protocol["network"], protocol["units"], protocol["symbols"]

@@ -18,6 +18,7 @@ from keras_interp_rnn.reproduce._experiment import (
     runs,
     table,
 )
+from keras_interp_rnn.reproduce._minimal_rnn import GATED, NETWORKS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from keras_interp_rnn.datasets.interactions import Interactions
-
-NETWORKS = ("vanilla", "GRU", "CFN", "MinimalRNN")
-"""In the order of the paper's figures."""
-
-GATED = ("GRU", "MinimalRNN")
-"""Whose gates start in several ways."""
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
 
@@ -58,10 +53,7 @@ class Recommendation(Experiment):
     former_name = "recommend"
     rows = {network: {"network": network} for network in NETWORKS} | {
         "GRU, gate bias 1": {"network": "GRU", "gate_bias": 1.0},
-        **{
-            f"{network}, gates for {STEPS} steps": {"network": network, "gate_steps": STEPS}
-            for network in ("GRU", "MinimalRNN")
-        },
+        **{f"{network}, gates for {STEPS} steps": {"network": network, "gate_steps": STEPS} for network in GATED},
         WITH_ATTRIBUTES: {"network": "MinimalRNN", "attributes": True},
     }
 

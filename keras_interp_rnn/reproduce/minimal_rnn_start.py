@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_interp_rnn.reproduce._experiment import Claim, Experiment, Finding, Record, Run, runs, table
+from keras_interp_rnn.reproduce._minimal_rnn import GATED, NETWORKS, recurrent_layer, set_gate_bias
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,22 +151,21 @@ def singular_values(protocol: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     Args:
         protocol: units, length, batch, draws, lags, scale: `draws` of all weights and of `batch` sequences of `length`
             steps whose entries have the standard deviation `scale`. gate_bias, if it is there: one bias for the gate
-            that keeps the state, in every architecture that has one; gate_steps: in place of it,
+            that keeps the state, in every network that has one; gate_steps: in place of it,
             `initializers.CriticalBias` for so many steps, in MinimalRNN and GRU; otherwise each layer's own default.
 
     Returns:
-        {architecture: (lags, values)}.
+        {network: (lags, values)}.
     """
     import numpy as np
 
     from keras_interp_rnn import analysis, initializers
-    from keras_interp_rnn.reproduce._recommendation import ARCHITECTURES, recurrent_layer, set_gate_bias
 
     units, lags = protocol["units"], protocol["lags"]
     gate_bias, gate_steps = protocol.get("gate_bias"), protocol.get("gate_steps")
-    kinds = [kind for kind in ARCHITECTURES if gate_bias is None or kind != "vanilla"]
+    kinds = [kind for kind in NETWORKS if gate_bias is None or kind != "vanilla"]
     if gate_steps is not None:
-        kinds = ["GRU", "MinimalRNN"]
+        kinds = [*GATED]
     values: dict[str, list[NDArray[Any]]] = {kind: [] for kind in kinds}
     for draw in range(protocol["draws"]):
         shape = (protocol["batch"], protocol["length"], units)

@@ -1,15 +1,11 @@
 """How far back a network remembers: the task, its rows, and the claim."""
 
-import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn.reproduce import _report as report
 from keras_interp_rnn.reproduce import minimal_rnn_lags as lags
 from tests.reproduce.common import EXPERIMENTS, a_run, tables
-
-if keras.backend.backend() != "tensorflow":
-    pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
 
 EXPERIMENT = EXPERIMENTS["minimal-rnn-lags"]
 

@@ -1,16 +1,10 @@
 """Jacobians of untrained networks: draws, biases, and their section."""
 
-import keras
 import numpy as np
-import pytest
 
-from keras_interp_rnn import layers
-from keras_interp_rnn.reproduce import _recommendation, minimal_rnn_start
 from keras_interp_rnn.reproduce import _records as records
 from keras_interp_rnn.reproduce import _report as report
-
-if keras.backend.backend() != "tensorflow":
-    pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
+from keras_interp_rnn.reproduce import minimal_rnn_start
 
 START = minimal_rnn_start.Start()
 
@@ -49,18 +43,3 @@ def test_critical_gates_are_those_of_networks_that_have_a_mean_field():
     for of_kind in values.values():
         first, last = np.median(of_kind, axis=1)
         assert last > 0.5 * first
-
-
-@pytest.mark.parametrize(
-    ("layer", "expected"),
-    [
-        (layers.MinimalRNN(3), [2, 2, 2]),
-        (layers.CFN(2), [2, 2, -2, -2]),
-        (keras.layers.GRU(2), [[2, 2, 0, 0, 0, 0], [0] * 6]),
-    ],
-    ids=["MinimalRNN", "CFN", "GRU"],
-)
-def test_the_gate_that_keeps_the_state_has_the_bias(layer, expected):
-    _recommendation.set_gate_bias(layer, 2.0, features=5)
-    bias = keras.ops.convert_to_numpy(layer.cell.bias)
-    np.testing.assert_array_equal(bias[..., : np.shape(expected)[-1]], expected)

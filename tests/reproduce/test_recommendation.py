@@ -25,27 +25,6 @@ def test_metrics_by_hand():
     )
 
 
-@pytest.mark.parametrize("kind", recommendation.ARCHITECTURES)
-def test_every_matrix_is_orthogonal_and_drawn_by_itself(kind):
-    layer = recommendation.recurrent_layer(kind, units=6, features=6, seed=1)
-    layer.build((None, None, 6))
-    matrices = [
-        block
-        for weight in layer.get_weights()
-        if weight.ndim == 2 and weight.shape[0] == 6
-        for block in np.split(weight, weight.shape[1] // 6, axis=1)
-    ]
-    for matrix in matrices:
-        np.testing.assert_allclose(matrix @ matrix.T, np.eye(6), atol=1e-5)
-    different = {tuple(np.round(matrix.ravel(), 4)) for matrix in matrices}
-    assert len(different) == len(matrices) == {"vanilla": 2, "GRU": 6, "CFN": 5, "MinimalRNN": 3}[kind]
-
-
-def test_an_unknown_architecture_is_named():
-    with pytest.raises(ValueError, match="'LSTM'"):
-        recommendation.recurrent_layer("LSTM", 4, 4, 0)
-
-
 @pytest.mark.slow
 def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
     data = interactions.generate(num_items=60, num_users=400, length=12)
