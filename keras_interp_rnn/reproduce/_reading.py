@@ -197,7 +197,7 @@ def claims(records: Iterable[Record], of_words: str, of_phrases: str, probabilit
         for place, says, rule, findings in (
             (
                 of_words,
-                "Centroids stand for classes, by the words that lead to them.",
+                "Centroids stand for classes, judging by the words that lead to them.",
                 f"for each class with a centroid, one whose six best words have mean probabilities of at least "
                 f"{probability:g}",
                 words,

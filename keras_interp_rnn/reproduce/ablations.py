@@ -69,7 +69,7 @@ class Ablations(_characters.CharacterTable):
             ),
             Claim(
                 "section 3.1",
-                "With a nonlinear readout it has 2.15, so that the switch is what counts.",
+                "With a nonlinear readout it has 2.15, so the switch is what counts.",
                 "at most 5 % more; the ISAN has fewer",
                 (number(bits(nonlinear), 2.15, shown, 0.05 * 2.15), below(bits("ISAN"), bits(nonlinear), shown)),
             ),
@@ -81,7 +81,7 @@ class Ablations(_characters.CharacterTable):
             ),
             Claim(
                 "version 1, section 5.1",
-                "Without biases an ISAN has 4.1 bits, as unigrams have.",
+                "Without biases an ISAN has 4.1 bits, the same as unigrams.",
                 "within 5 %; within 0.01 bits of unigrams",
                 (is_about("ISAN without biases", 4.1), *_as_unigrams(bits("ISAN without biases"), bits("unigrams"))),
             ),

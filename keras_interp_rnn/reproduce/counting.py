@@ -90,7 +90,7 @@ class Counting(Experiment):
             Claim(
                 "section 4",
                 "An ISAN of 35 units keeps track of the nesting levels of two types of brackets, one step late.",
-                "wrong in less than one of a million steps",
+                "wrong in fewer than one in a million steps",
                 (Finding(f"{wrong} of {tested:,}", wrong < 1e-6 * tested) if tested else Finding("", None),),
             ),
             Claim(
@@ -102,7 +102,7 @@ class Counting(Experiment):
             ),
             Claim(
                 "section 4",
-                "More types and a higher maximum have the analogous solution.",
+                "More types and a higher maximum lead to an analogous solution.",
                 "the same for three types up to 9",
                 read(of(3)),
             ),

@@ -88,7 +88,7 @@ class Predictions(_isan_text.IsanText):
         return [
             Claim(
                 "section 3.3, figure 2",
-                "The logits are a sum of one contribution of each symbol read.",
+                "The logits are a sum with one contribution for each symbol read.",
                 "to 1e-12, in float64",
                 (Finding(f"off by {residual:.0e}", residual <= 1e-12),),
             ),
@@ -101,7 +101,7 @@ class Predictions(_isan_text.IsanText):
             Claim(
                 "section 3.4, figure 5",
                 "A word contributes to the letters of later words.",
-                "without the contributions of a word before it, the next letter, predicted rightly, is another one",
+                "a correctly predicted letter changes when the contributions of an earlier word are removed",
                 (Finding(f"at least {decided} beginnings in the validation text", decided > 0),),
             ),
         ]

@@ -95,23 +95,24 @@ class Subspaces(_isan_text.IsanText):
         return [
             Claim(
                 "section 3.5, figure 6",
-                "The norms of the biases follow the log probability of the letters, by their part in the computational "
-                "subspace alone.",
-                "with the origin at the mean state, correlations of at least 0.6 in size of the whole biases and of "
-                "that part, and of less in the readout subspace",
+                "The norms of the biases follow the log probability of the letters, but only in the computational "
+                "subspace.",
+                "with the origin at the mean state, absolute correlations of at least 0.6 for the whole biases and for "
+                "their part in that subspace, and a smaller one in the readout subspace",
                 norms,
             ),
             Claim(
                 "figure 7",
-                "Biases of vowels and of consonants form two blocks, in the readout subspace alone.",
-                "with that origin, mean cosines within both at least 0.3 above those across; in the rest they are not",
+                "Biases of vowels and of consonants form two blocks, but only in the readout subspace.",
+                "with that origin, mean cosines within both are at least 0.3 above those across, there and not in the "
+                "rest",
                 (blocks(readout, True), blocks(rest, False)) if centred else UNTRIED,
             ),
             Claim(
                 "version 1, section 4.4",
-                "The space has the smallest of the largest singular values, and what matrices stretch most predicts a "
-                "space.",
-                "the least of all; cosines of at least 0.5 with the space's readout, in the mean",
+                "Of the largest singular values the space's is the smallest, and the direction that a matrix stretches "
+                "most predicts a space.",
+                "it is the smallest; the mean cosine with the space's readout is at least 0.5",
                 (
                     Finding(f"{spectra[0]:.2f} against {min(spectra[1:]):.2f}", spectra[0] < min(spectra[1:])),
                     Finding(f"{alignment:.2f}", alignment >= 0.5),

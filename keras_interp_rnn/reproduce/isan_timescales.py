@@ -106,13 +106,13 @@ class Timescales(_isan_text.IsanText):
             Claim(
                 "figure 4b",
                 "The space is of great importance at the onset of a word.",
-                "without it the second letter takes at least a tenth more bits",
+                "without it the second letter costs at least a tenth more bits",
                 (Finding(f"{without:.2f} instead of {onset:.2f}", without >= 1.1 * onset),),
             ),
             Claim(
                 "figure 4c",
                 "Prediction improves rapidly up to a history of ten characters and then saturates.",
-                "ten characters give at least 90 % of what all of them give",
+                "ten characters bring at least 90 % of the gain of the whole history",
                 (Finding(f"{gained:.0%}", gained >= 0.9),),
             ),
         ]

@@ -116,9 +116,9 @@ class BillionWord(_characters.CharacterTable):
             ),
             Claim(
                 "section 3.2",
-                "Samples keep apart lower and upper case, and are coherent over short segments.",
+                "Samples keep lower and upper case apart, and are coherent over short segments.",
                 "the share of capitalized words is at most a fifth off the text's, capitals after small letters are at "
-                "most a point more frequent; at least nine of ten words are the text's",
+                "most a point more frequent; at least nine of ten words occur in the text",
                 tuple(finding for one in sampled[:1] for finding in _like_the_text(one)) or UNTRIED,
             ),
         ]

@@ -139,7 +139,7 @@ class Recommendation(Experiment):
             score = {kind: statistics.mean(record["result"]["map_20"] for record in of[kind]) for kind in NETWORKS}
             seconds = {kind: min(record["result"]["seconds"] for record in of[kind]) for kind in NETWORKS}
             own, best = score["MinimalRNN"], max(score["CFN"], score["GRU"])
-            alike.append(Finding(f"{data}: {own:.4f}, the better of both {best:.4f}", own >= 0.95 * best))
+            alike.append(Finding(f"{data}: {own:.4f}, the better of the other two {best:.4f}", own >= 0.95 * best))
             vanilla, least = score["vanilla"], min(score[kind] for kind in NETWORKS[1:])
             behind.append(Finding(f"{data}: {vanilla:.4f} against {least:.4f}", vanilla < least))
             failed.append(Finding(f"{vanilla / score['GRU']:.0%} of the GRU's", vanilla < 0.1 * score["GRU"]))
@@ -159,7 +159,7 @@ class Recommendation(Experiment):
             Claim(
                 "figure 2",
                 "MinimalRNN, CFN and GRU reach about the same MAP@20.",
-                "that of the MinimalRNN is at most 5 % below the better of both others, on each data set",
+                "the MinimalRNN's is at most 5 % below the better of the other two, on each data set",
                 tuple(alike),
             ),
             Claim(

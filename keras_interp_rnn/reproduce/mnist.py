@@ -110,7 +110,7 @@ class Pixels(_classification.ClassTable):
             Claim(
                 "table 5",
                 "It is better than SR-LSTM (1.4 %), LSTM-P (1.5 %) and LSTM (2.3 %).",
-                f"on {pixels}, than each of them by two standard errors",
+                f"on {pixels}, better than each of them by two standard errors",
                 tuple(map(is_ahead, ("SR-LSTM (k = 100)", "LSTM-P", "LSTM"))),
             ),
             Claim(

@@ -131,7 +131,7 @@ class Parentheses(_languages.LanguageTable):
             ),
             Claim(
                 "table 1, large",
-                "An SR-LSTM is better than an LSTM, where depth or length is not the training's.",
+                "An SR-LSTM is better than an LSTM on strings deeper or longer than those of the training.",
                 f"`{large}`: fewer errors in each column",
                 ordered(f"{large}-SR-LSTM", f"{large}-LSTM"),
             ),

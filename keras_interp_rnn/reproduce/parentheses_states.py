@@ -100,7 +100,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             Claim(
                 "section 5.2, figure 5",
                 "An SR-LSTM-P has two hidden states and counts in its memory; an LSTM counts in its hidden state.",
-                f"of the seed with the fewest errors at depth 10: along {STRINGS} strings it is at two centroids for "
+                f"for the seed with the fewest errors at depth 10: along {STRINGS} strings it is at two centroids for "
                 f"99 % of the steps; its memory, and the LSTM's hidden state, explain {TELLS:.0%} of the "
                 "count's variance",
                 (
@@ -112,7 +112,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             Claim(
                 "figure 5",
                 "States of an LSTM drift, those of an SR-LSTM-P do not.",
-                "of that seed: the hidden state of the SR-LSTM-P drifts less; its memory does",
+                "for that seed: the hidden state of the SR-LSTM-P drifts less; its memory does",
                 drifts,
             ),
         ]

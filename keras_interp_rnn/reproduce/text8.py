@@ -103,13 +103,13 @@ class Text8(_characters.CharacterTable):
         return [
             Claim(
                 "table 1",
-                "An ISAN of 1.28 million weights predicts text8 with 1.58 bits per character.",
+                "An ISAN with 1.28 million weights predicts text8 with 1.58 bits per character.",
                 "at most 5 % more, on as long a text",
                 (number(mean("to the end", "ISAN", "1.28e6"), 1.58, lambda bits: f"{bits:.3f}", 0.05 * 1.58),),
             ),
             Claim(
                 "table 1",
-                "Of 1.28 million weights it is as good as RNN, IRNN, GRU and LSTM (1.58 to 1.59).",
+                "With 1.28 million weights it is as good as RNN, IRNN, GRU and LSTM (1.58 to 1.59).",
                 "at most 0.01 bits behind the best of them, in equal time and after equal text",
                 (
                     keeps_up("timed", "1.28e6", "in equal time"),
@@ -118,13 +118,13 @@ class Text8(_characters.CharacterTable):
             ),
             Claim(
                 "table 1",
-                "Of 80,000 weights it is considerably worse than the others (1.92 against 1.83 to 1.89).",
+                "With 80,000 weights it is considerably worse than the others (1.92 against 1.83 to 1.89).",
                 "more than 0.01 bits behind each of them, after equal text",
                 tuple(ahead(network, "8e4") for network in OTHERS),
             ),
             Claim(
                 "section 5.1",
-                "A step of an ISAN of K symbols costs a K-th of that of another network with as many weights.",
+                "A step of an ISAN over K symbols costs 1/K of a step of another network with as many weights.",
                 "reads more than every other network in equal time; reads 27 times as much",
                 faster,
             ),

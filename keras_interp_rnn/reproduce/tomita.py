@@ -113,19 +113,19 @@ class Tomita(Experiment):
             Claim(
                 "section 5.1, figure 4",
                 "The minimal automata of Tomita's languages 1 to 4 and 7 are read off trained networks.",
-                "of every seed",
+                "for every seed",
                 (every("networks", [result["exact"] for result in results]),),
             ),
             Claim(
                 "theorem 4.2",
-                "A network without memory does as its automaton does, as the temperature goes to 0.",
+                "As the temperature goes to 0, a network without memory behaves like its automaton.",
                 "proved for every word, at the temperature of deployment, for every language and seed",
                 (every("networks", [record["result"]["certified"] for record in records]),),
             ),
             Claim(
                 "section 5.1",
-                "A network uses as many centroids as the minimal automaton has states, though it has more.",
-                "of every seed with twelve centroids",
+                "A network uses as many centroids as the minimal automaton has states, even if it has more.",
+                "for every seed with twelve centroids",
                 (every("networks", fewest),),
             ),
         ]

@@ -397,8 +397,8 @@ def test_more_bits_or_errors_make_a_claim_unfound():
         record["result"]["test_bits"] *= 1.1
 
     before, after = changed("isan-text8", worse)
-    assert verdict(before, "An ISAN of 1.28 million") == "found"
-    assert verdict(after, "An ISAN of 1.28 million") == "not found"
+    assert verdict(before, "An ISAN with 1.28 million") == "found"
+    assert verdict(after, "An ISAN with 1.28 million") == "not found"
 
     def many_errors(record):
         record["result"]["test_error"] = 0.5
@@ -415,7 +415,7 @@ def test_one_uncertified_network_makes_a_claim_on_all_unfound():
         record["result"]["certified"] &= record["model"]["seed"] != 3
 
     before, after = changed("tomita", uncertified)
-    says = "A network without memory does as its automaton does"
+    says = "As the temperature goes to 0"
     assert (verdict(before, says), verdict(after, says)) == ("found", "not found")
 
 
@@ -432,7 +432,7 @@ def test_a_claim_on_every_column_is_partly_found_by_one():
 def test_networks_that_read_as_much_decide_what_was_not_tried():
     """The claim on small networks compares them after equal text; an ISAN trained to its end decides nothing."""
     given = [each for each in report.read(RECORDS) if each["experiment"] == "isan_text8"]
-    says = "Of 80,000 weights it is considerably worse"
+    says = "With 80,000 weights it is considerably worse"
     assert verdict(claims_of(results(given)), says) == "not tried"
     [own] = [
         each
