@@ -125,7 +125,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]
             for network in ("LSTM", "SR-LSTM-P")
             for record in records
-            if _is_of_the_paper(record) and "counts_read" in (of_network := record["result"].get(network, {}))
+            if _languages.is_of_the_paper(record) and "counts_read" in (of_network := record["result"].get(network, {}))
         }
         return {"parentheses-counts.png": figures.counts_read(read)} if read else {}
 
@@ -245,15 +245,10 @@ def _tells(of_network: dict[str, Any], name: str) -> Finding:
     return Finding(f"{name} explains {share:.0%}", share >= TELLS)
 
 
-def _is_of_the_paper(record: Record) -> bool:
-    """Whether its strings are drawn as the paper's."""
-    return str(record["data"]["config"]).endswith("paper")
-
-
 def _rank(record: Record) -> tuple[bool, float]:
     """Sorts strings as the paper's before others, and networks by their errors on the strings that are counted."""
     errors = record["result"].get("SR-LSTM-P", {}).get("errors", {})
-    return not _is_of_the_paper(record), errors.get(COUNTED, math.inf)
+    return not _languages.is_of_the_paper(record), errors.get(COUNTED, math.inf)
 
 
 def _table(records: Sequence[Record]) -> str:
