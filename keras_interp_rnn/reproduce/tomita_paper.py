@@ -8,7 +8,6 @@ words; so is a plain GRU.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +68,6 @@ class TomitaPaper(Experiment):
         train, validation = _words(language, run.smoke)
         environment = _records.start_run(run.folder, {**protocol, "row": run.row, "minutes": run.minutes})
         model, curve = _train(network, train, protocol, run)
-        model.save(run.folder / "model.keras")
         truth = automata.tomita(int(language))
         result: Record = {
             "converged": curve[-1]["wrong"] == 0,
@@ -209,25 +207,50 @@ def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
 
 def _train(
     network: str, words: LabelledWords, protocol: Mapping[str, Any], run: Run
-) -> tuple[keras.Model, list[dict[str, Any]]]:
-    """Epochs in the order of the words' lengths, then in a random order, until every word is right or time is up."""
+) -> tuple[keras.Model, list[dict[str, float]]]:
+    """Epochs in the order of the words' lengths, then in a random order, until every word is right or time is up.
+
+    Returns:
+        The model with the fewest wrong words, and the logs of each epoch. A killed run resumes after its last epoch.
+    """
+    import keras
     import numpy as np
+
+    from keras_interp_rnn import callbacks
 
     ids, labels = words.ids(start=True), words.labels.astype("float32")[:, None]
     by_length = np.argsort([len(word) for word in words.words], kind="stable")
-    model, rng = _build(network, protocol), np.random.default_rng(protocol["seed"])
-    curve: list[dict[str, Any]] = []
-    started = time.monotonic()
-    for epoch in range(protocol["epochs"]):
-        order = by_length if epoch < protocol["sorted_epochs"] else rng.permutation(len(words))
-        history = model.fit(ids[order], labels[order], protocol["batch"], shuffle=False, verbose=0)
-        wrong = _wrong(model, words)
-        curve.append({"loss": history.history["loss"][0], "wrong": wrong, "seconds": time.monotonic() - started})
+    resumable = callbacks.Resumable(run.folder, "wrong")
+    model = resumable.load() or _build(network, protocol)
+
+    def judge(epoch: int, logs: dict[str, float]) -> None:
+        logs["wrong"] = _wrong(model, words)
         if run.verbose:
-            print(f"epoch {epoch + 1}: loss {curve[-1]['loss']:.4f}, {wrong} of {len(words)} wrong", flush=True)
-        if wrong == 0 or (run.minutes is not None and curve[-1]["seconds"] > 60 * run.minutes):
-            break
-    return model, curve
+            print(f"epoch {epoch + 1}: loss {logs['loss']:.4f}, {logs['wrong']} of {len(words)} wrong", flush=True)
+
+    def is_over() -> bool:
+        if not resumable.history:
+            return False
+        last = resumable.history[-1]
+        late = run.minutes is not None and last["seconds"] > 60 * run.minutes
+        return last["wrong"] == 0 or late or resumable.epoch >= protocol["epochs"]
+
+    judged = keras.callbacks.LambdaCallback(on_epoch_end=judge)
+    while not is_over():
+        epoch = resumable.epoch
+        by_chance = np.random.default_rng([protocol["seed"], epoch]).permutation(len(words))
+        order = by_length if epoch < protocol["sorted_epochs"] else by_chance
+        model.fit(
+            ids[order],
+            labels[order],
+            protocol["batch"],
+            epochs=epoch + 1,
+            initial_epoch=epoch,
+            shuffle=False,
+            verbose=0,
+            callbacks=[judged, resumable],
+        )
+    return resumable.load_best(), resumable.history
 
 
 def _wrong(model: keras.Model, words: LabelledWords) -> int:

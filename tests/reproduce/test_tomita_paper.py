@@ -68,13 +68,29 @@ def test_the_network_is_the_papers(network):
     assert isinstance(model.optimizer, keras.optimizers.Adadelta)
 
 
+def settings(**more):
+    return {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "seed": 0, **more}
+
+
 def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
-    run = a_run(tmp_path, "1-GRU", settings={"language": "1", "network": "GRU"}, minutes=None)
+    run = a_run(tmp_path / "whole", "1-GRU", settings={"language": "1", "network": "GRU"}, minutes=None)
     words, _ = tomita_paper._words("1", smoke=True)
-    protocol = {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "seed": 0, "epochs": 200, "units": 12}
+    protocol = settings(epochs=200, units=12)
     model, curve = tomita_paper._train("GRU", words, protocol, run)
     assert curve[-1]["wrong"] == 0 == tomita_paper._wrong(model, words)
     assert len(curve) < 200
     assert all(point["wrong"] > 0 for point in curve[:-1])
-    timed = a_run(tmp_path, "1-GRU", settings=run.settings, minutes=0)
+    timed = a_run(tmp_path / "timed", "1-GRU", settings=run.settings, minutes=0)
     assert len(tomita_paper._train("GRU", words, protocol, timed)[1]) == 1
+
+
+@pytest.mark.parametrize("network", tomita_paper.NETWORKS)
+def test_a_killed_run_goes_on_where_it_was(tmp_path, network):
+    words, _ = tomita_paper._words("4", smoke=True)
+    whole, killed = (a_run(tmp_path / name, f"4-{network}", minutes=None) for name in ("whole", "killed"))
+    _, expected = tomita_paper._train(network, words, settings(epochs=4), whole)
+    tomita_paper._train(network, words, settings(epochs=2), killed)
+    _, found = tomita_paper._train(network, words, settings(epochs=4), killed)
+    assert [point["wrong"] for point in found] == [point["wrong"] for point in expected]
+    np.testing.assert_allclose([point["loss"] for point in found], [point["loss"] for point in expected], rtol=1e-5)
+    assert len(found) == 4
