@@ -26,6 +26,7 @@ class Palindromes(_languages.LanguageTable):
         **_languages.rows_of(_languages.NETWORKS, "large", passes=10),
         **_languages.rows_of(_languages.NETWORKS, "small", passes=100),
         **_languages.rows_of(_languages.NETWORKS, "large_paper", **_languages.PAPER),
+        **_languages.rows_of(_languages.NETWORKS, "large_near_paper", **_languages.PAPER),
     }
     paper_errors = {
         "large-LSTM": (0.312, 0.420, 0.477),
@@ -37,7 +38,7 @@ class Palindromes(_languages.LanguageTable):
     paper = _languages.percentages(paper_errors)
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
-        """Split -> its words; `large_paper` is the paper's training on the words of `large`."""
+        """Split -> its words; `..._paper` is the paper's training on the words of the config before it."""
         config = str(settings.get("config", "")).removesuffix("_paper")
         return super().read(data, smoke, {**settings, "config": config})
 
