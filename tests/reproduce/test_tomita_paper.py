@@ -12,6 +12,13 @@ from tests.reproduce.common import EXPERIMENTS, a_run, tables
 EXPERIMENT = EXPERIMENTS["tomita-paper"]
 
 
+@pytest.fixture(autouse=True)
+def _without_xla(monkeypatch):
+    """So small a network trains for a shorter time than XLA compiles."""
+    if keras.backend.backend() == "tensorflow":
+        monkeypatch.setattr(tomita_paper._languages, "JIT_COMPILE", False)
+
+
 def a_record(language, network, seconds=60.0, converged=True, **result):
     read = {"exact": True, "states": 3, "centroids": 3, "least": 0.75} if network == "SR-GRU" else {}
     return {
