@@ -492,7 +492,8 @@ def percentages(paper_errors: Mapping[str, Sequence[float]]) -> dict[str, str]:
 
 def is_of_the_paper(record: Record) -> bool:
     """Whether words and training are the paper's; these come first."""
-    return str(record["data"]["config"]).endswith("_paper")
+    config = str(record["data"]["config"])
+    return config.endswith("_paper") and "_near" not in config
 
 
 def shown(test: str) -> str:

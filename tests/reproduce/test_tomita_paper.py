@@ -19,13 +19,16 @@ def _without_xla(monkeypatch):
         monkeypatch.setattr(tomita_paper._languages, "JIT_COMPILE", False)
 
 
-def a_record(language, network, seconds=60.0, converged=True, **result):
-    read = {"exact": True, "states": 3, "centroids": 3, "least": 0.75} if network == "SR-GRU" else {}
+def a_record(language, network, seconds=60.0, converged=True, seed=0, more=0, **result):
+    read = {}
+    if network == "SR-GRU":
+        read = {"exact": True, "states": 3, "centroids": 3, "least": 0.75, "by_counts": {"exact": True, "centroids": 3}}
     return {
         "experiment": "tomita-paper",
+        "table": {"row": f"{language}-{network}"},
         "data": {"name": f"Tomita {language}"},
-        "model": {"layer": network, "seed": 0},
-        "protocol": {"batch": 2},
+        "model": {"layer": network, "seed": seed},
+        "protocol": {"batch": 2, "more": more},
         "result": {
             **{"converged": converged, "epochs": 7, "seconds": seconds, "validation_error": 0.25, **read},
             **result,
@@ -35,11 +38,18 @@ def a_record(language, network, seconds=60.0, converged=True, **result):
 
 
 def test_a_network_with_centroids_has_its_automaton_beside_it():
-    text = report.section(EXPERIMENT, [a_record(2, "SR-GRU", 90), a_record(2, "GRU", converged=False)], None)
-    [[_, own, plain]] = tables(text)
-    assert own == ["Tomita 2", "SR-GRU", "0", "yes", "7", "1.5", "25.0%", "yes", "3", "3", "0.75"]
+    given = [
+        a_record(2, "SR-GRU", 90),
+        a_record(2, "SR-GRU", 30, seed=1, exact=False, centroids=5, epochs=9),
+        a_record(2, "SR-GRU", 80, more=100, by_counts={"exact": False, "centroids": 3}),
+        a_record(2, "GRU", converged=False),
+    ]
+    text = report.section(EXPERIMENT, given, None)
+    [[_, plain, own, longer]] = tables(text)
     assert "GRU: Keras's, whose reset" not in text  # here it multiplies before the product
-    assert plain == ["Tomita 2", "GRU", "0", "no", "7", "1.0", "25.0%", "", "", "", ""]
+    assert plain == ["Tomita 2", "GRU", "0 of 1", "", "", "25.0%", "", "", "", "", ""]
+    assert own == ["Tomita 2", "SR-GRU", "2 of 2", "8", "60", "25.0%", "3", "1 of 2", "3 to 5", "2 of 2", "0.75"]
+    assert longer[1:] == ["SR-GRU, 100 epochs more", "1 of 1", "7", "80", "25.0%", "3", "1 of 1", "3", "0 of 1", "0.75"]
 
 
 def verdicts(given):
@@ -54,8 +64,14 @@ def test_claims_are_on_the_number_of_centroids_and_on_time():
     assert verdicts([a_record(2, "SR-GRU", 110, exact=False), both[1]]) == ["not found", "found"]
     assert verdicts([both[0], a_record(2, "GRU", 60, converged=False)]) == ["partly", "not tried"]
     assert verdicts([a_record(language, "SR-GRU") for language in tomita_paper.LEARNED]) == ["found", "not tried"]
-    assert verdicts([a_record(2, "SR-GRU", converged=False, exact=False)]) == ["not tried", "not tried"]
+    assert verdicts([a_record(2, "SR-GRU", converged=False)]) == ["not found", "not tried"]
     assert verdicts([both[1]]) == ["not tried", "not tried"]
+
+
+def test_networks_that_train_on_decide_which_centroids_are_used_and_not_how_fast_they_learned():
+    both = [a_record(2, "SR-GRU", 110, exact=False), a_record(2, "GRU", 60)]
+    assert verdicts([*both, a_record(2, "SR-GRU", 400, more=100)]) == ["partly", "found"]
+    assert verdicts([*both, a_record(2, "SR-GRU", 10, more=100, exact=False)]) == ["not found", "found"]
 
 
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
@@ -89,6 +105,14 @@ def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
     assert all(point["wrong"] > 0 for point in curve[:-1])
     timed = a_run(tmp_path / "timed", "1-GRU", settings=run.settings, minutes=0)
     assert len(tomita_paper._train("GRU", words, protocol, timed)[1]) == 1
+
+
+def test_training_goes_on_for_more_epochs_once_every_word_is_right(tmp_path):
+    words, _ = tomita_paper._words("1", smoke=True)
+    run = a_run(tmp_path, "1-GRU", minutes=None)
+    _, curve = tomita_paper._train("GRU", words, settings(epochs=200, units=12, more=3), run)
+    right = [point["wrong"] for point in curve].index(0)
+    assert len(curve) == right + 1 + 3
 
 
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
