@@ -42,8 +42,8 @@ PROTOCOL = {
 """Adadelta's rho and epsilon; an L2 penalty on the readout; centroids U(-0.1, 0.1). The bound on the gradient's norm is
 never reached: it is there for XLA, as in `_languages.PAPER`."""
 
-MORE = 100
-"""Epochs of the rows that go on once every training word is right."""
+LONG = ", 1,000 epochs"
+"""Ends the names of rows that go on once every training word is right."""
 
 SMOKE = {"units": 6, "centroids": 3, "batch": 8, "sorted_epochs": 1, "epochs": 2, "more": 0}
 
@@ -63,7 +63,7 @@ class TomitaPaper(Experiment):
         for language in LEARNED
         for network in NETWORKS
     } | {
-        f"{language}-SR-GRU, {MORE} epochs more": {"language": language, "network": "SR-GRU", "more": MORE}
+        f"{language}-SR-GRU{LONG}": {"language": language, "network": "SR-GRU", "more": PROTOCOL["epochs"]}
         for language in LEARNED
     }
 
@@ -126,7 +126,7 @@ class TomitaPaper(Experiment):
                     f"{sum(result['by_counts']['exact'] for result in results)} of {len(results)}",
                     f"{statistics.median(result['least'] for result in results):.2f}",
                 ]
-            called = f"{network}, {more} epochs more" if more else network
+            called = f"{network}{LONG}" if more else network
             counted = f"{len(learned)} of {len(results)}"
             wrong = statistics.mean(result["validation_error"] for result in results)
             shown = None if seconds is None else f"{seconds:.0f}"
@@ -143,7 +143,7 @@ class TomitaPaper(Experiment):
         minimal, times = [], []
         for name in (f"Tomita {n}" for n in LEARNED):
             own, plain = of.get((name, "SR-GRU", 0), []), of.get((name, "GRU", 0), [])
-            trained = of.get((name, "SR-GRU", MORE), own)
+            trained = of.get((name, "SR-GRU", PROTOCOL["epochs"]), own)
             right = [_is_minimal(record["result"]) for record in trained]
             found = Finding(f"{name}: {sum(right)} of {len(right)} networks", all(right))
             minimal.append(found if trained else Finding(name, None))

@@ -41,7 +41,7 @@ def test_a_network_with_centroids_has_its_automaton_beside_it():
     given = [
         a_record(2, "SR-GRU", 90),
         a_record(2, "SR-GRU", 30, seed=1, exact=False, centroids=5, epochs=9),
-        a_record(2, "SR-GRU", 80, more=100, by_counts={"exact": False, "centroids": 3}),
+        a_record(2, "SR-GRU", 80, more=1000, by_counts={"exact": False, "centroids": 3}),
         a_record(2, "GRU", converged=False),
     ]
     text = report.section(EXPERIMENT, given, None)
@@ -49,7 +49,7 @@ def test_a_network_with_centroids_has_its_automaton_beside_it():
     assert "GRU: Keras's, whose reset" not in text  # here it multiplies before the product
     assert plain == ["Tomita 2", "GRU", "0 of 1", "", "", "25.0%", "", "", "", "", ""]
     assert own == ["Tomita 2", "SR-GRU", "2 of 2", "8", "60", "25.0%", "3", "1 of 2", "3 to 5", "2 of 2", "0.75"]
-    assert longer[1:] == ["SR-GRU, 100 epochs more", "1 of 1", "7", "80", "25.0%", "3", "1 of 1", "3", "0 of 1", "0.75"]
+    assert longer[1:] == ["SR-GRU, 1,000 epochs", "1 of 1", "7", "80", "25.0%", "3", "1 of 1", "3", "0 of 1", "0.75"]
 
 
 def verdicts(given):
@@ -70,8 +70,8 @@ def test_claims_are_on_the_number_of_centroids_and_on_time():
 
 def test_networks_that_train_on_decide_which_centroids_are_used_and_not_how_fast_they_learned():
     both = [a_record(2, "SR-GRU", 110, exact=False), a_record(2, "GRU", 60)]
-    assert verdicts([*both, a_record(2, "SR-GRU", 400, more=100)]) == ["partly", "found"]
-    assert verdicts([*both, a_record(2, "SR-GRU", 10, more=100, exact=False)]) == ["not found", "found"]
+    assert verdicts([*both, a_record(2, "SR-GRU", 400, more=1000)]) == ["partly", "found"]
+    assert verdicts([*both, a_record(2, "SR-GRU", 10, more=1000, exact=False)]) == ["not found", "found"]
 
 
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
