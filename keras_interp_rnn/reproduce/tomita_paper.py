@@ -128,7 +128,7 @@ class TomitaPaper(Experiment):
             how = [f"{len(learned)} of {len(results)}", f"{epochs:g}" if epochs else None, shown, f"{wrong:.1%}"]
             rows.append([name, called, *how, *read])
         header = ["language", "network", "all training words right", "epochs", "seconds", "validation errors", "states"]
-        header += [f"{part} {how}" for how in ("by counts", "from centroids") for part in ("right", "centroids")]
+        header += [f"{part} by {how}" for how in ("counts", "steps") for part in ("right", "centroids")]
         header.append("least sure")
         return {
             "table": table(header, rows),
