@@ -136,7 +136,7 @@ class TomitaPaper(Experiment):
         }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        of = {(kind[2:]): group for kind, group in grouped(records, _kind).items()}
+        of = {kind[2:]: group for kind, group in grouped(records, _kind).items()}
         minimal, times = [], []
         for name in (f"Tomita {n}" for n in LEARNED):
             own, plain = of.get((name, "SR-GRU", 0), []), of.get((name, "GRU", 0), [])
