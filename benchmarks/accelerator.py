@@ -1,10 +1,11 @@
 """How fast are the layers on the accelerator at hand, beside the backend's own LSTM and GRU (cuDNN's, where they are)?
 
-Runs the layers' tests there (with --tests), then times forward passes and training steps, synchronised (each ends with
-a number read back), in turn, medians. Every network reads ids or embedded ids, so that the products with the inputs
-count for all. Works on any backend; the JAX backend needs no TensorFlow built for a GPU, but has cuDNN's LSTM alone
-(Keras 3.15): its GRU is a loop; torch and TensorFlow have both. The JSON file says on which chip the figures were had;
-where there is no accelerator it says so and times the CPU.
+Runs the core of the layers' tests there (with --tests), then times forward passes and training steps, in turn, medians.
+A training step ends when its loss is in the computer's memory, a forward pass when all its logits are there. Every
+network reads ids or embedded ids, so that the products with the inputs count for all. Works on any backend; the JAX
+backend needs no TensorFlow built for a GPU, but has cuDNN's LSTM alone (Keras 3.15): its GRU is a loop; torch and
+TensorFlow have both. The JSON file says on which chip the figures were had; where there is no accelerator it says so
+and times the CPU.
 
     KERAS_BACKEND=jax python benchmarks/accelerator.py --tests --out accelerator.json
     KERAS_BACKEND=jax python benchmarks/accelerator.py --smoke
@@ -62,7 +63,7 @@ def steps(recurrent: list[keras.layers.Layer], batch: int, length: int) -> tuple
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tests", action="store_true", help="run the layers' tests first")
+    parser.add_argument("--tests", action="store_true", help="run the core of the layers' tests first")
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 512])
     parser.add_argument("--length", type=int, default=100)
     parser.add_argument("--units", type=int, default=256)
@@ -75,7 +76,7 @@ def main() -> None:
         args.batch, args.length, args.rounds, sizes = [4], 10, 2, (8, 6, 8)
     tests = None
     if args.tests:  # before this process takes the accelerator's memory
-        command = [sys.executable, "-m", "pytest", "-q", "tests/layers", "tests/test_recurrence.py"]
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "tests/layers", "tests/test_recurrence.py"]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
         tests = (done.stdout or done.stderr).strip().splitlines()[-1]
         print(f"Tests of the layers: {tests}")

@@ -24,6 +24,8 @@ TENSORFLOW = BACKEND == "tensorflow"
 PATHS = ("static", "grouped")
 LEAST = sizes.SMALLEST_GROUPED_UNITS[BACKEND]["few"]
 
+on_a_cpu = pytest.mark.skipif(bool(_backend.accelerator()), reason="an accelerator takes the static path")
+
 # With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart; the static path works in
 # blocks of 32 rows (BLOCK), the grouped one of JAX in rounds of 8 blocks (BLOCKS) of 8 rows (ROWS).
 # `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
@@ -213,6 +215,7 @@ class TestChoiceOfPath:
             because = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
             assert path.reason == because
 
+    @on_a_cpu
     @pytest.mark.parametrize("fused", ["auto", True])
     @pytest.mark.parametrize(("units", "vocabulary_size"), [(LEAST, 27), (LEAST, 64), (96, 65)])
     def test_many_units_take_the_grouped_path(self, units: int, vocabulary_size: int, fused: bool | str) -> None:
@@ -222,6 +225,7 @@ class TestChoiceOfPath:
         else:
             assert path == ("grouped", f"{_backend.title()} on CPU")
 
+    @on_a_cpu
     @pytest.mark.skipif(BACKEND != "jax", reason="elsewhere a group is as large as it happens to be")
     @pytest.mark.parametrize(
         ("batch", "reason"),

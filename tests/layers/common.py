@@ -10,9 +10,15 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
+from keras_interp_rnn import _backend
 from tests.tolerances import assert_close
+
+reads_ids_back = pytest.mark.skipif(
+    bool(_backend.accelerator()), reason="ids on an accelerator are not copied back to be checked"
+)
 
 
 def numpy(x: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import _backend, layers
 from tests.layers.contract import BACKEND, Subject
 from tests.oracles import factored_isan, isan, minimal_rnn, state_regularized
 
@@ -234,8 +234,9 @@ def embedding(units: int, symbols: int, **arguments: Any) -> keras.layers.RNN:
 
 
 AFFINE = {"exact": True}
-GROUPED = "static" if BACKEND == "jax" else "grouped"  # the batches here are too small for JAX
-FEW_UNITS = "grouped" if BACKEND == "torch" else "static"
+ON_ACCELERATOR = bool(_backend.accelerator())
+GROUPED = "static" if BACKEND == "jax" or ON_ACCELERATOR else "grouped"  # the batches here are too small for JAX
+FEW_UNITS = "grouped" if BACKEND == "torch" and not ON_ACCELERATOR else "static"
 ALL = [
     Subject("ISAN", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "ids", path=FEW_UNITS, **AFFINE),
     Subject(

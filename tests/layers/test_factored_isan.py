@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn.layers import ISAN, FactoredISAN, FactoredISANCell
-from tests.layers.common import numpy, says
+from tests.layers.common import numpy, reads_ids_back, says
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import SUBJECTS, factored_network, factored_shapes, of, parametrized
 from tests.oracles import factored_isan as oracle
@@ -160,6 +160,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=says("The weights need a known number of features.", "its last axis.")):
             FactoredISAN(4, 2)(keras.Input((None, None)))
 
+    @reads_ids_back
     @pytest.mark.parametrize("value", [5, -1])
     def test_ids_lie_in_the_vocabulary(self, value: int) -> None:
         ids = np.zeros((3, 7), "int32")

@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_interp_rnn import losses
 from keras_interp_rnn.layers import ISAN, FactoredISAN, ISANCell
-from tests.layers.common import next_symbols, says
+from tests.layers.common import next_symbols, reads_ids_back, says
 from tests.layers.contract import Subject
 from tests.layers.subjects import SUBJECTS, parametrized
 from tests.oracles import isan as oracle
@@ -184,6 +184,7 @@ class TestShapes:
 
 
 class TestRangeOfIds:
+    @reads_ids_back
     @pytest.mark.parametrize("fused", ["auto", False])
     @pytest.mark.parametrize(("value", "low", "high"), [(5, 0, 5), (-1, -1, 0), (200, 0, 200)])
     def test_ids_known_in_advance_lie_in_the_vocabulary(self, fused, value: int, low: int, high: int) -> None:
@@ -201,6 +202,7 @@ class TestRangeOfIds:
     def test_the_largest_id_is_one_below_the_size(self) -> None:
         layer()(IDS + 4)
 
+    @reads_ids_back
     def test_the_cell_checks_too(self) -> None:
         cell = ISANCell(4, 5)
         with pytest.raises(ValueError, match=says("ids must lie in [0, vocabulary_size) = [0, 5).", "from 0 to 5")):
