@@ -251,7 +251,7 @@ def train(
     import numpy as np
 
     from keras_interp_rnn import callbacks
-    from keras_interp_rnn.reproduce import _shared_peephole  # noqa: F401 - a class of models to resume
+    from keras_interp_rnn.reproduce import _shared_peephole, _training  # noqa: F401 - a class of models to resume
 
     if words.positives in (0, len(words)):
         raise ValueError(
@@ -286,16 +286,7 @@ def train(
             break
         order = schedule.order(epoch)
         width = next(width for width in widths if width > schedule.limits[epoch] + protocol.start_token)
-        model.fit(
-            rows[order, :width],
-            labels[order],
-            protocol.batch,
-            epochs=epoch + 1,
-            initial_epoch=epoch,
-            shuffle=False,
-            verbose=0,
-            callbacks=[evaluated, resumable],
-        )
+        _training.fit_next_epoch(model, rows[order, :width], labels[order], protocol.batch, resumable, [evaluated])
     if not math.isfinite(resumable.history[0]["loss"]):  # no weights are better than the initial ones
         build(network, len(words.alphabet), protocol, seed).save(resumable.best)
     return resumable.load_best(), [_point(entry) for entry in resumable.history]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -39,7 +40,7 @@ def environment() -> dict[str, Any]:
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in dict.fromkeys((*PACKAGES, backend))},
+        "versions": _versions(*PACKAGES, backend),
         "backend": backend,
         "hardware": f"{_cores()} cores of {_processor()}",
         "accelerator": _backend.accelerator(),
@@ -176,11 +177,13 @@ def _require_equal(rule: str, wanted: Mapping[str, Any], kept: Mapping[str, Any]
         raise ValueError(f"{rule}. Received: {differ}, and {path} with {other}. Give another folder.")
 
 
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "source"
+def _versions(*packages: str) -> dict[str, str]:
+    """Package -> its version, of those that are installed; this one may also be run from its source."""
+    found = {"keras_interp_rnn": "source"}
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
 
 
 def _commit() -> str:

@@ -115,6 +115,32 @@ def fit(
     return resumable
 
 
+def fit_next_epoch(
+    model: keras.Model,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    batch_size: int,
+    resumable: callbacks.Resumable,
+    more: Sequence[keras.callbacks.Callback] = (),
+) -> None:
+    """One epoch, the one after `resumable.epoch`, over rows in the order given; then `resumable` keeps the model.
+
+    `fit` is for rows that all epochs share; here each epoch has its own.
+
+    Args:
+        model: compiled, as `resumable` loaded it. x, y: rows. batch_size: rows in a batch.
+        resumable: the run. more: callbacks that come before it, so that it keeps what they add to the logs.
+    """
+    model.fit(
+        *(x, y, batch_size),
+        epochs=resumable.epoch + 1,
+        initial_epoch=resumable.epoch,
+        shuffle=False,
+        verbose=0,
+        callbacks=[*more, resumable],
+    )
+
+
 class TrainingTime(keras.callbacks.Callback):
     """Adds `training_seconds` to the logs of an epoch: its own, without validation."""
 

@@ -145,6 +145,7 @@ def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run
 
     from keras_interp_rnn import callbacks, layers
     from keras_interp_rnn.datasets import counting
+    from keras_interp_rnn.reproduce import _training
 
     def build() -> keras.Model:
         keras.utils.set_random_seed(run.seed)
@@ -164,8 +165,7 @@ def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run
     for epoch in range(resumable.epoch, epochs):
         rng = np.random.default_rng([run.seed, epoch])
         symbols, counts = _stream(rng, STEPS * BATCH, LENGTH, task)
-        which = {"initial_epoch": epoch, "epochs": epoch + 1, "shuffle": False, "callbacks": [resumable], "verbose": 0}
-        model.fit(symbols, counting.one_hot(counts, task["maximum"]), BATCH, **which)
+        _training.fit_next_epoch(model, symbols, counting.one_hot(counts, task["maximum"]), BATCH, resumable)
         if run.verbose and (epoch % 4 == 3 or epoch + 1 == epochs):
             logs = resumable.history[-1]
             print(f"  step {STEPS * (epoch + 1):6,}: loss {logs['loss']:.1e}, {logs['seconds']:.0f} s", flush=True)

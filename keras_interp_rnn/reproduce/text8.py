@@ -142,9 +142,10 @@ class Text8(_characters.CharacterTable):
                     *(f"{result['test_bits']:.3f}", f"{result['validation_bits']:.3f}"),
                     *(self.paper.get(f"{network}-{model['size']}"), f"{result['characters'] / 1e6:,.0f} M"),
                     f"{result['seconds'] / 60:.0f}",
+                    hardware(record["environment"]),
                 ]
             )
-        return table([*columns.split(" | "), "characters read", "minutes"], rows)
+        return table([*columns.split(" | "), "characters read", "minutes", "hardware"], rows)
 
     def _equal_time(self, records: Sequence[Record]) -> str:
         columns = "data | network | units | weights | test bits | paper, text8 | minutes of training"

@@ -277,16 +277,8 @@ def _train(
         epoch = resumable.epoch
         by_chance = np.random.default_rng([protocol["seed"], epoch]).permutation(len(words))
         order = by_length if epoch < protocol["sorted_epochs"] else by_chance
-        model.fit(
-            ids[order],
-            labels[order],
-            protocol["batch"],
-            epochs=epoch + 1,
-            initial_epoch=epoch,
-            shuffle=False,
-            verbose=0,
-            callbacks=[_training.TrainingTime(), judged, resumable],
-        )
+        more = [_training.TrainingTime(), judged]
+        _training.fit_next_epoch(model, ids[order], labels[order], protocol["batch"], resumable, more)
     return model, resumable.history
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -30,6 +31,13 @@ def test_a_run_began_where_it_began(tmp_path, monkeypatch):
     assert [other["commit"] for other in found["resumed"]] == ["c0ffee"]
     monkeypatch.undo()
     assert records.start_run(tmp_path, {}) == found
+
+
+def test_versions_are_those_of_what_is_installed(monkeypatch):
+    monkeypatch.setattr(records, "PACKAGES", ("keras_interp_rnn", "keras", "a-package-nobody-has"))
+    versions = records.environment()["versions"]
+    assert set(versions) == {"keras_interp_rnn", "keras", keras.backend.backend()}
+    assert versions["keras"] == keras.__version__
 
 
 def test_a_record_has_a_line_for_each_entry_and_each_point_of_a_curve(tmp_path):
