@@ -308,6 +308,12 @@ def grouped(records: Iterable[Record], key: Callable[[Record], Any]) -> dict[Any
     return dict(sorted(groups.items()))
 
 
+def mean_and_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """The mean, and in brackets the lowest and the highest of several."""
+    brackets = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
+    return shown(statistics.mean(values)) + brackets
+
+
 def table_of_rows(records: Sequence[Record], paper: Mapping[str, float | str]) -> str:
     """The usual table: a line for each row with means over seeds, and in brackets the lowest and the highest."""
 
@@ -331,8 +337,6 @@ def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
             return value or ""
         return f"{value:.3f}" if bits else f"{value:.1%}"
 
-    values = [result[test] for result in results]
-    spread = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
     minutes = f"{statistics.mean(result['training_seconds'] for result in results) / 60:.0f}"
     if budget := group[0]["protocol"].get("minutes"):
         minutes += f" of {budget:g}"
@@ -340,7 +344,7 @@ def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
     return [
         f"{group[0]['model']['parameters']:,}",
         f"{len(group)}",
-        f"{shown(statistics.mean(values))}{spread}",
+        mean_and_range([result[test] for result in results], shown),
         shown(paper),
         shown(statistics.mean(result[validation] for result in results)),
         minutes,

@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_interp_rnn.reproduce import _characters
-from keras_interp_rnn.reproduce._experiment import UNTRIED, Claim, Finding, Record, below, hardware, number, runs, table
+from keras_interp_rnn.reproduce._experiment import (
+    UNTRIED,
+    Claim,
+    Finding,
+    Record,
+    below,
+    grouped,
+    hardware,
+    mean_and_range,
+    number,
+    runs,
+    table,
+)
 
 SIZES = ("8e4", "3.2e5", "1.28e6")
 
@@ -53,7 +65,7 @@ class Text8(_characters.CharacterTable):
     }
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        records = sorted(records, key=_by_data_size_and_bits)
+        records = sorted(records, key=lambda record: _by_data_size_and_mean_bits([record]))
         timed = [record for record in records if _kind(record) == "timed"]
         others = [record for record in records if _kind(record) != "timed"]
         heading = (
@@ -90,7 +102,7 @@ class Text8(_characters.CharacterTable):
 
         def ahead(network: str, size: str) -> Finding:
             other, own = (mean("equal text", each, size) for each in (network, "ISAN"))
-            found = below(other, own, lambda value: f"{value:.3f}", 0.01)
+            found = below(other, own, _bits, 0.01)
             return Finding(f"{network}: {found.figure or 'not on record'}", found.holds)
 
         isan, *others = (mean("timed", network, "1.28e6", "characters") for network in ("ISAN", *OTHERS))
@@ -105,7 +117,7 @@ class Text8(_characters.CharacterTable):
                 "table 1",
                 "An ISAN with 1.28 million weights predicts text8 with 1.58 bits per character.",
                 "at most 5 % more, on as long a text",
-                (number(mean("to the end", "ISAN", "1.28e6"), 1.58, lambda bits: f"{bits:.3f}", 0.05 * 1.58),),
+                (number(mean("to the end", "ISAN", "1.28e6"), 1.58, _bits, 0.05 * 1.58),),
             ),
             Claim(
                 "table 1",
@@ -131,17 +143,18 @@ class Text8(_characters.CharacterTable):
         ]
 
     def _by_characters(self, records: Sequence[Record]) -> str:
-        columns = "data | network | largest size | units | weights | test bits | validation bits | paper"
+        columns = "data | network | largest size | units | weights | seeds | test bits | validation bits | paper"
         rows = []
-        for record in records:
-            model, result = record["model"], record["result"]
-            network = model.get("layer", "ISAN")
+        for group in sorted(grouped(records, _alike).values(), key=_by_data_size_and_mean_bits):
+            record, results = group[0], [each["result"] for each in group]
+            model, network = record["model"], record["model"].get("layer", "ISAN")
             rows.append(
                 [
                     *(record["data"]["name"], network, model["size"], model["units"], f"{model['parameters']:,}"),
-                    *(f"{result['test_bits']:.3f}", f"{result['validation_bits']:.3f}"),
-                    *(self.paper.get(f"{network}-{model['size']}"), f"{result['characters'] / 1e6:,.0f} M"),
-                    f"{result['seconds'] / 60:.0f}",
+                    *(len(group), mean_and_range([result["test_bits"] for result in results], _bits)),
+                    _bits(statistics.mean(result["validation_bits"] for result in results)),
+                    *(self.paper.get(f"{network}-{model['size']}"), f"{results[0]['characters'] / 1e6:,.0f} M"),
+                    f"{statistics.mean(result['seconds'] for result in results) / 60:.0f}",
                     hardware(record["environment"]),
                 ]
             )
@@ -155,7 +168,7 @@ class Text8(_characters.CharacterTable):
             rows.append(
                 [
                     *(record["data"]["name"], model["layer"], model["units"], f"{model['parameters']:,}"),
-                    *(f"{result['test_bits']:.3f}", self.paper.get(f"{model['layer']}-{model['size']}")),
+                    *(_bits(result["test_bits"]), self.paper.get(f"{model['layer']}-{model['size']}")),
                     f"{result['training_seconds'] / 60:.0f} of {record['protocol']['minutes']:.0f}",
                     *(f"{result['characters'] / 1e6:,.1f} M", hardware(record["environment"])),
                 ]
@@ -171,8 +184,19 @@ def _kind(record: Record) -> str:
     return "equal text" if row.endswith(_characters.EQUAL_TEXT) else "to the end"
 
 
-def _by_data_size_and_bits(record: Record) -> tuple[str, float, float]:
-    return record["data"]["name"], float(record["model"]["size"]), record["result"]["test_bits"]
+def _alike(record: Record) -> tuple[Any, ...]:
+    """What networks have in common that differ in their seeds alone, on hardware of one kind."""
+    model, read = record["model"], record["result"]["characters"]
+    return record["data"]["name"], model["size"], model.get("layer", "ISAN"), read, hardware(record["environment"])
+
+
+def _by_data_size_and_mean_bits(records: Sequence[Record]) -> tuple[str, float, float]:
+    bits = statistics.mean(record["result"]["test_bits"] for record in records)
+    return records[0]["data"]["name"], float(records[0]["model"]["size"]), bits
+
+
+def _bits(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def _name(record: Record) -> str:

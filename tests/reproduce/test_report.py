@@ -48,6 +48,14 @@ def test_the_committed_report_is_generated_from_the_committed_records():
     assert text.count("](figures/") > 20
 
 
+def test_networks_of_several_seeds_share_a_line_on_hardware_of_one_kind():
+    one, other, elsewhere = record(bits=1.8), record(bits=2.0), record(bits=1.7)
+    elsewhere["environment"] = {**elsewhere["environment"], "hardware": "16 cores of something", "accelerator": "a GPU"}
+    text = results([one, elsewhere, other])
+    assert "| 2 | 1.900 (1.800 to 2.000) | 1.950 | 1.92 | 2 M | 120 |" in text
+    assert "| 1 | 1.700 | 1.950 | 1.92 | 2 M | 120 | 16 cores of something and a GPU |" in text
+
+
 def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
     found = [read for read in report.read(RECORDS) if read["experiment"] == "temperature"]
     (tmp_path / "figures").mkdir()
@@ -59,7 +67,7 @@ def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
 
 def test_every_figure_of_a_record_appears_beside_its_data_and_the_papers():
     text = results([record()])
-    assert "| mine | ISAN | 8e4 | 53 | 78,785 | 1.900 | 1.950 | 1.92 | 2 M | 120 |" in text
+    assert "| mine | ISAN | 8e4 | 53 | 78,785 | 1 | 1.900 | 1.950 | 1.92 | 2 M | 120 |" in text
     assert "`abababababababab…`. Not the whole text8." in text
     assert "commit `c0ffee`" in text
 
