@@ -122,6 +122,7 @@ MAY_IMPORT = {
         *("keras", "tensorboard_plugins.interp_rnn.schema", QUIRKS),
         *(f"{OURS}.{n}" for n in ("_display", "_files", "_tags", "callbacks", "analysis", "automata")),
     },
+    "datasets/_files.py": {f"{OURS}._files"},
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},
     "datasets/mlregtest.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     "datasets/_drawn_words.py": {f"{OURS}.automata"},

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "member", "members", "unpacked", "within"]
+from keras_interp_rnn._files import as_path
+
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "member", "members", "unpacked", "within"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -37,6 +39,11 @@ class DataError(ValueError):
     """
 
 
+def given_path(path: str | os.PathLike[str], argument: str) -> Path:
+    """The path that the user gave as `argument`, where `~` is the home folder; ValueError for what is none."""
+    return as_path(path, argument).expanduser()
+
+
 def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     """Checks that a path leads to a file.
 
@@ -50,7 +57,7 @@ def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     Raises:
         DataError: if there is nothing, or a folder.
     """
-    path = Path(path).expanduser()
+    path = given_path(path, argument)
     if path.is_dir():
         raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
     if not path.is_file():
@@ -83,7 +90,7 @@ def member(source: str | os.PathLike[str], name: str, what: str, check: str, enc
     Raises:
         DataError: if there is no such file, or it cannot be read.
     """
-    path = Path(source).expanduser()
+    path = given_path(source, "source")
     try:
         if path.is_dir():
             return (path / name).read_text(encoding=encoding)
@@ -108,7 +115,7 @@ def members(source: str | os.PathLike[str], suffix: str, what: str) -> list[str]
     Raises:
         DataError: if there is none, or the archive cannot be read.
     """
-    path = Path(source).expanduser()
+    path = given_path(source, "source")
     try:
         if path.is_dir():
             names = [one.name for one in path.iterdir()]

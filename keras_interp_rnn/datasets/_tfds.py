@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_interp_rnn._extras import needed
-from keras_interp_rnn.datasets._files import DataError
+from keras_interp_rnn.datasets._files import DataError, given_path
 
 INFO = "dataset_info.json"
 """The file that TFDS writes last."""
@@ -76,7 +76,9 @@ def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
 
 def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
     """The folder of prepared data; TFDS's default for None."""
-    return Path(data_dir or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")).expanduser()
+    if data_dir is None:
+        data_dir = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
+    return given_path(data_dir, "data_dir")
 
 
 @contextlib.contextmanager
@@ -129,9 +131,9 @@ def published(name: str, split: str, data_dir: str | os.PathLike[str] | None, mo
         DataError: if the data cannot be downloaded, or are damaged.
     """
     tfds = imported(module)
-    given = None if data_dir is None else Path(data_dir).expanduser()
-    with undamaged(data_root(data_dir) / name):
-        made = tfds.builder(name, data_dir=given, try_gcs=False)
+    root = data_root(data_dir)
+    with undamaged(root / name):
+        made = tfds.builder(name, data_dir=None if data_dir is None else root, try_gcs=False)
     if not Path(made.data_dir).is_dir():
         urls = list(made.url_infos or {})
         try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
-from keras_interp_rnn.datasets._files import DataError, decoded
+from keras_interp_rnn.datasets._files import DataError, decoded, given_path
 
 __all__ = ["ARCHIVE", "CLASSES", "load"]
 
@@ -61,7 +61,7 @@ def load(
     one_of("split", split, ("train", "test"))
     if source is None:
         return _from_tfds(split, data_dir)
-    folder = Path(source).expanduser()
+    folder = given_path(source, "source")
     texts: list[str] = []
     labels: list[int] = []
     for label, name in enumerate(CLASSES):

@@ -6,7 +6,6 @@ ids = table[train]
 """
 
 import os
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
-from keras_interp_rnn.datasets._files import DataError
+from keras_interp_rnn.datasets._files import DataError, given_path
 
 __all__ = ["NEWLINE", "SPLITS", "load", "most_frequent"]
 
@@ -67,7 +66,7 @@ def load(split: str, *, source: PathLike | None = None, data_dir: PathLike | Non
     one_of("split", split, SPLITS)
     if source is None:
         return _from_tfds(split, data_dir)
-    path = Path(source).expanduser() / _FILES[split]
+    path = given_path(source, "source") / _FILES[split]
     if not path.is_file():
         raise DataError(
             f"`source` must be a folder with {_FILES[split]}. Received: {path.parent}, which does not have it. Put the "

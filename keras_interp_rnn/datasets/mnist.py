@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
-from keras_interp_rnn.datasets._files import LARGEST, DataError, unpacked
+from keras_interp_rnn.datasets._files import LARGEST, DataError, given_path, unpacked
 
 __all__ = ["SIDE", "load"]
 
@@ -63,8 +63,9 @@ def load(
     one_of("split", split, _PREFIXES)
     if source is None:
         return _from_tfds(split, data_dir)
-    images_file = _file(Path(source).expanduser(), f"{_PREFIXES[split]}-images-idx3-ubyte")
-    labels_file = _file(Path(source).expanduser(), f"{_PREFIXES[split]}-labels-idx1-ubyte")
+    folder = given_path(source, "source")
+    images_file = _file(folder, f"{_PREFIXES[split]}-images-idx3-ubyte")
+    labels_file = _file(folder, f"{_PREFIXES[split]}-labels-idx1-ubyte")
     images, labels = _idx(images_file, _IMAGES, (SIDE, SIDE)), _idx(labels_file, _LABELS, ())
     if len(images) != len(labels):
         raise DataError(

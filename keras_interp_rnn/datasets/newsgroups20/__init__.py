@@ -64,7 +64,7 @@ def builder(*, source: PathLike | None = None, data_dir: PathLike | None = None)
     from keras_interp_rnn.datasets.newsgroups20.newsgroups20_dataset_builder import Builder, manual_source
 
     root = _tfds.data_root(data_dir)
-    source = source or manual_source(root / "downloads" / "manual")
+    source = manual_source(root / "downloads" / "manual") if source is None else source
     return _tfds.prepare(Builder(source=source, data_dir=root), quiet=source is not None)
 
 

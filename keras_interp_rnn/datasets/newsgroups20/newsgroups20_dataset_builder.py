@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import tensorflow_datasets as tfds
 
 from keras_interp_rnn.datasets import _tfds
-from keras_interp_rnn.datasets._files import DataError, within
+from keras_interp_rnn.datasets._files import DataError, given_path, within
 from keras_interp_rnn.datasets.newsgroups20._classes import CLASSES
 
 __all__ = ["ARCHIVE", "FOLDERS", "Builder", "manual_source"]
@@ -131,7 +131,7 @@ def _download(dl_manager: tfds.download.DownloadManager) -> Path:
 
 
 def _existing(source: str | os.PathLike[str]) -> Path:
-    path = Path(source).expanduser()
+    path = given_path(source, "source")
     if not path.exists():
         raise DataError(
             f"`source` must be a file or folder. Received: {path}, which does not exist. Check the path; a relative "

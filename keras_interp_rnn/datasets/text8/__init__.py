@@ -58,7 +58,7 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
 
     one_of("config", config, sorted(Builder.builder_configs))
     root = _tfds.data_root(data_dir)
-    source = source or manual_file(root / "downloads" / "manual")
+    source = manual_file(root / "downloads" / "manual") if source is None else source
     made = Builder(config=config, source=source, data_dir=root)
     return _tfds.prepare(made, quiet=source is not None)
 
