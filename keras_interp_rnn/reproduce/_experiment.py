@@ -253,8 +253,7 @@ def runs(
             if value not in ("", None)
         )
         versions = ", ".join(f"{package} {version}" for package, version in sorted(environment["versions"].items()))
-        places = (environment, *environment.get("resumed", ()))
-        commits = dict.fromkeys(place["commit"] for place in places)
+        commits = dict.fromkeys(place["commit"] for place in _places(environment))
         commit = f"commit `{'`, then `'.join(commits)}`" if all(commits) else "outside a checkout"
         parts = [environment["date"], commit, hardware(environment), f"Python {environment['python']}", versions]
         lines.append(f"- {name(record)}: {', '.join(parts)}{'; ' * bool(settings)}{settings}.")
@@ -290,9 +289,18 @@ def mean_of_row(records: Sequence[Record], row: str, name: str) -> float | None:
 
 
 def hardware(environment: Mapping[str, Any]) -> str:
-    """Processor and accelerator of a run."""
-    processor = re.sub(r"^1 cores\b", "1 core", environment["hardware"])
-    return f"{processor} and {environment['accelerator']}" if environment.get("accelerator") else processor
+    """Processor and accelerator of a run, of each place where it was resumed too."""
+
+    def of_place(place: Mapping[str, Any]) -> str:
+        processor = re.sub(r"^1 cores\b", "1 core", place["hardware"])
+        return f"{processor} and {place['accelerator']}" if place.get("accelerator") else processor
+
+    return ", then ".join(dict.fromkeys(map(of_place, _places(environment))))
+
+
+def _places(environment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Where a run was started, and where it was resumed."""
+    return [environment, *environment.get("resumed", ())]
 
 
 def row_and_seed(record: Record) -> str:

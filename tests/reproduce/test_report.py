@@ -56,6 +56,14 @@ def test_networks_of_several_seeds_share_a_line_on_hardware_of_one_kind():
     assert "| 1 | 1.700 | 1.950 | 1.92 | 2 M | 120 | 16 cores of something and a GPU |" in text
 
 
+def test_the_hardware_is_that_of_every_place_where_a_run_was_resumed():
+    found = record()
+    here = {**found["environment"], "hardware": "1 cores of one"}
+    there, again = {**here, "hardware": "2 cores of another", "accelerator": "a GPU"}, {**here, "commit": "decaf"}
+    found["environment"] = {**here, "resumed": [there, again]}
+    assert "| 120 | 1 core of one, then 2 cores of another and a GPU |" in results([found])
+
+
 def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
     found = [read for read in report.read(RECORDS) if read["experiment"] == "temperature"]
     (tmp_path / "figures").mkdir()
