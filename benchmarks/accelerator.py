@@ -27,7 +27,7 @@ import keras
 import numpy as np
 from turns import in_turn
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import _backend, layers
 from keras_interp_rnn.reproduce import environment
 
 SYMBOLS = 27
@@ -40,13 +40,15 @@ def networks(units: int, isan_units: int, lstm_units: int) -> dict[str, list[ker
         return [keras.layers.Embedding(SYMBOLS, size), recurrent]
 
     flags = {"return_sequences": True}
+    # On an accelerator cuDNN's LSTM or an error: Keras would fall back to its loop without a word.
+    fused = {"use_cudnn": bool(_backend.accelerator()) or "auto", **flags}
     return {
         f"ISAN({isan_units}, {SYMBOLS})": [layers.ISAN(isan_units, SYMBOLS, **flags)],
-        f"LSTM({lstm_units})": embedded(keras.layers.LSTM(lstm_units, **flags), SYMBOLS),
+        f"LSTM({lstm_units})": embedded(keras.layers.LSTM(lstm_units, **fused), SYMBOLS),
         f"MinimalRNN({units})": embedded(layers.MinimalRNN(units, **flags), units),
         f"CFN({units})": embedded(layers.CFN(units, **flags), units),
         f"GRU({units})": embedded(keras.layers.GRU(units, **flags), units),
-        f"LSTM({units})": embedded(keras.layers.LSTM(units, **flags), units),
+        f"LSTM({units})": embedded(keras.layers.LSTM(units, **fused), units),
         f"SRLSTM({units}, 10)": embedded(layers.SRLSTM(units, 10, **flags), units),
         f"SRGRU({units}, 10)": embedded(layers.SRGRU(units, 10, **flags), units),
     }
