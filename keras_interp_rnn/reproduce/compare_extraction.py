@@ -81,7 +81,7 @@ class CompareExtraction(Experiment):
             Claim(
                 "section 4.2",
                 "Reading an automaton off the centroids is faithful, and cheaper than extracting it afterwards.",
-                "it agrees on all tried words, and fewer symbols are read than by any learner that asks",
+                "it agrees on all tried words, and fewer symbols are read than by any learner that asks this network",
                 tuple(findings),
             )
         ]

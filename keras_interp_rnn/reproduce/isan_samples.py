@@ -67,7 +67,7 @@ class Samples(_isan_text.IsanText):
             Claim(
                 "section 3.1",
                 'Samples after "annual reve" are relatively coherent at inverse temperatures of 1.5 and 2.',
-                "at each, at least 95 % of the words occur in the training text",
+                "at each, at least 95 % of the words occur in the training text three times or more",
                 findings,
             )
         ]

@@ -118,7 +118,7 @@ class BillionWord(_characters.CharacterTable):
                 "section 3.2",
                 "Samples keep lower and upper case apart, and are coherent over short segments.",
                 "the share of capitalized words is at most a fifth off the text's, capitals after small letters are at "
-                "most a point more frequent; at least nine of ten words occur in the text",
+                "most a point more frequent; at least nine of ten words occur in the text three times or more",
                 tuple(finding for one in sampled[:1] for finding in _like_the_text(one)) or UNTRIED,
             ),
         ]

@@ -144,7 +144,7 @@ class Recommendation(Experiment):
             behind.append(Finding(f"{data}: {vanilla:.4f} against {least:.4f}", vanilla < least))
             failed.append(Finding(f"{vanilla / score['GRU']:.0%} of the GRU's", vanilla < 0.1 * score["GRU"]))
             times = [seconds[kind] for kind in ("MinimalRNN", "CFN", "GRU")]
-            figure = ", ".join(f"{time:.0f}" for time in times)
+            figure = ", ".join(f"{time:.1f}" for time in times)
             order.append(Finding(f"{data}: {figure} s", times[0] < times[1] < times[2]))
             share = times[0] / times[2]
             faster.append(Finding(f"{share:.2f} of the GRU's", share <= 1.05 * 30 / 46))

@@ -15,7 +15,6 @@ from keras_interp_rnn.reproduce._experiment import (
     below,
     mean_of_row,
     number,
-    percent,
     two_standard_errors,
 )
 
@@ -96,7 +95,7 @@ class Pixels(_classification.ClassTable):
 
         def is_ahead(row: str) -> Finding:
             value = error(own)
-            return below(value, error(row), percent, two_standard_errors(value or 0.0, TESTED))
+            return below(value, error(row), _percent, two_standard_errors(value or 0.0, TESTED))
 
         margin = two_standard_errors(0.008, TESTED)
         without_cell = [error(f"{kind} (k = 100)") for kind in ("SR-RNN", "SR-GRU")]
@@ -104,8 +103,8 @@ class Pixels(_classification.ClassTable):
             Claim(
                 "table 5",
                 "An SR-LSTM-P (k = 100, equation 20) has an error of 0.8 % on 784 pixels.",
-                f"on {pixels}, at most two standard errors ({100 * margin:.1f} points) more",
-                (number(error(own), 0.008, percent, margin),),
+                f"on {pixels}, at most two standard errors ({100 * margin:.2f} points) more",
+                (number(error(own), 0.008, _percent, margin),),
             ),
             Claim(
                 "table 5",
@@ -117,7 +116,7 @@ class Pixels(_classification.ClassTable):
                 "table 5",
                 "The mixture of equation 20 is better than equation 17 (4.1 %), and that than equation 19 (6.7 %).",
                 f"on {pixels}, in this order",
-                (below(error(own), error(argmax), percent), below(error(argmax), error(gumbel), percent)),
+                (below(error(own), error(argmax), _percent), below(error(argmax), error(gumbel), _percent)),
             ),
             Claim(
                 "table 5",
@@ -130,7 +129,7 @@ class Pixels(_classification.ClassTable):
                 "SR-RNN and SR-GRU fail to converge on pixels.",
                 f"on {pixels}, both have errors of more than a half",
                 tuple(
-                    Finding("", None) if wrong is None else Finding(percent(wrong), wrong > 0.5)
+                    Finding("", None) if wrong is None else Finding(_percent(wrong), wrong > 0.5)
                     for wrong in without_cell
                 ),
             ),
@@ -147,3 +146,8 @@ class QuarterOfPixels(Pixels):
     title = "MNIST by a quarter of its pixels"
     minutes = 20
     rows = _quarter_of_pixels()
+
+
+def _percent(error: float) -> str:
+    """An error to a hundredth of a percent: a wrong digit."""
+    return f"{error:.2%}"
