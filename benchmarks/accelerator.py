@@ -27,7 +27,7 @@ import keras
 import numpy as np
 from turns import in_turn
 
-from keras_interp_rnn import _backend, layers
+from keras_interp_rnn import layers
 from keras_interp_rnn.reproduce import environment
 
 SYMBOLS = 27
@@ -41,7 +41,7 @@ def networks(units: int, isan_units: int, lstm_units: int) -> dict[str, list[ker
 
     flags = {"return_sequences": True}
     # On an accelerator cuDNN's LSTM or an error: Keras would fall back to its loop without a word.
-    fused = {"use_cudnn": bool(_backend.accelerator()) or "auto", **flags}
+    fused = {"use_cudnn": bool(environment()["accelerator"]) or "auto", **flags}
     return {
         f"ISAN({isan_units}, {SYMBOLS})": [layers.ISAN(isan_units, SYMBOLS, **flags)],
         f"LSTM({lstm_units})": embedded(keras.layers.LSTM(lstm_units, **fused), SYMBOLS),

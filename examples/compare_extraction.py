@@ -62,7 +62,7 @@ def main() -> None:
     truth = automata.tomita(language)
     texts = [f"{i:b}"[1:] for i in range(1, 2 ** (length + 1))]  # all words of up to `length` symbols
     words = datasets.LabelledWords(tuple(texts), np.array([*map(truth.accepts, texts)]), "01")
-    regularized = automata.train_recognizer(texts, words.labels, alphabet=ALPHABET, verbose=command_line.VERBOSE)
+    regularized = automata.train_recognizer(texts, words.labels, method="training", verbose=command_line.VERBOSE)
     embedding, head = automata.SymbolEmbedding(ALPHABET, 4), keras.layers.Dense(1)
     plain = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, keras.layers.GRU(24), head])
     plain.compile(keras.optimizers.Adam(5e-3), keras.losses.BinaryCrossentropy(from_logits=True))
@@ -79,9 +79,9 @@ def main() -> None:
     report("SR-GRU", "exact", regularized, dfa, time.perf_counter() - started, len(dfa) * len(ALPHABET))
     for network, model in {"SR-GRU": regularized, "GRU": plain}.items():
         started, system = time.perf_counter(), Network(model)
-        # A network that is no small automaton gives counterexamples without end.
-        oracle, rounds = RandomWMethodEqOracle(ALPHABET, system, walks_per_state=10, walk_len=20), 20
-        learned = run_Lstar(ALPHABET, system, oracle, "dfa", max_learning_rounds=rounds, print_level=0)
+        oracle = RandomWMethodEqOracle(ALPHABET, system, walks_per_state=10, walk_len=20)
+        # The rounds are bounded: a network that is no small automaton gives counterexamples without end.
+        learned = run_Lstar(ALPHABET, system, oracle, "dfa", max_learning_rounds=20, print_level=0)
         seconds, dfa = time.perf_counter() - started, automata.DFA.from_aalpy(learned, ALPHABET)
         report(network, "L*", model, dfa, seconds, len(system.known))
 

@@ -6,6 +6,7 @@ JSON is written with a line for each entry on its two outer levels, and read wit
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -31,12 +32,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     partial = path.with_name(f"partial-{os.getpid()}-{path.name}")
     try:
         yield partial
+        with open(partial, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
     except Exception:
         partial.unlink(missing_ok=True)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent)) from None
         raise
-    with open(partial, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(partial, path)
     # Windows cannot open a folder.
     with contextlib.suppress(PermissionError):
         folder = os.open(path.parent, os.O_RDONLY)

@@ -54,3 +54,16 @@ with atomic_write(sys.argv[1]) as partial:
         assert theirs != str(partial)
         assert path.read_text() == "theirs"
     assert path.read_text() == "ours"
+
+
+def test_what_cannot_take_its_place_leaves_nothing(tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(IsADirectoryError), atomic_write(tmp_path / "there") as partial:
+        partial.write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"No such folder: '.*missing'"):
+        with atomic_write(tmp_path / "missing" / "file") as partial:
+            partial.write_text("new")

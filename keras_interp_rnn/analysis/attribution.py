@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards
+from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards, last_outputs
 from keras_interp_rnn.analysis.network.chain import Chain, open_chain
 
 Array = NDArray[np.float64]
@@ -41,11 +42,13 @@ class Attribution(Result):
 
     Attributes:
         shares: (batch, time); 0 where a step is masked.
-        output: (batch,), the output that is explained, in float64.
+        output: (batch,), the output that is explained, in float64; of "contributions" of a network that ends in a
+            softmax the logit before it.
         reference_output: (batch,), the output where no step is there; of "contributions" what no symbol adds.
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
             the error of the quadrature for "path_integral", the gap for "occlusion".
-        difference: largest difference between `output` and what the network computes in its own dtype.
+        difference: largest difference between `output` (through the softmax, if there is one behind it) and what the
+            network computes in its own dtype.
         method: the method that was used.
 
     Example: see `attribution`.
@@ -117,7 +120,14 @@ def attribution(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
-    if method == "contributions" or (method == "auto" and mask is None and reference is None and _is_affine(network)):
+    replaces = mask is not None or reference is not None
+    if method == "contributions" and replaces:
+        given = ", ".join(name for name, value in (("mask", mask), ("reference", reference)) if value is not None)
+        raise ValueError(
+            "Contributions need nothing in place of a step, so they have no reference, and no mask. Received: "
+            f"method='contributions' with {given}. Leave them out, or choose 'telescoping'."
+        )
+    if method == "contributions" or (method == "auto" and not replaces and _is_affine(network)):
         return _by_contributions(network, inputs, target)
     method = "telescoping" if method == "auto" else method
     chain = open_chain(network, inputs, mask)
@@ -150,7 +160,10 @@ def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attributi
     nothing = np.array([split.bias[output] + split.values[0, 0, output] for split in splits])
     whole = np.array([split.logits[0, output] for split in splits])
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
-    return Attribution(shares, whole, nothing, residual, 0.0, "contributions")
+    logits = np.array([split.logits[0] for split in splits])
+    own, are_probabilities = last_outputs(network, as_array("The inputs", inputs))
+    apart = np.abs((softmax(logits, axis=-1) if are_probabilities else logits) - own)[:, output].max()
+    return Attribution(shares, whole, nothing, residual, float(apart), "contributions")
 
 
 def _outputs(chain: Chain, x: Array, mask: NDArray[np.bool_]) -> Array:

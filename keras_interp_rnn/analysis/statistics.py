@@ -46,7 +46,7 @@ def correlation(p: Array, q: Array) -> float:
         0.993
     """
     p, q = np.atleast_1d(p), np.atleast_1d(q)
-    if p.shape != q.shape or any(x.dtype.kind not in "biuf" for x in (p, q)):
+    if p.ndim != 1 or p.shape != q.shape or any(x.dtype.kind not in "biuf" for x in (p, q)):
         raise ValueError(
             f"Two vectors of numbers have a correlation. Received: {p.dtype} {p.shape}, {q.dtype} {q.shape}."
         )
@@ -66,10 +66,10 @@ def relative_drift(states: NDArray[Any]) -> NDArray[np.float64]:
         states: (batch, time, n), of a `trace`, unmasked.
 
     Returns:
-        (batch,).
+        (batch,); NaN where a state is.
 
     Raises:
-        ValueError: with fewer than four steps.
+        ValueError: if they are no such array, or have fewer than four steps.
 
     Example:
 
@@ -79,8 +79,8 @@ def relative_drift(states: NDArray[Any]) -> NDArray[np.float64]:
         array([6.])
     """
     given = np.asarray(states)
-    if given.ndim < 2 or given.dtype.kind not in "biuf":
-        raise ValueError(f"States are an array of numbers (batch, time, n). Received: {type(states).__name__}.")
+    if given.ndim != 3 or given.dtype.kind not in "biuf":
+        raise ValueError(f"States are an array of numbers (batch, time, n). Received: {given.dtype} {given.shape}.")
     steps = given.shape[1]
     if steps < 4:
         raise ValueError(f"Drift compares quarters of a sequence, so it needs four steps. Received: {steps}.")
@@ -88,4 +88,4 @@ def relative_drift(states: NDArray[Any]) -> NDArray[np.float64]:
     quarter = steps // 4
     distance = np.linalg.norm(states[:, -quarter:].mean(axis=1) - states[:, :quarter].mean(axis=1), axis=-1)
     step = np.linalg.norm(np.diff(states, axis=1), axis=-1).mean(axis=1)
-    return np.divide(distance, step, out=np.zeros_like(distance), where=step > 0)
+    return np.divide(distance, step, out=np.zeros_like(distance), where=step != 0)

@@ -26,6 +26,7 @@ from keras_interp_rnn.automata.conversions import Conversions
 from keras_interp_rnn.automata.words import checked_alphabet
 
 MAX_COUNT_BYTES = 1e9
+COUNT_BYTES = 36  # of a small int and its place in a list
 """Memory that the counts of words of a length may take."""
 
 
@@ -317,8 +318,8 @@ def count_completions(dfa: DFA, length: int) -> list[list[int]]:
     if not is_integer(length) or length < 0:
         raise ValueError(f"A length is an int of at least 0. Received: length={length!r}.")
     length = operator.index(length)
-    # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state.
-    size = len(dfa) * length**2 / 2 * math.log2(len(dfa.alphabet)) / 8
+    # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state: an object.
+    size = len(dfa) * length * (COUNT_BYTES + length / 2 * math.log2(len(dfa.alphabet)) / 8)
     if size > MAX_COUNT_BYTES:
         raise ValueError(
             f"Counts of words take at most {MAX_COUNT_BYTES / 1e9:g} GB. Received: length={length}, which takes up to "

@@ -313,10 +313,7 @@ def extract(
             "A stack of regularized layers is read by method='exact', without data. Received: "
             f"method={method!r}. Use 'exact', if no layer has a further memory."
         )
-    try:
-        words = [tuple(word) for word in data] if data is not None else []
-    except TypeError:
-        raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
+    words = [tuple(word) for word in checked_words(data)] if data is not None else []
     if not words:
         raise ValueError(f"method={method!r} counts transitions on words. Received: no data. Pass words.")
     if len(acceptor.labels) > 2:

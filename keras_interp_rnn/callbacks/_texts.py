@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class TextProbe(Probe):
         update_freq: str | int,
     ) -> None:
         super().__init__(log_dir, update_freq)
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise ValueError(
+                f"{type(self).__name__} takes a list of texts. Received: texts={texts!r}. Give [text] for one text."
+            )
         self.texts = [text if isinstance(text, str) else np.array(text) for text in texts]
         self.alphabet = alphabet
         lengths = [(len(text),) if isinstance(text, str) else text.shape for text in self.texts]

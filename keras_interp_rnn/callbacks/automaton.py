@@ -17,7 +17,7 @@ from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
-from keras_interp_rnn.automata.words import encoding_of
+from keras_interp_rnn.automata.words import checked_words, encoding_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema
@@ -119,10 +119,7 @@ class Automaton(Probe):
         if not is_integer(num_words) or num_words < 1:
             raise ValueError(f"num_words must be an integer > 0. Received: num_words={num_words!r}.")
         self.reference = reference
-        try:
-            self.data = None if data is None else [tuple(word) for word in data]
-        except TypeError:
-            raise ValueError(f"data are words, sequences of symbols. Received: data={data!r}.") from None
+        self.data = None if data is None else [tuple(word) for word in checked_words(data)]
         self.method, self.num_words = method, num_words
         self.encoding = encoding_of(alphabet, start, end)
         languages = [] if reference is None else _languages(reference)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import time
 import zipfile
 import zlib
@@ -141,8 +142,8 @@ class Resumable(keras.callbacks.Callback):
             partial.write_text(json.dumps({"history": history}, indent=1))
         self.history = history
         current = (self._checkpoint(self.epoch), self._carried(self.epoch))
-        for file in (*self.directory.glob("epoch-*"), *self.directory.glob("partial-*")):
-            if file not in current:
+        for file in self.directory.iterdir():
+            if _OUTLIVED.fullmatch(file.name) and file not in current:
                 file.unlink()
 
     def _read(self) -> list[dict[str, float]]:
@@ -182,6 +183,9 @@ class Resumable(keras.callbacks.Callback):
     def _carried(self, epoch: int) -> Path:
         return self.directory / f"epoch-{epoch:04d}.npz"
 
+
+_OUTLIVED = re.compile(r"partial-\d+-(epoch-\d+\.(keras|npz)|model\.keras|progress\.json)|epoch-\d+\.(keras|npz)")
+"""Files of this callback that the next epoch does without; others in the directory are the user's."""
 
 _LOCKED: dict[Path, int] = {}
 """Directories in which this process trains, and the descriptors that hold their locks; a kill releases them."""

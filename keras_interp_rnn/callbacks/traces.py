@@ -59,7 +59,7 @@ class Traces(InputProbe):
     def measure(self) -> analysis.Trace:
         layer, reads, mask = self.layer_and_reads(self.inputs)
         traced = analysis.trace(layer, reads, mask=mask)
-        names = token_names(self.inputs, self.tokens, backwards=layer.go_backwards)
+        names = token_names(self.inputs, self.tokens, backwards=getattr(layer, "go_backwards", False))
         return dataclasses.replace(traced, tokens=names)
 
     def write(self, found: analysis.Trace, step: int) -> None:

@@ -84,7 +84,7 @@ class Vocabulary:
             The vocabulary, in descending order of frequency, ties in alphabetical order.
 
         Raises:
-            ValueError: if `max_size` leaves no room for a word.
+            ValueError: if `max_size` leaves no room for a word; if a text is a string.
 
         Example:
 
@@ -96,7 +96,7 @@ class Vocabulary:
                 f"`max_size` must be at least {len(SPECIAL) + 1}, for {len(SPECIAL)} special ids and a word. Received: "
                 f"max_size={max_size}. Give a larger one."
             )
-        counts = Counter(word for text in texts for word in text)
+        counts = Counter(word for text in texts for word in _tokens(text))
         # Ties in alphabetical order, so that the same texts make the same vocabulary.
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls((*SPECIAL, *(word for word, _ in ranked[: max_size - len(SPECIAL)])))
@@ -150,7 +150,7 @@ class Vocabulary:
             int32 (num_texts, length).
 
         Raises:
-            ValueError: if `length` leaves no room for start and end.
+            ValueError: if `length` leaves no room for start and end; if a text is a string.
 
         Example:
 
@@ -163,11 +163,17 @@ class Vocabulary:
             )
         ids = np.zeros((len(texts), length), np.int32)
         room = length - 1 - end
-        for row, text in zip(ids, texts, strict=True):
+        for row, text in zip(ids, map(_tokens, texts), strict=True):
             words = [self._ids.get(word, UNKNOWN) for word in text[max(0, len(text) - room) :]]
             line = [START, *words, *([END] if end else [])]
             row[: len(line)] = line
         return ids
+
+
+def _tokens(text: Sequence[str]) -> Sequence[str]:
+    if isinstance(text, str):
+        raise ValueError(f"A text is a list of tokens. Received: {text[:60]!r}. Split it, as `tokenize` does.")
+    return text
 
 
 @former_arguments(

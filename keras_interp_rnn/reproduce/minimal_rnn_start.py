@@ -97,15 +97,15 @@ class Start(Experiment):
             spread = {kind: _decades(percentiles) for kind, percentiles in at(record, 10).items()}
             others = max(spread["CFN"], spread["MinimalRNN"])
             spreads.append(Finding(f"{spread['GRU']:.1f} decades against {others:.1f}", spread["GRU"] > others))
-        # A step's Jacobian is D_u + D_(h - z) u (1 - u) U_h; with h = -1, z = 1 and U_h = -1 it is u + 2 u (1 - u).
-        gates = [i / 1000 for i in range(1001)]
-        greatest = max(u + 2 * u * (1 - u) for u in gates)
+        # The supremum for |h - z| < 2, where phi is the golden ratio (docs/notes/gated-recurrences.md).
+        phi = (1 + math.sqrt(5)) / 2
+        greatest = math.sqrt(1 + 4 * phi**-5)
         nothing = (Finding("", None),)
         return [
             Claim(
                 "section 2, equation 4",
                 "With unitary U_h no singular value of a step's Jacobian exceeds 1.",
-                "none of any state, input and gate does ([it reaches 9/8](notes/gated-recurrences.md))",
+                "none of any state, input and gate does ([it comes close to 1.17](notes/gated-recurrences.md))",
                 (Finding(f"{greatest:.3f}", greatest <= 1),),
             ),
             Claim(

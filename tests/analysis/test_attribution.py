@@ -116,6 +116,27 @@ def test_an_isan_has_its_exact_contributions():
     expected = analysis.contributions(model, [2, 2, 0], targets=-1).values[1:, 0, 1]
     np.testing.assert_allclose(split.shares[1], expected)
     assert split.residual < 1e-12
+    assert 0 < split.difference < 1e-6
+
+
+def test_with_a_softmax_the_contributions_are_those_to_the_logit():
+    keras.utils.set_random_seed(0)
+    ids = np.array([[0, 3, 1], [2, 2, 0]])
+    plain = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
+    model = keras.Sequential([plain, keras.layers.Softmax()])
+    split = analysis.attribution(model, ids, target=1)
+    np.testing.assert_array_equal(split.output, analysis.attribution(plain, ids, target=1).output)
+    assert 0 < split.difference < 1e-6
+    layer = analysis.attribution(plain.layers[0], ids, target=1)
+    np.testing.assert_allclose(layer.output, keras.ops.convert_to_numpy(plain.layers[0](ids))[:, 1], atol=1e-6)
+    assert layer.difference < 1e-6
+
+
+@pytest.mark.parametrize("options", [{"mask": MASK}, {"reference": np.ones(4)}])
+def test_contributions_replace_nothing(options):
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match=r"no reference, and no mask. Received: .* with (mask|reference)\. "):
+        analysis.attribution(model, np.array([[0, 3, 1]]), target=1, method="contributions", **options)
 
 
 def test_ids_and_a_layer_by_itself():

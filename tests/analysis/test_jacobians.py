@@ -25,6 +25,8 @@ TOLERANCE = "jax, tanh" if BACKEND == "jax" else BACKEND
 STEP = 3e-3 if BACKEND == "tensorflow" else 0.05
 BOUND = TOLERANCES[TOLERANCE, "float64"] / STEP
 
+PHI = (1 + np.sqrt(5)) / 2
+
 
 @keras.saving.register_keras_serializable("tests")
 class TwoStatesCell(keras.layers.Layer):
@@ -344,20 +346,27 @@ class TestMinimalRNN:
         assert_same(found, np.tile(np.diag(gate**lag), (BATCH, 1, 1)))
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_an_orthogonal_matrix_bounds_it_by_nine_eighths(self, seed: int) -> None:
-        # Each row is u + |h - z| u (1 - u) at most, and |h - z| < 2: no more than 9/8, at u = 3/4.
+    def test_an_orthogonal_matrix_bounds_it(self, seed: int) -> None:
         layer, inputs = built("MinimalRNN", seed), 4 * sequences(seed)
         layer.cell.recurrent_kernel.assign(np.linalg.qr(layer.cell.recurrent_kernel.numpy())[0])
         before = ops.convert_to_numpy(layer(inputs[:, :-1])[0])
-        kernel, recurrent, bias = (
-            ops.convert_to_numpy(w) for w in (layer.cell.kernel, layer.cell.recurrent_kernel, layer.cell.bias)
-        )
         latent = ops.convert_to_numpy(layer.encoder(inputs[:, -1]))
-        gate = 1 / (1 + np.exp(-(before @ recurrent + latent @ kernel + bias)))
         largest = analysis.jacobian_singular_values(layer, inputs, lags=[1], with_respect_to="state")[0, :, 0]
-        bound = (gate + np.abs(before - latent) * gate * (1 - gate)).max(axis=1)
+        bound = np.sqrt(1 + np.abs(before - latent).max(axis=1) ** 2 * PHI**-5)
         assert (largest <= bound + TOLERANCES[TOLERANCE, "float64"]).all()
-        assert (bound < 9 / 8).all()
+        assert (bound < np.sqrt(1 + 4 * PHI**-5)).all()
+
+    def test_two_units_come_close_to_the_bound(self) -> None:
+        """A state near (1, 0), a latent near (-1, 0), gates of 1 / phi and of almost 1."""
+        layer = layers.MinimalRNN(2, encoder=keras.layers.Activation("linear", dtype="float64"), dtype="float64")
+        first = np.array([2 * PHI**-3, np.sqrt(1 - 4 * PHI**-6)])
+        states = np.array([[[1.0 - 1e-9, 0.0]] * 80 + [[-1.0 + 1e-9, 0.0]]])
+        layer(states)
+        layer.cell.kernel.assign(np.zeros((2, 2)))
+        layer.cell.recurrent_kernel.assign(np.stack([first, [-first[1], first[0]]], axis=1))
+        layer.cell.bias.assign([np.log(PHI) - first[0], 30.0])
+        largest = analysis.jacobian_singular_values(layer, states, lags=[1], with_respect_to="state")[0, 0, 0]
+        assert 1.1664 < largest < np.sqrt(1 + 4 * PHI**-5) < 1.1665
 
     def test_the_bound_of_one_in_the_paper_can_be_exceeded(self) -> None:
         # A state near 1 and a latent near -1, at a gate of 3/4.

@@ -302,3 +302,20 @@ def test_a_state_is_set_in_a_single_layer():
     both = keras.layers.Bidirectional(keras.layers.GRU(UNITS))
     with pytest.raises(ValueError, match="in a single recurrent layer. Received: a network with forward, backward"):
         analysis.trace(both, batch(), set={1: np.zeros(UNITS)})
+
+
+def test_the_drift_of_states_that_are_not_known_is_not_known():
+    states = np.ones((2, 8, 3))
+    states[1, 4, 0] = np.nan
+    np.testing.assert_array_equal(analysis.relative_drift(states), [0, np.nan])
+
+
+@pytest.mark.parametrize("shape", [(2, 8), (2, 8, 1, 1)])
+def test_states_that_drift_have_three_axes(shape):
+    with pytest.raises(ValueError, match=r"array of numbers \(batch, time, n\). Received: float64 \(2, 8"):
+        analysis.relative_drift(np.ones(shape))
+
+
+def test_a_correlation_is_of_two_vectors():
+    with pytest.raises(ValueError, match=r"Two vectors of numbers have a correlation. Received: int64 \(2, 3\)"):
+        analysis.correlation(np.array([[1, 2, 3], [1, 2, 3]]), np.array([[3, 2, 1], [3, 2, 1]]))

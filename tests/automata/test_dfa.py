@@ -401,3 +401,8 @@ def test_names_of_states_may_be_numbers():
 def test_what_methods_refuse(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(tomita(1).complete())
+
+
+def test_counts_over_one_symbol_are_bounded_too():
+    with pytest.raises(ValueError, match="Counts of words take at most 1 GB. Received: length=20000000"):
+        DFA([[1], [0]], {0}, alphabet="a").count(20_000_000)

@@ -258,9 +258,9 @@ def test_the_share_of_no_words_is_nan():
     assert np.isnan(automata.extract(network_of(tomita(4))).agreement([]).share)
 
 
-@pytest.mark.parametrize("data", [3, [None]])
+@pytest.mark.parametrize("data", [3, [None], "0101"])
 def test_data_that_are_no_words(data):
-    with pytest.raises(ValueError, match=r"data are words, sequences of symbols\. Received: data="):
+    with pytest.raises(ValueError, match=r"Words are sequences of symbols, given as a list of words\. Received: "):
         automata.extract(network_of(tomita(4)), data, method="counts")
 
 

@@ -496,3 +496,18 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
     resumable.on_train_begin()
     Resumable(tmp_path).on_train_begin()  # the same process may
     resumable.on_train_end()
+
+
+def test_the_users_own_files_stay(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    own = ["epoch-notes.txt", "partial-results.csv", "epoch-0001.png", "epoch-plots/first.png"]
+    for name in own:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "partial-1-epoch-0001.keras").write_text("of a run that was killed")
+    x = np.ones((2, 1))
+    model.fit(x, x, epochs=2, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    assert all((tmp_path / name).read_text() == "mine" for name in own)
+    assert not list(tmp_path.glob("partial-*.keras"))
+    assert [path.name for path in sorted(tmp_path.glob("epoch-*.keras"))] == ["epoch-0002.keras"]

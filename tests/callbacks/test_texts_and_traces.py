@@ -117,3 +117,19 @@ def test_weights_that_are_not_finite_are_warned_of_once(tmp_path):
         warnings.simplefilter("always")
         train(model, Break(), watch)
     assert sum("ShapleyValues writes nothing from step" in str(one.message) for one in caught) == 1
+
+
+def test_a_trace_of_a_layer_in_both_directions(tmp_path):
+    both = keras.Sequential(
+        [keras.Input((5, 2)), keras.layers.Bidirectional(keras.layers.GRU(3)), keras.layers.Dense(1)]
+    )
+    both.compile("sgd", "mse", run_eagerly=True)
+    x = np.random.default_rng(0).normal(size=(2, 5, 2))
+    both.fit(x, np.ones((2, 1)), verbose=0, callbacks=[callbacks.Traces(tmp_path, x)])
+    assert list(tmp_path.rglob("events.*"))
+
+
+@pytest.mark.parametrize("texts", ["abab", None, 5])
+def test_texts_are_a_list(tmp_path, texts):
+    with pytest.raises(ValueError, match="takes a list of texts. Received: texts=.*Give .text. for one text."):
+        callbacks.ShapleyValues(tmp_path, texts, alphabet="_ab")

@@ -135,3 +135,16 @@ def test_reviews_as_tables(tmp_path):
     (tmp_path / "train-pos.tsv").write_bytes(b"0\t9\tgood \xe9\n")
     with pytest.raises(DataError, match=r"must be in UTF-8. Received: .*train-pos.tsv, which is not"):
         imdb.load("train", source=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: words.Vocabulary.of(["good film"], 10),
+        lambda: words.Vocabulary.of("good film", 10),
+        lambda: words.Vocabulary((*words.SPECIAL, "good", "bad")).encode(["good", "bad"], 4),
+    ],
+)
+def test_texts_are_lists_of_tokens(made):
+    with pytest.raises(ValueError, match="A text is a list of tokens. Received: 'g.*Split it, as `tokenize` does."):
+        made()

@@ -25,6 +25,7 @@ from keras_interp_rnn.analysis.network.isan_weights import (
     isan_of,
     isan_weights,
     isan_with_origin,
+    last_outputs,
     open_isan,
 )
 from keras_interp_rnn.analysis.network.linearized import closed_form, linear_steps, output_in_state
@@ -69,6 +70,7 @@ __all__ = [
     "isan_of",
     "isan_weights",
     "isan_with_origin",
+    "last_outputs",
     "linear_steps",
     "open_isan",
     "output_in_state",

@@ -85,6 +85,13 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
+def ends_in_softmax(network: Any) -> bool:
+    """Whether a model of an ISAN outputs probabilities; a layer by itself does not."""
+    return isinstance(network, keras.Model) and any(
+        value.kind == "probabilities" for value in follow_symbols(network).outputs
+    )
+
+
 def _keras_runs(model: keras.Model) -> bool:
     """Whether the model runs its graph and nothing else: a subclass may override training, but not the call."""
     for name in ("call", "__call__"):

@@ -179,6 +179,13 @@ def _head(model: keras.Model) -> keras.layers.Dense:
     return heads[0]
 
 
+def last_outputs(network: Any, inputs: Array) -> tuple[Array, bool]:
+    """What a network of an ISAN computes itself, (batch, outputs), at the last step; whether it ends in a softmax."""
+    computed = network(keras.ops.convert_to_tensor(inputs), training=False)
+    outputs = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
+    return outputs[:, -1] if outputs.ndim == 3 else outputs, isan_models.ends_in_softmax(network)
+
+
 def _numbers(given: ArrayLike) -> Array:
     array = np.asarray(given)
     if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):

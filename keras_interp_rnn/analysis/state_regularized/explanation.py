@@ -70,7 +70,7 @@ def explain(
         sequence: int (time,), token ids, as the model reads them.
         tokens: names of the ids; by default the ids themselves.
         centroids: those whose probabilities are summed. By default one: of the centroids to which the model's head
-            gives the predicted class (or of all, if there are none), the most probable one at the end of the text.
+            gives the predicted class (or of all, if there are none), the most probable one after the step read last.
 
     Returns:
         `Explanation`; `print` shades the text, and so does a notebook.
@@ -96,7 +96,12 @@ def explain(
     prediction = int(predicted_classes(network, output[None])[0])
     if centroids is None:
         of_class = predicted_classes(network, centroid_outputs(network, layer)) == prediction
-        last = alpha[0, np.flatnonzero(~np.isnan(alpha[0, :, 0]))[-1]]
+        moved = np.flatnonzero(~np.isnan(alpha[0, :, 0]))
+        if not moved.size:
+            raise ValueError(
+                "A default centroid is that of the last regularized step. Received: a text without one. Name centroids."
+            )
+        last = alpha[0, moved[0 if layer.go_backwards else -1]]
         centroids = [int(np.where(of_class, last, -1).argmax() if of_class.any() else last.argmax())]
     k = alpha.shape[-1]
     chosen = listed("Centroids", centroids)

@@ -285,3 +285,21 @@ def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said(
         "class 0: a (1.0000, 7 times), b (1.0000, 1 time), c (0.9800)",
         "class 1: a (0.9999), b (0.9996)",
     ]
+
+
+def test_the_default_centroid_is_that_of_the_step_read_last():
+    """Backwards, that is the first token of the text."""
+    model, backwards = network(), network(go_backwards=True)
+    for each in (model, backwards):  # all centroids are of one class
+        each.layers[-1].set_weights([np.zeros((2, 1)), np.ones(1)])
+    forwards = analysis.explain(model, TEXTS[1])
+    found = analysis.explain(backwards, TEXTS[1][::-1])
+    assert found.centroids == forwards.centroids == (1,)
+    np.testing.assert_allclose(found.alpha, forwards.alpha[::-1], rtol=1e-5, atol=1e-7)
+
+
+def test_a_text_without_a_regularized_step_has_no_default_centroid():
+    model = network(regularize_last_step=False)
+    with pytest.raises(ValueError, match="Received: a text without one. Name centroids."):
+        analysis.explain(model, [1])
+    assert np.isnan(analysis.explain(model, [1], centroids=[0]).alpha).all()
