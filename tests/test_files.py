@@ -64,6 +64,6 @@ def test_what_cannot_take_its_place_leaves_nothing(tmp_path):
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"No such folder: '.*missing'"):
-        with atomic_write(tmp_path / "missing" / "file") as partial:
-            partial.write_text("new")
+    said = pytest.raises(FileNotFoundError, match=r"No such folder: '.*missing'")
+    with said, atomic_write(tmp_path / "missing" / "file") as partial:
+        partial.write_text("new")
