@@ -107,8 +107,8 @@ def fixed_points(
     for name, value in (("num_starts", num_starts), ("max_steps", max_steps)):
         if not is_integer(value) or value < 1:
             raise ValueError(f"{name} is a number, at least 1. Received: {name}={value!r}. Pass an int > 0.")
-    if not is_number(tolerance):
-        raise ValueError(f"A tolerance is a number. Received: tolerance={tolerance!r}.")
+    if not is_number(tolerance) or not tolerance > 0:
+        raise ValueError(f"A tolerance is a number above 0. Received: tolerance={tolerance!r}.")
     held = as_array("The inputs", inputs)
     if held.ndim != 1 or not np.isfinite(held).all():
         raise ValueError(

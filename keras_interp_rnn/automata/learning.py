@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._deterministic import label_of
@@ -154,13 +155,17 @@ def train_recognizer(
         inference", Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold, "Language identification
         in the limit", Information and Control, 1967.
     """
-    if num_attempts < 1:
-        raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts}.")
-    if label_noise is not None and not 0 <= label_noise < 0.5:
+    if not is_integer(num_attempts) or num_attempts < 1:
+        raise ValueError(f"There must be at least one attempt. Received: num_attempts={num_attempts!r}.")
+    if label_noise is not None and not (is_number(label_noise) and 0 <= label_noise < 0.5):
         raise ValueError(f"Less than half of the labels may be wrong. Received: label_noise={label_noise!r}.")
-    if max_states is not None and max_states < 1:
+    if max_states is not None and not (is_integer(max_states) and max_states >= 1):
         raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
-    if time_budget is not None and not time_budget > 0:
+    if not is_number(hold_out) or not 0 <= hold_out < 1:
+        raise ValueError(f"hold_out is a fraction of the words, below 1. Received: hold_out={hold_out!r}.")
+    if not is_number(min_confidence) or not 0 <= min_confidence <= 1:
+        raise ValueError(f"min_confidence is a probability. Received: min_confidence={min_confidence!r}.")
+    if time_budget is not None and not (is_number(time_budget) and time_budget > 0):
         raise ValueError(f"time_budget is a number of seconds above 0. Received: time_budget={time_budget!r}.")
     if method not in ("auto", "search", "training"):
         raise ValueError(f"method is 'auto', 'search' or 'training'. Received: method={method!r}.")

@@ -310,9 +310,11 @@ class WeightedAutomaton(Result):
         form = affine_form(self)
         largest = max(float(np.abs(part).max(initial=0.0)) for part in (form.initial, form.kernel, form.readout))
         largest = max(largest, float(np.abs(form.bias).max(initial=0.0)), float(np.abs(form.offset).max(initial=0.0)))
-        if largest > RANGE.get(dtype, np.inf):
+        policy = keras.dtype_policies.get(dtype)
+        bound = min(RANGE.get(kind, np.inf) for kind in (policy.compute_dtype, policy.variable_dtype))
+        if largest > bound:
             raise ValueError(
-                f"Weights of dtype {dtype} are at most {RANGE[dtype]:.3g}. Received: {largest:.3g}. Pass "
+                f"Weights of dtype {dtype} are at most {bound:.3g}. Received: {largest:.3g}. Pass "
                 'dtype="float64", or scale the automaton.'
             )
         isan = layers.ISAN(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_interp_rnn._files import as_path
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import recurrent_layer_inputs
 from keras_interp_rnn.callbacks import _summaries, carried_state
@@ -34,7 +34,7 @@ class Probe(keras.callbacks.Callback):
 
     def __init__(self, log_dir: str | os.PathLike[str], update_freq: str | int) -> None:
         super().__init__()
-        self.log_dir = Path(log_dir)
+        self.log_dir = as_path(log_dir, "log_dir")
         self.update_freq = _frequency(update_freq)
         self._writer: Any = None  # a tf.summary.SummaryWriter
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_interp_rnn._backend.keras_quirks import random_states
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._files import as_path, atomic_write
 from keras_interp_rnn.callbacks import carried_state
 
 try:
@@ -62,7 +62,7 @@ class Resumable(keras.callbacks.Callback):
         super().__init__()
         if mode not in ("min", "max"):
             raise ValueError(f"mode must be 'min' or 'max'. Received: {mode!r}.")
-        self.directory = Path(directory)
+        self.directory = as_path(directory, "directory")
         self.monitor, self.mode = monitor, mode
         if self.directory.exists() and not self.directory.is_dir():
             raise ValueError(f"A run has a directory. Received: {self.directory}, which is a file. Give another path.")

@@ -157,7 +157,7 @@ class Stability(Probe):
 
     def _name(self, symbol: int) -> str:
         alphabet = self.alphabet if self.alphabet is not None else alphabet_of(self.model)
-        return f"[{symbol}]" if alphabet is None else visible(alphabet[symbol])
+        return f"[{symbol}]" if alphabet is None or symbol >= len(alphabet) else visible(alphabet[symbol])
 
 
 def _largest_radius(kernel: NDArray[np.float64]) -> tuple[float, int]:

@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn.datasets._files import DataError, existing_file
+from keras_interp_rnn.datasets._files import DataError, existing_file, given_path
 
 _BLOCK = 1 << 20
 """Number of characters encoded at a time, which bounds the memory besides the ids."""
@@ -189,7 +188,7 @@ class Alphabet(Sequence[str]):
         >>> Alphabet.load("alphabet.json").symbols
         'abc'
         """
-        Path(path).write_text(json.dumps(self.get_config(), indent=1) + "\n", encoding="utf-8")
+        given_path(path, "path").write_text(json.dumps(self.get_config(), indent=1) + "\n", encoding="utf-8")
 
     def encode(self, text: str) -> NDArray[np.int32]:
         """Maps a text to ids.

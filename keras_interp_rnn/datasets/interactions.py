@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import with_unequal_first_two
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
@@ -66,6 +67,7 @@ class Interactions:
         >>> train.lengths, test.histories.lengths, test.targets.shape
         (array([4, 4, 4, 4]), array([5, 5, 5, 5]), (4,))
         """
+        at_least("max_length", max_length, 1)
         lengths = np.diff(self.starts)
         held_out = np.flatnonzero(lengths >= 3)
         ends = self.starts[1:].copy()
@@ -143,6 +145,7 @@ class Histories:
         >>> [len(rows) for rows in train.batches(2)]
         [2, 2, 1]
         """
+        at_least("batch_size", batch_size, 1)
         lengths = np.minimum(self.lengths, self.max_length)
         rng = np.random.default_rng(seed)
         order = np.argsort(lengths + (rng.random(len(lengths)) if seed is not None else 0), kind="stable")
@@ -176,6 +179,9 @@ class TrainingBatches(keras.utils.PyDataset):
         epoch: int >= 0, the first epoch to be read, for a run that resumes.
         **kwargs: as `keras.utils.PyDataset`.
 
+    Raises:
+        ValueError: if no history has two items, or a batch none.
+
     Example:
 
     >>> train, _, _ = generate(num_items=9, num_users=5, length=6).leave_one_out()
@@ -188,7 +194,10 @@ class TrainingBatches(keras.utils.PyDataset):
     @former_arguments(positional=("self", "histories", "batch_size", "seed", "epoch"))
     def __init__(self, histories: Histories, batch_size: int, *, seed: int = 0, epoch: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        at_least("batch_size", batch_size, 1)
         long_enough = histories.lengths >= 2
+        if not long_enough.any():
+            raise ValueError("Next items are learned from histories of at least two. Received: none. Give longer ones.")
         starts, ends = histories.starts[long_enough], histories.ends[long_enough]
         self.histories = Histories(histories.interactions, starts, ends, histories.max_length + 1)
         self.batch_size, self.seed, self.epoch = batch_size, seed, epoch
@@ -296,6 +305,8 @@ def generate(num_items: int, num_users: int, *, seed: int = 0, length: int = 20)
     >>> data.items.shape, data.starts
     ((15,), array([ 0,  5, 10, 15]))
     """
+    for name, value in (("num_items", num_items), ("num_users", num_users), ("length", length)):
+        at_least(name, value, 1)
     rng = np.random.default_rng(seed)
     drawn = np.minimum(np.exp(rng.random((num_users, length)) * np.log(num_items)).astype(np.int64), num_items - 1)
     follows = rng.random((num_users, length)) < 0.5

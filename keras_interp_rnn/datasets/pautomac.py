@@ -126,7 +126,7 @@ def solution(problem: int, *, source: PathLike) -> Array:
         count, *values = (float(line) for line in lines)
     except ValueError as error:
         raise DataError(f"{name} holds a number a line. Received: {error}. Unpack the archive again.") from None
-    if count != len(values) or not np.isfinite(values).all() or min(values) < 0:
+    if count != len(values) or not values or not np.isfinite(values).all() or min(values) < 0:
         raise DataError(
             f"{name} begins with the number of probabilities that follow. Received: {count:g} before {len(values)}, or "
             "a number below 0. Unpack the archive again."
@@ -193,7 +193,8 @@ def perplexity(estimates: ArrayLike, targets: ArrayLike) -> float:
         The perplexity: at least that of the machine itself, `perplexity(targets, targets)`.
 
     Raises:
-        ValueError: if the shapes differ, an estimate is not above 0, or a target below 0.
+        ValueError: if there is no word, the shapes differ, an estimate is not above 0, a target is below 0, or all are
+            0.
 
     Example:
 
@@ -202,9 +203,11 @@ def perplexity(estimates: ArrayLike, targets: ArrayLike) -> float:
     2.0
     """
     q, p = np.asarray(estimates, np.float64), np.asarray(targets, np.float64)
-    if q.ndim != 1 or q.shape != p.shape or not (q > 0).all() or not (p >= 0).all() or not np.isfinite(q.sum()):
+    paired = q.ndim == 1 and q.shape == p.shape and q.size
+    if not paired or not (q > 0).all() or not (p >= 0).all() or not np.isfinite(q.sum()) or not 0 < p.sum() < np.inf:
         raise ValueError(
-            "Estimates and targets are one probability for each test word, and estimates are above 0. Received: "
+            "Estimates and targets are one probability for each test word; estimates are above 0, targets not all 0. "
+            "Received: "
             f"shapes {q.shape} and {p.shape}, the least estimate {q.min(initial=np.inf):.3g}. Smooth the estimates."
         )
     return float(2.0 ** -(p / p.sum() @ np.log2(q / q.sum())))

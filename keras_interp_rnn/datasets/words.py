@@ -5,14 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._repr import short_repr
-from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
+from keras_interp_rnn.datasets._files import DataError, decoded, existing_file, given_path
 
 __all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]
 
@@ -113,7 +112,7 @@ class Vocabulary:
         >>> Vocabulary.load("vocabulary.txt").names[4:]
         ('good', 'bad')
         """
-        Path(path).write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
+        given_path(path, "path").write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":

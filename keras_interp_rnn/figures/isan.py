@@ -271,7 +271,7 @@ def word_contributions(contributions: Contributions, separator: Separator = None
         `Figure`.
 
     Raises:
-        ValueError: if there is no target.
+        ValueError: if there is no target, or a next symbol has no output.
 
     Example:
 
@@ -295,6 +295,11 @@ def word_contributions(contributions: Contributions, separator: Separator = None
     # The next symbol of the text; nothing is known after its end.
     ends = contributions.targets[-1] == len(contributions.symbols)
     wanted = contributions.symbols[contributions.targets[:-1] if ends else contributions.targets]
+    if wanted.size and wanted.max() >= contributions.logits.shape[1]:
+        raise ValueError(
+            "The lower panel shows the probability of the next symbol, so every symbol has an output. Received: symbol "
+            f"{wanted.max()}, and {contributions.logits.shape[1]} outputs."
+        )
     of_word = np.searchsorted(words.starts, contributions.targets, side="right") - 1
     whole = len(norms)
     kept = [count for count in (whole, 3, 2, 1) if min_words <= count <= whole]
@@ -373,6 +378,9 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
     Returns:
         `Figure`.
 
+    Raises:
+        ValueError: unless every symbol has a name of its own.
+
     Example:
 
         >>> from keras_interp_rnn import analysis, figures
@@ -380,6 +388,12 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['a', 'b', 'c']
     """
+    names = list(names)
+    if len({*names}) != len(cosines[0]) or len(names) != len(cosines[0]):
+        raise ValueError(
+            f"Every symbol has a name of its own. Received: {len(cosines[0])} symbols and {len(names)} names, of which "
+            f"{len({*names})} differ."
+        )
     order = [names.index(name) for name in first if name in names]
     cut = len(order)
     order += [i for i in range(len(names)) if i not in order]

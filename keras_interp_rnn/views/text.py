@@ -72,7 +72,7 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
         rows.append((f"{len(others)} others", float(others.sum())))
     rows += [(split.source_name(s), float(difference[s])) for s in strongest]
     for name, value in rows:
-        bar = round(width * min(abs(value) / scale, 1))
+        bar = round(width * min(abs(value) / scale, 1)) if np.isfinite(value / scale) else 0
         lines.append(f"{name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
     return "\n".join(lines)
 

@@ -78,3 +78,9 @@ def test_cells_without_equations_are_refused():
     layer(np.zeros((1, 1, 2)))
     with pytest.raises(ValueError, match="from the equations of the cell"):
         analysis.fixed_points(layer, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan"), "a"])
+def test_a_tolerance_is_above_0(tolerance):
+    with pytest.raises(ValueError, match="A tolerance is a number above 0. Received: tolerance="):
+        analysis.fixed_points(keras.layers.SimpleRNN(1), [0.0], tolerance=tolerance)

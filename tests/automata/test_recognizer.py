@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import re
 
 import keras
@@ -190,3 +191,20 @@ def test_what_cannot_be_trained_on(given, labels, alphabet, sentence):
 def test_nothing_is_learned_in_no_attempt():
     with pytest.raises(ValueError, match=r"at least one attempt\. Received: num_attempts=0"):
         automata.train_recognizer(["a"], [True], alphabet="a", num_attempts=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"hold_out": -1}, "hold_out is a fraction of the words, below 1. Received: hold_out=-1"),
+        ({"hold_out": math.nan}, "hold_out is a fraction of the words, below 1. Received: hold_out=nan"),
+        ({"min_confidence": 2}, "min_confidence is a probability. Received: min_confidence=2"),
+        ({"num_attempts": "a"}, "There must be at least one attempt. Received: num_attempts='a'"),
+        ({"label_noise": "a"}, "Less than half of the labels may be wrong. Received: label_noise='a'"),
+        ({"max_states": 1.5}, "An automaton has at least one state. Received: max_states=1.5"),
+        ({"time_budget": "a"}, "time_budget is a number of seconds above 0. Received: time_budget='a'"),
+    ],
+)
+def test_settings_of_train_recognizer_that_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        automata.train_recognizer(["0", "1", "00", "11"], [0, 1, 0, 1], alphabet="01", verbose=0, **options)

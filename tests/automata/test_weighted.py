@@ -473,3 +473,10 @@ def test_what_spectral_learning_refuses(words, arguments, rule):
 def test_what_is_no_table_of_anything(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "mixed_float16"])
+def test_weights_fit_both_dtypes_of_a_policy(dtype):
+    automaton = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]]], [0, 1]).scale(1e6)
+    with pytest.raises(ValueError, match=f"Weights of dtype {dtype} are at most 6.55e.04. Received: 1e.06."):
+        automaton.to_isan(dtype=dtype)

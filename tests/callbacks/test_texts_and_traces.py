@@ -133,3 +133,11 @@ def test_a_trace_of_a_layer_in_both_directions(tmp_path):
 def test_texts_are_a_list(tmp_path, texts):
     with pytest.raises(ValueError, match="takes a list of texts. Received: texts=.*Give .text. for one text."):
         callbacks.ShapleyValues(tmp_path, texts, alphabet="_ab")
+
+
+@pytest.mark.parametrize("folder", [None, 5, ""])
+def test_a_folder_is_a_path(folder):
+    with pytest.raises(ValueError, match="A path is a string, not empty, or a pathlib.Path. Received: log_dir="):
+        callbacks.Traces(folder, np.zeros((1, 2, 3)))
+    with pytest.raises(ValueError, match="A path is a string, not empty, or a pathlib.Path. Received: directory="):
+        callbacks.Resumable(folder)

@@ -127,3 +127,24 @@ def test_drawn_interactions_repeat_with_their_seed_and_stay_in_the_catalogue():
     assert (one.items != other.items).any()
     assert one.items.min() >= 1
     assert one.items.max() <= 1000
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: interactions.generate(0, 2), "num_items"),
+        (lambda: interactions.generate(3, -1), "num_users"),
+        (lambda: interactions.generate(3, 2, length=1.5), "length"),
+        (lambda: interactions.generate(3, 2).leave_one_out(0), "max_length"),
+        (lambda: list(interactions.generate(3, 2).leave_one_out()[0].batches(-1)), "batch_size"),
+        (lambda: interactions.TrainingBatches(interactions.generate(3, 2).leave_one_out()[0], 0), "batch_size"),
+    ],
+)
+def test_sizes_are_integers_above_0(make, name):
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer of at least 1. Received: {name}="):
+        make()
+
+
+def test_training_takes_two_items():
+    with pytest.raises(ValueError, match="Next items are learned from histories of at least two. Received: none."):
+        interactions.TrainingBatches(interactions.generate(3, 2, length=1).leave_one_out()[0], 2)

@@ -115,3 +115,9 @@ def test_what_is_not_there_is_refused(source, tmp_path):
         pautomac.load("test", problem=7, source=tmp_path / "text")
     with pytest.raises(ValueError, match="must be one of"):
         pautomac.load("validation", problem=7, source=source)
+
+
+@pytest.mark.parametrize(("estimates", "targets"), [([], []), ([1, 1], [0, 0]), ([1, 1], [np.inf, 0])])
+def test_a_perplexity_is_of_words_of_which_some_occur(estimates, targets):
+    with pytest.raises(ValueError, match="one probability for each test word; estimates are above 0, targets not all"):
+        pautomac.perplexity(estimates, targets)

@@ -52,3 +52,15 @@ def test_what_does_not_belong_together_is_refused():
         figures.ngram_agreement(analysis.ngram_agreement(model, [0, 2, 1, 0, 3, 0, 2]), "abc")
     with pytest.raises(ValueError, match="target is an index into 3 targets. Received: target=3"):
         figures.contribution_column(analysis.contributions(model, [0, 2, 1]), 3)
+
+
+@pytest.mark.parametrize("names", ["ab", "aab", "abcd"])
+def test_every_bias_has_a_name_of_its_own(names):
+    with pytest.raises(ValueError, match="Every symbol has a name of its own. Received: 3 symbols and"):
+        figures.bias_cosines(analysis.BiasParts(*[np.eye(3)] * 3), names)
+
+
+def test_words_are_drawn_of_networks_with_an_output_for_each_symbol():
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match="so every symbol has an output. Received: symbol 3, and 2 outputs."):
+        figures.word_contributions(analysis.contributions(model, [0, 2, 3], alphabet="ab d"))

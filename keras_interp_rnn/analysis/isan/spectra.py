@@ -64,7 +64,9 @@ def state_spectrum(states: ArrayLike) -> Array:
     given = as_array("States", states).astype(np.float64)
     if not given.ndim:
         raise ValueError(f"States have one entry per unit. Received: {states!r}. Pass an array (samples, n).")
-    rows = given.reshape(-1, given.shape[-1])
+    if not np.isfinite(given).all():
+        raise ValueError("States must be finite. Received: NaN or inf among them. Leave these out.")
+    rows = given.reshape(-1, given.shape[-1]) if given.size else given[:0]
     if len(rows) < 2:
         raise ValueError(f"A spectrum needs at least two states. Received: shape {np.shape(states)}.")
     variances = np.linalg.eigvalsh(np.cov(rows.T).reshape(rows.shape[1], -1))[::-1].clip(min=0)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import (
     affine_readout,
     alphabet_of,
@@ -116,7 +117,7 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
         return encode_text(word, alphabet).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
-    numbered = all(isinstance(symbol, int) for symbol in given) and not any(isinstance(s, int) for s in place)
+    numbered = all(map(is_integer, given)) and not any(map(is_integer, place))
     if numbered:
         return as_symbols(np.array(given, np.int64), num_symbols)
     strays = [symbol for symbol in given if symbol not in place]

@@ -104,3 +104,10 @@ def test_a_rotated_basis_changes_no_length_angle_or_spectrum(units, symbols, out
     spectrum = analysis.state_spectrum(states)
     np.testing.assert_allclose(analysis.state_spectrum(states @ rotation), spectrum, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(analysis.state_spectrum(3 * states + 1), spectrum, rtol=1e-9, atol=1e-12)
+
+
+def test_a_spectrum_is_of_finite_states():
+    with pytest.raises(ValueError, match="States must be finite. Received: NaN or inf among them."):
+        analysis.state_spectrum([[0.0, np.nan], [1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"at least two states. Received: shape \(3, 0\)"):
+        analysis.state_spectrum(np.zeros((3, 0)))
