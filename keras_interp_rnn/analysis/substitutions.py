@@ -115,8 +115,8 @@ def substitutions(
         `Substitutions`; `print` lists the strongest, and `views.save` makes a page in which each can be tried.
 
     Raises:
-        ValueError: if the model does not read ids or is stateful, if the text is empty, if there is neither an alphabet
-            nor alternatives, if a symbol is not in the alphabet.
+        ValueError: if it is no model, does not read ids or is stateful, if the text is empty, if there is neither an
+            alphabet nor alternatives, if a symbol is not in the alphabet.
 
     Exactness: every text is read by the network itself, in its own dtype.
     Cost: T A texts.
@@ -131,6 +131,8 @@ def substitutions(
         >>> position, changed.name(symbol), round(change, 2)
         (10, 'i', -0.42)
     """
+    if not hasattr(network, "predict_on_batch"):
+        raise ValueError(f"Texts are read by a model. Received: {network!r}. Put the layer into one.")
     names = alphabet_of(network) if alphabet is None else alphabet
     text = _ids("A text", symbols, names)
     if getattr(network, "stateful", False) or any(
@@ -175,4 +177,6 @@ def _ids(what: str, given: Any, names: Any) -> NDArray[np.int64]:
             f"{what} must be integers, at least one, in one dimension. Received: {ids.dtype} of shape {ids.shape}. "
             "Pass the ids that the model reads, or a string and an alphabet."
         )
+    if ids.min() < 0 or ids.max() >= 2**31:
+        raise ValueError(f"{what} are ids of at least 0, below 2^31. Received: from {ids.min()} to {ids.max()}.")
     return ids.astype(np.int64)

@@ -523,6 +523,11 @@ class WeightedAutomaton(Result):
             num_symbols = (
                 len(alphabet) if alphabet is not None else 1 + max((max(w, default=0) for w, _ in given), default=0)
             )
+        elif not is_integer(num_symbols) or num_symbols < 1 or (alphabet is not None and num_symbols != len(alphabet)):
+            raise ValueError(
+                "num_symbols is the number of symbols, at least 1; of an alphabet its length. Received: "
+                f"num_symbols={num_symbols!r}. Leave it out where there is an alphabet."
+            )
         coded = [(word_ids(word, alphabet, num_symbols), float(value)) for word, value in given]
         if isinstance(words, Mapping):
             table, shifted = hankel.of_values(coded, num_symbols, max_length, max_basis)

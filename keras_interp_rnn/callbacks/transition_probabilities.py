@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.network import apply_head, centroids_of, decision_threshold
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
@@ -55,7 +56,7 @@ class TransitionProbabilities(InputProbe):
     For the fixed sequences
 
     - `interp_rnn/transitions/sequence_i`, an image: a row for each centroid, a column for each token, the darker the
-      more probable; for the first `images` of them;
+      more probable; for the first `num_images` of them;
     - `interp_rnn/transition_probabilities`, all of $\alpha$ for the plugin;
 
     and over the validation set, or the fixed sequences where none is given,
@@ -110,7 +111,7 @@ class TransitionProbabilities(InputProbe):
         super().__init__(log_dir, inputs, layer, update_freq)
         self.validation = None if validation is None else keras.tree.map_structure(np.array, validation)
         self.tokens = tokens
-        self.num_images = num_images
+        self.num_images = at_least("num_images", num_images, 0)
 
     def measure(self) -> Found:
         fixed = self._traced(self.inputs)

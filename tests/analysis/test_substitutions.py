@@ -124,3 +124,15 @@ def test_a_stateful_model_is_refused():
     model = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), isan, keras.layers.Dense(3)])
     with pytest.raises(ValueError, match=r"Texts are read from the start. Received: .*stateful=True"):
         analysis.substitutions(model, TEXT, alphabet="abc")
+
+
+def test_a_layer_is_no_model():
+    with pytest.raises(ValueError, match="Texts are read by a model. Received: <GRU.*Put the layer into one."):
+        analysis.substitutions(keras.layers.GRU(2), [0, 1], alternatives=[0])
+
+
+@pytest.mark.parametrize("ids", [[-1], [2**33]])
+def test_ids_do_not_wrap(ids):
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2), keras.layers.GRU(2)])
+    with pytest.raises(ValueError, match="Alternatives are ids of at least 0, below 2.31. Received: from"):
+        analysis.substitutions(model, [0, 1], alternatives=ids)

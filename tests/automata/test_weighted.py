@@ -480,3 +480,10 @@ def test_weights_fit_both_dtypes_of_a_policy(dtype):
     automaton = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]]], [0, 1]).scale(1e6)
     with pytest.raises(ValueError, match=f"Weights of dtype {dtype} are at most 6.55e.04. Received: 1e.06."):
         automaton.to_isan(dtype=dtype)
+
+
+@pytest.mark.parametrize(("alphabet", "num_symbols"), [(None, 0), ("ab", 1), (None, 1.5)])
+def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols):
+    words = [("a",), ("b",)] if alphabet else [(0,), (0, 0)]
+    with pytest.raises(ValueError, match="num_symbols is the number of symbols, at least 1; of an alphabet"):
+        WeightedAutomaton.from_hankel(words, 1, alphabet=alphabet, num_symbols=num_symbols)

@@ -83,6 +83,12 @@ def label_basis(
             f"There must be one row of labels for each state. Received: states {given.shape}, labels {marks.shape}. "
             "Flatten both to (samples, ...)."
         )
+    if not marks.size:
+        raise ValueError(f"There must be states and labels. Received: states {given.shape}, labels {marks.shape}.")
+    if not is_integer(num_readout) or not 0 <= num_readout <= marks.shape[-1]:
+        raise ValueError(
+            f"num_readout is a number of the {marks.shape[-1]} labels. Received: num_readout={num_readout!r}."
+        )
     rows, binary = _with_constant(given), marks.reshape(-1, marks.shape[-1])
     if not np.isin(binary, (0, 1)).all():
         raise ValueError(f"Labels are 0 or 1. Received: {np.unique(binary)[:5]}. Pass one-hot codes.")

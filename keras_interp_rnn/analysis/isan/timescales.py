@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import open_isan
@@ -128,7 +128,7 @@ def contributions_by_age(
         (a, (T - a, outputs)), nats. O(T n^2) time for each age, O(T n) memory.
 
     Raises:
-        ValueError: as `contributions`.
+        ValueError: as `contributions`, and if `max_age` is no integer of at least 0.
 
     Example:
 
@@ -139,6 +139,7 @@ def contributions_by_age(
 
     Reference: Foerster et al., ICML 2017, eq. 6.
     """
+    max_age = at_least("max_age", max_age, 0)
     weights, head, text = open_isan(network, symbols, readout, origin)
     places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
     terms = weights.bias[text]
@@ -175,7 +176,8 @@ def timescales(
         `Timescales`.
 
     Raises:
-        ValueError: as `contributions`, and if the text is too short, or if there is not one output for each symbol.
+        ValueError: as `contributions`, and if the text is too short, if there is not one output for each symbol, or if
+            a separator is no symbol.
 
     Units: nats for contributions, bits per symbol for cross-entropies.
     Example:
@@ -197,13 +199,17 @@ def timescales(
             f"The outputs are the logits of the next symbol, {len(weights.kernel)} of them. Received: a head of "
             f"{head.matrix.shape[1]}."
         )
+    separators = list(separator) if isinstance(separator, Collection) else [separator]
+    if not all(is_integer(symbol) and 0 <= symbol < len(weights.kernel) for symbol in separators):
+        raise ValueError(
+            f"Separators are symbols in [0, {len(weights.kernel)}). Received: separator={separator!r}. Pass ids."
+        )
     # The last symbol predicts nothing that is known.
     read, wanted = text[:-1], text[1:]
     states = np.array(list(equations.states(np, *weights, read)))
     logits = equations.logits(np, head.matrix, head.offset, states)
     full = cross_entropy_bits(logits, wanted)
     steps = np.arange(len(read))
-    separators = list(separator) if isinstance(separator, Collection) else [separator]
     last = np.maximum.accumulate(np.where(np.isin(read, separators), steps, -1))
     since = np.where(last >= 0, steps - last, -1)
     of_separator = np.zeros_like(logits)

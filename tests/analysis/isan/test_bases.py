@@ -350,3 +350,14 @@ def constant_on(state):
     """A readout that is 0 on one state, and neither 0 nor 1 elsewhere."""
     direction = np.random.default_rng(1).normal(size=(len(state), 1))
     return direction, -state @ direction
+
+
+@pytest.mark.parametrize("num_readout", [-1, 3, "x", 1.0])
+def test_labels_of_the_readout_are_some_of_the_labels(num_readout):
+    with pytest.raises(ValueError, match="num_readout is a number of the 2 labels. Received: num_readout="):
+        analysis.label_basis([[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]], num_readout=num_readout)
+
+
+def test_a_basis_needs_states():
+    with pytest.raises(ValueError, match="There must be states and labels. Received: states"):
+        analysis.label_basis(np.zeros((0, 2)), np.zeros((0, 2)))

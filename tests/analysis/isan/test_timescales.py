@@ -315,3 +315,15 @@ def test_a_long_reading_shows_its_progress_in_a_terminal_and_leaves_nothing(monk
     printed = capsys.readouterr().out
     assert [line for line in printed.split("\r\x1b[K") if line] == [f"timescales: age {age} of 7" for age in range(8)]
     assert printed.endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize("max_age", [-1, 1.5, "1", True])
+def test_an_age_is_an_integer_of_at_least_0(max_age):
+    with pytest.raises(ValueError, match="`max_age` must be an integer of at least 0. Received: max_age="):
+        list(analysis.contributions_by_age(network(0)[0], [0, 2, 1], max_age=max_age))
+
+
+@pytest.mark.parametrize("separator", [99, -1, "a", None, [0, 99]])
+def test_separators_are_symbols(separator):
+    with pytest.raises(ValueError, match=rf"Separators are symbols in \[0, {SYMBOLS}\)\. Received: separator="):
+        analysis.timescales(network(0)[0], [0, 2, 1, 0, 1, 1], max_age=2, separator=separator)
