@@ -66,7 +66,7 @@ def explain(
     r"""The probability with which each token of a text moved the network to the predicted class (algorithm 3).
 
     Args:
-        network: a model of one state-regularized layer and a head.
+        network: a model of a state-regularized layer, of several the last one, and a head.
         sequence: int (time,), token ids, as the model reads them.
         tokens: names of the ids; by default the ids themselves.
         centroids: those whose probabilities are summed. By default one: of the centroids to which the model's head

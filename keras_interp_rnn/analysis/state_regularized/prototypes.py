@@ -57,7 +57,7 @@ def prototypes(
     r"""The tokens that move a network to each of its centroids with the highest probability (algorithm 2).
 
     Args:
-        network: a model of one state-regularized layer and a head.
+        network: a model of a state-regularized layer, of several the last one, and a head.
         inputs: int (batch, time), token ids, as the model reads them.
         tokens: names of the ids; by default the ids themselves.
         num_tokens: maximum number of tokens per centroid.
@@ -68,7 +68,7 @@ def prototypes(
         `Prototypes`; `print` gives the paper's table 6.
 
     Raises:
-        ValueError: if the model has no state-regularized layer or several; if inputs are not ids.
+        ValueError: if the model has no state-regularized layer; if inputs are not ids, or no step is regularized.
 
     Example:
 
@@ -95,6 +95,8 @@ def prototypes(
         arrivals.append(np.stack(columns).astype(np.float64))
     centroid, token, probability = np.concatenate(arrivals, axis=1)
     assert outputs is not None
+    if not len(centroid):
+        raise ValueError("Prototypes are tokens of regularized steps. Received: texts without one. Give longer texts.")
     k = len(outputs)
     share = np.bincount(centroid.astype(np.int64), minlength=k) / len(centroid)
     best_tokens = tuple(

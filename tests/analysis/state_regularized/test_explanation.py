@@ -303,3 +303,8 @@ def test_a_text_without_a_regularized_step_has_no_default_centroid():
     with pytest.raises(ValueError, match="Received: a text without one. Name centroids."):
         analysis.explain(model, [1])
     assert np.isnan(analysis.explain(model, [1], centroids=[0]).alpha).all()
+
+
+def test_prototypes_need_a_regularized_step():
+    with pytest.raises(ValueError, match="Prototypes are tokens of regularized steps. Received: texts without one."):
+        analysis.prototypes(network(regularize_last_step=False), [[1], [2]])
