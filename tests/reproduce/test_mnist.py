@@ -23,5 +23,5 @@ def test_networks_that_take_up_their_centroids_slowly_stand_for_their_kind():
     both = {"SR-LSTM-P (k = 100, eq. 20)": 0.05, "SR-LSTM-P (k = 100, eq. 20), slide": 0.02}
     reached, better, *_ = claims_of("sr-mnist-quarter", **both, LSTM=0.03)
     assert reached[0].figure == "2.00%"
-    assert better[2].figure == "2.0% against 3.0%"
+    assert better[2].figure == "2.00% against 3.00%"
     assert better[2].holds
