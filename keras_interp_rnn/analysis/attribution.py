@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
 from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards, last_outputs
@@ -71,6 +71,7 @@ class Attribution(Result):
         Returns:
             [(step, share), ...]; steps count from 0.
         """
+        at_least("num_steps", num_steps, 0)
         row = self.shares[sequence]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn._display import visible
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text
 
@@ -81,6 +81,7 @@ class Substitutions(Result):
         Returns:
             [(position, symbol read instead, change), ...], the largest change first, of either sign.
         """
+        at_least("num_substitutions", num_substitutions, 0)
         changes = np.where(self.symbols[:, None] == self.alternatives, 0.0, self.changes(output))
         order = np.argsort(-np.abs(changes), axis=None, kind="stable")[:num_substitutions]
         places = np.unravel_index(order, changes.shape)

@@ -326,6 +326,7 @@ class Conversions(Written):
 
         Raises:
             ImportError: without automata-lib.
+            ValueError: if two symbols are the same as strings.
 
         Example:
 
@@ -336,6 +337,11 @@ class Conversions(Written):
         with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
             from automata.fa.dfa import DFA as Other
 
+        if len(set(map(str, self.alphabet))) < len(self.alphabet):
+            raise ValueError(
+                f"Symbols of automata-lib are strings. Received: alphabet={self.alphabet!r}, of which two are the same "
+                "then. Give them other names."
+            )
         rows = {
             state: {str(s): t for s, t in zip(self.alphabet, row, strict=True) if t != MISSING}
             for state, row in enumerate(self.transitions)

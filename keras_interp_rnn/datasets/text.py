@@ -287,11 +287,19 @@ def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
     Returns:
         uint16 (num_characters // 2,), pairs in [0, 729); an odd last character is left out.
 
+    Raises:
+        ValueError: if a symbol is outside [0, 27).
+
     Example:
 
     >>> pairs(encode("cab")), 27 * 3 + 1
     (array([82], dtype=uint16), 82)
     """
+    symbols = np.asarray(symbols)
+    if symbols.size and not 0 <= symbols.min() <= symbols.max() < len(ALPHABET):
+        raise ValueError(
+            f"Pairs are of symbols in [0, {len(ALPHABET)}). Received: from {symbols.min()} to {symbols.max()}."
+        )
     even = len(symbols) // 2 * 2
     return symbols[0:even:2].astype(np.uint16) * np.uint16(len(ALPHABET)) + symbols[1:even:2]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
+from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file, given_path
 
@@ -106,12 +107,18 @@ class Vocabulary:
         Args:
             path: of the file; one that exists is overwritten.
 
+        Raises:
+            ValueError: if a name has a line break, which would make two of it.
+
         Example:
 
         >>> Vocabulary((*SPECIAL, "good", "bad")).save("vocabulary.txt")
         >>> Vocabulary.load("vocabulary.txt").names[4:]
         ('good', 'bad')
         """
+        broken = [name for name in self.names if "\n" in name]
+        if broken:
+            raise ValueError(f"A name is a line of the file. Received: {broken[0]!r}. Leave line breaks out of words.")
         given_path(path, "path").write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
     @classmethod
@@ -208,7 +215,7 @@ def vectors(
         float32 (vocabulary_size, num_features); the special ids, and words that do not occur, are 0.
 
     Raises:
-        ValueError: if there are more features than neighbours.
+        ValueError: if there are more features than neighbours, or the window has no word.
 
     Example:
 
@@ -218,6 +225,7 @@ def vectors(
     Reference: Levy, Goldberg and Dagan, "Improving Distributional Similarity with Lessons Learned from Word
     Embeddings", 2015, sections 2 and 3.
     """
+    at_least("window", window, 1)
     num_contexts, special = min(num_contexts, vocabulary_size), len(SPECIAL)
     if not 0 < num_features <= num_contexts - special:
         raise ValueError(

@@ -206,3 +206,17 @@ def test_inputs_that_are_no_numbers_are_refused():
         analysis.attribution(network("GRU"), np.full((1, 2, FEATURES), np.nan), target=0)
     with pytest.raises(ValueError, match="at least one of at least one step"):
         analysis.attribution(network("GRU"), np.zeros((1, 0, FEATURES)), target=0)
+
+
+def test_the_number_of_the_strongest_is_not_below_0():
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+    found = (
+        analysis.attribution(model, [[0, 3, 1]], target=1),
+        analysis.contributions(model, [0, 3, 1]),
+        analysis.substitutions(model, [0, 3, 1], alternatives=[0, 1]),
+    )
+    for result in found:
+        assert result.top(0) == []
+        with pytest.raises(ValueError, match="must be an integer of at least 0. Received: num_.*=-1"):
+            result.top(-1)

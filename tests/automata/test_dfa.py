@@ -406,3 +406,8 @@ def test_what_methods_refuse(call, sentence):
 def test_counts_over_one_symbol_are_bounded_too():
     with pytest.raises(ValueError, match="Counts of words take at most 1 GB. Received: length=20000000"):
         DFA([[1], [0]], {0}, alphabet="a").count(20_000_000)
+
+
+def test_symbols_that_are_the_same_as_strings_have_no_counterpart_in_automata_lib():
+    with pytest.raises(ValueError, match="Symbols of automata-lib are strings. Received: .* of which two are"):
+        DFA([[0, 1], [1, 0]], {0}, alphabet=(1, "1")).to_automata_lib()

@@ -289,3 +289,9 @@ def test_pairs(size: int) -> None:
     assert pairs.dtype == np.uint16
     np.testing.assert_array_equal(pairs, [27 * int(symbols[i]) + int(symbols[i + 1]) for i in range(0, size - 1, 2)])
     np.testing.assert_array_equal(text.pairs(np.array([26, 26], np.uint8)), [728])
+
+
+@pytest.mark.parametrize("symbols", [[0, 27], [-1, 3]])
+def test_pairs_are_of_symbols_of_the_alphabet(symbols):
+    with pytest.raises(ValueError, match=r"Pairs are of symbols in \[0, 27\). Received: from"):
+        text.pairs(np.array(symbols))

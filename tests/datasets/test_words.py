@@ -148,3 +148,15 @@ def test_reviews_as_tables(tmp_path):
 def test_texts_are_lists_of_tokens(made):
     with pytest.raises(ValueError, match="A text is a list of tokens. Received: 'g.*Split it, as `tokenize` does."):
         made()
+
+
+def test_a_name_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match="A name is a line of the file. Received: 'a.nb'."):
+        words.Vocabulary((*words.SPECIAL, "a\nb")).save(tmp_path / "vocabulary.txt")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("window", [0, -1, 1.5])
+def test_a_window_has_a_word(window):
+    with pytest.raises(ValueError, match="`window` must be an integer of at least 1. Received: window="):
+        words.vectors(np.array([[2, 4, 5, 3]]), 8, num_features=2, window=window)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._display import visible
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result, Unpackable, as_text
 from keras_interp_rnn.analysis.network import alphabet_of, encode_text, open_isan
 from keras_interp_rnn.equations import isan as equations
@@ -176,6 +176,7 @@ class Contributions(Result):
         Returns:
             [(source, term), ...], the largest absolute value first.
         """
+        at_least("num_sources", num_sources, 0)
         read = int(self.targets[target]) + 1
         column = self.values[:read, target, self.winner(target)[0] if output is None else output]
         order = np.argsort(-np.abs(column), kind="stable")[:num_sources]
