@@ -1,8 +1,7 @@
 """Reading an automaton off a network, or learning it by asking: which is right, and what does it cost?
 
-Trains a state-regularized GRU on the words of one of Tomita's languages and reads an automaton off it. Then AALpy's L*
-learns one by membership queries from the same network and from a plain GRU. Prints states, seconds, symbols that the
-network had to read, agreement with it on random words, and whether the automaton is the true one.
+Trains a state-regularized GRU on a language of Tomita's and reads an automaton off it; AALpy's L* learns one from it,
+and from a plain GRU. Prints states, seconds, symbols read, agreement on random words, and whether it is the true one.
 
     python examples/compare_extraction.py          # a minute on two cores; needs the extra automata
 
@@ -62,7 +61,8 @@ def main() -> None:
     truth = automata.tomita(language)
     texts = [f"{i:b}"[1:] for i in range(1, 2 ** (length + 1))]  # all words of up to `length` symbols
     words = datasets.LabelledWords(tuple(texts), np.array([*map(truth.accepts, texts)]), "01")
-    regularized = automata.train_recognizer(texts, words.labels, method="training", verbose=command_line.VERBOSE)
+    how = {"alphabet": ALPHABET, "method": "training", "verbose": command_line.VERBOSE}
+    regularized = automata.train_recognizer(texts, words.labels, **how)
     embedding, head = automata.SymbolEmbedding(ALPHABET, 4), keras.layers.Dense(1)
     plain = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, keras.layers.GRU(24), head])
     plain.compile(keras.optimizers.Adam(5e-3), keras.losses.BinaryCrossentropy(from_logits=True))
