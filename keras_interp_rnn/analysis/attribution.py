@@ -48,7 +48,7 @@ class Attribution(Result):
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
             the error of the quadrature for "path_integral", the gap for "occlusion".
         difference: largest difference between `output` (through the softmax, if there is one behind it) and what the
-            network computes in its own dtype.
+            network computes in its own dtype; NaN of a stateful ISAN, which is not run.
         method: the method that was used.
 
     Example: see `attribution`.
@@ -163,7 +163,8 @@ def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attributi
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
     logits = np.array([split.logits[0] for split in splits])
     own, are_probabilities = last_outputs(network, as_array("The inputs", inputs))
-    apart = np.abs((softmax(logits, axis=-1) if are_probabilities else logits) - own)[:, output].max()
+    computed = softmax(logits, axis=-1) if are_probabilities else logits
+    apart = np.nan if own is None else np.abs(computed - own)[:, output].max()
     return Attribution(shares, whole, nothing, residual, float(apart), "contributions")
 
 

@@ -220,3 +220,14 @@ def test_the_number_of_the_strongest_is_not_below_0():
         assert result.top(0) == []
         with pytest.raises(ValueError, match="must be an integer of at least 0. Received: num_.*=-1"):
             result.top(-1)
+
+
+def test_a_stateful_isan_is_not_run():
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [keras.Input((None,), batch_size=2, dtype="int32"), layers.ISAN(3, 4, stateful=True), keras.layers.Dense(2)]
+    )
+    split = analysis.attribution(model, np.array([[0, 3, 1]]), target=1)
+    assert split.residual < 1e-12
+    assert np.isnan(split.difference)
+    np.testing.assert_array_equal(model.layers[0].states[0], np.zeros((2, 3)))

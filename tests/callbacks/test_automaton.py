@@ -99,7 +99,7 @@ def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
         ({"reference": "x"}, r"The reference is an automata\.DFA or MooreMachine\. Received: reference='x'. Pass one"),
         ({"num_words": 0}, "num_words must be an integer > 0. Received: num_words=0"),
         ({"data": 3}, "Words are sequences of symbols, given as a list of words. Received: 3"),
-        ({"data": "0101"}, "given as a list of words. Received: '0101'. Give [word] for one word"),
+        ({"data": "0101"}, "given as a list of words. Received: '0101'. Give .word. for one word"),
         ({"num_words": "a"}, "num_words must be an integer > 0. Received: num_words='a'"),
     ],
 )

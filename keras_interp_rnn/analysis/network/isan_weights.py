@@ -179,8 +179,14 @@ def _head(model: keras.Model) -> keras.layers.Dense:
     return heads[0]
 
 
-def last_outputs(network: Any, inputs: Array) -> tuple[Array, bool]:
-    """What a network of an ISAN computes itself, (batch, outputs), at the last step; whether it ends in a softmax."""
+def last_outputs(network: Any, inputs: Array) -> tuple[Array | None, bool]:
+    """What a network of an ISAN computes itself, (batch, outputs), at the last step; whether it ends in a softmax.
+
+    None of a cell, and of a stateful network: to run it would change its states, which need not be those at the start
+    of a text.
+    """
+    if isan_models.is_isan_cell(network) or getattr(isan_layer(network), "stateful", False):
+        return None, False
     computed = network(keras.ops.convert_to_tensor(inputs), training=False)
     outputs = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
     return outputs[:, -1] if outputs.ndim == 3 else outputs, isan_models.ends_in_softmax(network)
