@@ -33,7 +33,7 @@ from keras_interp_rnn.reproduce import environment
 SYMBOLS = 27
 
 
-def networks(units: int, isan_units: int, lstm_units: int) -> dict[str, list[keras.layers.Layer]]:
+def networks(units: int, isan_units: int, lstm_units: int, accelerated: bool) -> dict[str, list[keras.layers.Layer]]:
     """Layers from ids to states; the first two have about equally many weights, the others equal units."""
 
     def embedded(recurrent: keras.layers.Layer, size: int) -> list[keras.layers.Layer]:
@@ -41,7 +41,7 @@ def networks(units: int, isan_units: int, lstm_units: int) -> dict[str, list[ker
 
     flags = {"return_sequences": True}
     # On an accelerator cuDNN's LSTM or an error: Keras would fall back to its loop without a word.
-    fused = {"use_cudnn": bool(environment()["accelerator"]) or "auto", **flags}
+    fused = {"use_cudnn": accelerated or "auto", **flags}
     return {
         f"ISAN({isan_units}, {SYMBOLS})": [layers.ISAN(isan_units, SYMBOLS, **flags)],
         f"LSTM({lstm_units})": embedded(keras.layers.LSTM(lstm_units, **fused), SYMBOLS),
@@ -85,9 +85,10 @@ def main() -> None:
         if done.returncode:
             sys.exit(f"The tests of the layers failed (exit code {done.returncode}); nothing was timed.")
     record = {**environment(), "tests": tests, "times": []}
+    accelerated = bool(record["accelerator"])
     print(f"{record['backend']} on {record['accelerator'] or 'the CPU: no accelerator is at hand'}.")
     for batch in args.batch:
-        made = {name: steps(recurrent, batch, args.length) for name, recurrent in networks(*sizes).items()}
+        made = {name: steps(recurrent, batch, args.length) for name, recurrent in networks(*sizes, accelerated).items()}
         forward = in_turn({name: found[0] for name, found in made.items()}, args.rounds)
         training = in_turn({name: found[1] for name, found in made.items()}, args.rounds)
         print(f"\nBatch {batch}, {args.length} steps; ms, median of {args.rounds} rounds:\n")

@@ -155,14 +155,15 @@ def _is_affine(network: Any) -> bool:
 
 
 def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attribution:
-    splits = [contributions(network, row, targets=-1) for row in as_array("The inputs", inputs)]
+    rows = as_array("The inputs", inputs)
+    splits = [contributions(network, row, targets=-1) for row in rows]
     output = _check_target(target, splits[0].logits.shape[-1])
     shares = np.stack([split.values[1:, 0, output] for split in splits])
     nothing = np.array([split.bias[output] + split.values[0, 0, output] for split in splits])
     whole = np.array([split.logits[0, output] for split in splits])
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
     logits = np.array([split.logits[0] for split in splits])
-    own, are_probabilities = last_outputs(network, as_array("The inputs", inputs))
+    own, are_probabilities = last_outputs(network, rows)
     computed = softmax(logits, axis=-1) if are_probabilities else logits
     apart = np.nan if own is None else np.abs(computed - own)[:, output].max()
     return Attribution(shares, whole, nothing, residual, float(apart), "contributions")

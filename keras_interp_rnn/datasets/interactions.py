@@ -194,7 +194,6 @@ class TrainingBatches(keras.utils.PyDataset):
     @former_arguments(positional=("self", "histories", "batch_size", "seed", "epoch"))
     def __init__(self, histories: Histories, batch_size: int, *, seed: int = 0, epoch: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        at_least("batch_size", batch_size, 1)
         long_enough = histories.lengths >= 2
         if not long_enough.any():
             raise ValueError("Next items are learned from histories of at least two. Received: none. Give longer ones.")

@@ -16,9 +16,9 @@ from keras import ops
 from keras_interp_rnn import _backend
 from tests.tolerances import assert_close
 
-reads_ids_back = pytest.mark.skipif(
-    bool(_backend.accelerator()), reason="ids on an accelerator are not copied back to be checked"
-)
+ON_ACCELERATOR = bool(_backend.accelerator())
+
+reads_ids_back = pytest.mark.skipif(ON_ACCELERATOR, reason="ids on an accelerator are not copied back to be checked")
 
 
 def numpy(x: Any) -> np.ndarray:

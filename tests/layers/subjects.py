@@ -10,7 +10,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import _backend, layers
+from keras_interp_rnn import layers
+from tests.layers.common import ON_ACCELERATOR
 from tests.layers.contract import BACKEND, Subject
 from tests.oracles import factored_isan, isan, minimal_rnn, state_regularized
 
@@ -234,7 +235,6 @@ def embedding(units: int, symbols: int, **arguments: Any) -> keras.layers.RNN:
 
 
 AFFINE = {"exact": True}
-ON_ACCELERATOR = bool(_backend.accelerator())
 GROUPED = "static" if BACKEND == "jax" or ON_ACCELERATOR else "grouped"  # the batches here are too small for JAX
 FEW_UNITS = "grouped" if BACKEND == "torch" and not ON_ACCELERATOR else "static"
 ALL = [
