@@ -86,7 +86,7 @@ def input_output_jacobian(
 
     Raises:
         ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
-            weight is not finite, if ids have no derivative.
+            weight or the Jacobian is not finite, if ids have no derivative.
 
     Exactness: the closed form in float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
         that bring their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its own
@@ -137,21 +137,9 @@ def jacobian_singular_values(
     values, method = {}, ""
     with np.errstate(over="ignore", invalid="ignore"):
         for lag, jacobian, made_by in _jacobians(network, inputs, lags, mask, with_respect_to):
-            if not np.isfinite(jacobian).all():
-                _check_finite_inputs(network, inputs, mask)
-                raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
             method = made_by
             values[lag] = np.linalg.svd(jacobian, compute_uv=False)
     return Derivatives.made(np.stack([values[lag] for lag in lags]), method, lags)
-
-
-def _check_finite_inputs(network: Any, inputs: Any, mask: Any) -> None:
-    _, sequences, _ = resolve_recurrent_layer(network, inputs, mask)
-    if not np.isfinite(np.asarray(sequences, np.float64)).all():
-        raise ValueError(
-            "The inputs must be finite. Received: sequences with NaN or infinity. Remove those, or mask their steps "
-            "and put finite values there."
-        )
 
 
 def _jacobians(
@@ -168,9 +156,21 @@ def _jacobians(
         if lag == 0:
             product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
         if lag in wanted:
-            yield lag, step.input(product) if with_respect_to == "input" else product, method
+            jacobian = step.input(product) if with_respect_to == "input" else product
+            if not np.isfinite(jacobian).all():
+                _check_finite_inputs(sequences)
+                raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
+            yield lag, jacobian, method
         if lag < max(wanted):
             product = step.before(product)
+
+
+def _check_finite_inputs(sequences: Any) -> None:
+    if not np.isfinite(np.asarray(sequences, np.float64)).all():
+        raise ValueError(
+            "The inputs must be finite. Received: sequences with NaN or infinity. Remove those, or mask their steps "
+            "and put finite values there."
+        )
 
 
 def _check_lag(lag: Any) -> int:

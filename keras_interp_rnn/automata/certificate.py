@@ -294,7 +294,7 @@ def largest_temperature(
         end: as `certify`.
 
     Returns:
-        The temperature; 0 if there is none.
+        The temperature; 0 if there is none. It is searched for up to 2^20 times that of the network.
 
     Raises:
         ValueError: as `certify`.

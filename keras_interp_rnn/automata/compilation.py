@@ -49,6 +49,7 @@ MAX_BYTES = 1e9
 """Memory that a network's weights may take."""
 
 LAYERS = ("ISAN", "SRSimpleRNN", "SRGRU")
+DTYPES = ("float32", "float64")
 
 
 def compile(
@@ -81,8 +82,8 @@ def compile(
         themselves. All its weights can be trained. It has the states of the minimal automaton.
 
     Raises:
-        ValueError: if `dfa` is no `DFA` and no `MooreMachine` of three labels or more; for another layer; if a symbol
-            or a label is neither int nor string, which a `Recognizer` saves; if the weights take more than 1 GB.
+        ValueError: if `dfa` is no `DFA` and no `MooreMachine` of three labels or more; for another layer or dtype; if a
+            symbol or a label is neither int nor string, which a `Recognizer` saves; if the weights take more than 1 GB.
 
     Exactness: of an ISAN, `analysis.equivalent` says that it is exact. A state-regularized network approximates;
         `certify` proves that it classifies every word as the automaton does.
@@ -108,6 +109,8 @@ def compile(
         raise ValueError(f"A network is compiled from a DFA. Received: dfa={dfa!r}.")
     if layer not in LAYERS:
         raise ValueError(f"layer must be one of {', '.join(map(repr, LAYERS))}. Received: {layer!r}.")
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}. Received: dtype={dtype!r}.")
     automaton = dfa.minimize()
     if isinstance(automaton, MooreMachine) and len(automaton.labels) < 3:
         raise ValueError(

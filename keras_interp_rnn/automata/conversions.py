@@ -373,8 +373,12 @@ class Conversions(Written):
         >>> DFA.from_automata_lib(even.to_automata_lib()) == even
         True
         """
-        if not all(hasattr(other, name) for name in ("input_symbols", "states", "transitions", "final_states")):
-            raise ValueError(f"An automaton is an automata.fa.dfa.DFA. Received: other={other!r}.")
+        attributes = ("input_symbols", "states", "transitions", "final_states", "allow_partial")
+        if not all(hasattr(other, name) for name in attributes):
+            raise ValueError(
+                f"An automaton is an automata.fa.dfa.DFA. Received: other={other!r}. Make a nondeterministic one "
+                "deterministic by DFA.from_nfa."
+            )
         symbols = given_alphabet(alphabet) or tuple(sorted(other.input_symbols))
         place = {state: i for i, state in enumerate(other.states)}
         rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
@@ -423,7 +427,7 @@ class Conversions(Written):
         >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
         True
         """
-        accepting = [i for i, state in enumerate(_states_of(other)) if state.is_accepting]
+        accepting = [i for i, state in enumerate(_states_of(other, "Dfa", "is_accepting")) if state.is_accepting]
         return _from_aalpy(cls, other, accepting, alphabet)
 
 
@@ -570,7 +574,7 @@ class MooreConversions(Written):
         >>> MooreMachine.from_aalpy(machine.to_aalpy(), alphabet="01") == machine
         True
         """
-        outputs = [state.output for state in _states_of(other)]
+        outputs = [state.output for state in _states_of(other, "MooreMachine", "output")]
         return _from_aalpy(cls, other, outputs, alphabet)
 
 
@@ -580,11 +584,12 @@ def _connect(states: Sequence[Any], whole: Any) -> None:
         state.transitions = {symbol: states[t] for symbol, t in zip(whole.alphabet, row, strict=True)}
 
 
-def _states_of(other: Any) -> Any:
-    """The states of an automaton of AALpy."""
-    if not hasattr(other, "get_input_alphabet") or not hasattr(other, "states"):
-        raise ValueError(f"An automaton is one of aalpy.automata. Received: other={other!r}.")
-    return other.states
+def _states_of(other: Any, kind: str, attribute: str) -> Any:
+    """The states of an automaton of AALpy, each with an attribute; raises ValueError for other kinds of automata."""
+    states = getattr(other, "states", None)
+    if not hasattr(other, "get_input_alphabet") or not all(hasattr(state, attribute) for state in states or ()):
+        raise ValueError(f"An automaton is an aalpy.automata.{kind}. Received: other={other!r}.")
+    return states
 
 
 def _from_aalpy(cls: Any, other: Any, labels: list[Any], alphabet: Iterable[Hashable] | None) -> Any:

@@ -76,7 +76,7 @@ class Recognizer(keras.Sequential):
             bool (words,); of a network with labels the label of each word, that of its largest output.
 
         Raises:
-            ValueError: if a word has a symbol that is not in the alphabet.
+            ValueError: if a word has a symbol that is not in the alphabet, or the first layer is no `SymbolEmbedding`.
 
         Example:
 
@@ -87,7 +87,13 @@ class Recognizer(keras.Sequential):
         >>> model.classify(["", "01", "0011"]).shape
         (3,)
         """
-        return Acceptor(self, self.layers[0].encoding).classify(words)
+        first: Any = self.layers[0] if self.layers else None
+        if not hasattr(first, "encoding"):
+            raise ValueError(
+                "Words are read by a SymbolEmbedding, which knows their alphabet, the first layer of a Recognizer. "
+                f"Received: {first!r}. Build it with automata.SymbolEmbedding(alphabet, output_dim)."
+            )
+        return Acceptor(self, first.encoding).classify(words)
 
     def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
         """The former name of `classify`."""

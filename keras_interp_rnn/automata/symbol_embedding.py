@@ -20,10 +20,11 @@ class SymbolEmbedding(keras.layers.Embedding):
     Args:
         alphabet: the symbols, ints or strings; symbol i has id i + 2, after padding and the start token.
         output_dim: size of the embedding.
-        **kwargs: as `keras.layers.Embedding`.
+        **kwargs: as `keras.layers.Embedding`; `input_dim` is the number of ids, and `mask_zero` True.
 
     Raises:
-        ValueError: if the alphabet is empty, or holds a symbol twice or one that is neither int nor string.
+        ValueError: if the alphabet is empty, or holds a symbol twice or one that is neither int nor string; for another
+            `input_dim` or `mask_zero`.
 
     Example:
 
@@ -34,8 +35,13 @@ class SymbolEmbedding(keras.layers.Embedding):
 
     def __init__(self, alphabet: Sequence[Any], output_dim: int, **kwargs: Any) -> None:
         self.alphabet = checked_symbols(alphabet)
-        for name in ("input_dim", "mask_zero"):
-            kwargs.pop(name, None)
+        for name, value in (("input_dim", self.encoding.size), ("mask_zero", True)):  # both are in `get_config`
+            given = kwargs.pop(name, value)
+            if given != value:
+                raise ValueError(
+                    f"{name} of a SymbolEmbedding follows from its alphabet, here {value}. Received: {name}={given!r}. "
+                    "Leave it out."
+                )
         super().__init__(self.encoding.size, output_dim, mask_zero=True, **kwargs)
 
     @property

@@ -577,11 +577,15 @@ class TestErrors:
     def test_a_jacobian_that_overflows(self) -> None:
         layer = built("ISAN")
         layer.set_weights([np.full(weight.shape, 1e200) for weight in layer.get_weights()])
-        with (
-            np.errstate(all="ignore"),
-            pytest.raises(ValueError, match=r"at lag 4 is not finite.*Ask for a shorter lag"),
+        for find, lag in (
+            (analysis.jacobian_singular_values, {"lags": [4]}),
+            (analysis.input_output_jacobian, {"lag": 4}),
         ):
-            analysis.jacobian_singular_values(layer, sequences(), lags=[4])
+            with (
+                np.errstate(all="ignore"),
+                pytest.raises(ValueError, match=r"at lag 4 is not finite.*Ask for a shorter lag"),
+            ):
+                find(layer, sequences(), **lag)
 
 
 def differentiated(layer: keras.layers.RNN, inputs: np.ndarray, mask: np.ndarray | None, lag: int) -> np.ndarray:

@@ -97,6 +97,13 @@ def test_states_that_do_not_count_are_left_out():
     assert automata.compile(dfa, "ISAN").layers[0].units == 3
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", None])
+@pytest.mark.parametrize("layer", ["ISAN", *REGULARIZED])
+def test_other_dtypes_are_refused(layer, dtype):
+    with pytest.raises(ValueError, match="dtype must be one of 'float32', 'float64'. Received: dtype="):
+        automata.compile(tomita(1), layer, dtype=dtype)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("layer", REGULARIZED)
 def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):

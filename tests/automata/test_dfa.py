@@ -9,10 +9,11 @@ import xml.etree.ElementTree
 
 import pytest
 from aalpy.automata import Dfa
+from automata.fa.nfa import NFA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:automata.*", "ignore::DeprecationWarning:aalpy.*")
 
@@ -394,8 +395,14 @@ def test_names_of_states_may_be_numbers():
             lambda dfa: DFA.from_att("0 0 a a\n0", alphabet=3),
             "An alphabet is a sequence of hashable symbols.*Received: 3",
         ),
-        (lambda dfa: DFA.from_aalpy(3), "An automaton is one of aalpy.automata. Received: other=3"),
+        (lambda dfa: DFA.from_aalpy(3), "An automaton is an aalpy.automata.Dfa. Received: other=3"),
+        (
+            lambda dfa: DFA.from_aalpy(MooreMachine([[0, 1], [1, 0]], ["even", "odd"]).to_aalpy()),
+            "An automaton is an aalpy.automata.Dfa. Received: other=",
+        ),
+        (lambda dfa: MooreMachine.from_aalpy(dfa.to_aalpy()), "An automaton is an aalpy.automata.MooreMachine. Rece"),
         (lambda dfa: DFA.from_automata_lib(3), "An automaton is an automata.fa.dfa.DFA. Received: other=3"),
+        (lambda dfa: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),
     ],
 )
 def test_what_methods_refuse(call, sentence):

@@ -87,6 +87,21 @@ def test_an_embedding_of_no_alphabet(alphabet):
         SymbolEmbedding(alphabet, 4)
 
 
+@pytest.mark.parametrize("given", [{"input_dim": 9}, {"mask_zero": False}])
+def test_an_embedding_is_as_large_as_its_alphabet_and_masks_padding(given):
+    [(name, value)] = given.items()
+    with pytest.raises(ValueError, match=f"{name} of a SymbolEmbedding follows.*Received: {name}={value}. Leave it"):
+        SymbolEmbedding("abc", 4, **given)
+    assert SymbolEmbedding("abc", 4, input_dim=5, mask_zero=True).input_dim == 5
+
+
+def test_words_are_classified_by_a_model_that_knows_their_alphabet():
+    plain = automata.Recognizer([keras.layers.Embedding(4, 3, mask_zero=True), keras.layers.GRU(2)])
+    for model in (plain, automata.Recognizer()):
+        with pytest.raises(ValueError, match="Words are read by a SymbolEmbedding.*Received: .*Build it with automata"):
+            model.classify(["01"])
+
+
 def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
     given = words(10)
     lengths = np.array([len(word) for word in given])

@@ -21,7 +21,7 @@ from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result, Unpackable, as_text
-from keras_interp_rnn.analysis.network import alphabet_of, encode_text, open_isan
+from keras_interp_rnn.analysis.network import alphabet_of, check_range, encode_text, open_isan
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -235,7 +235,7 @@ def contributions(
 
     Raises:
         ValueError: if there is no ISAN, if the head is not linear, if a symbol is outside the vocabulary or a target
-            outside the text.
+            outside the text; if a contribution overflows.
 
     Units: nats (logits).
     Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64
@@ -261,10 +261,12 @@ def contributions(
     logits = np.zeros((len(wanted), outputs))
     read = text[: wanted.max(initial=0)]
     both = zip(equations.sources(np, *weights, read), equations.states(np, *weights, read), strict=True)
-    for step, (terms, state) in enumerate(both, start=1):
-        if step in columns:
-            values[: step + 1, columns[step]] = terms @ head.matrix
-            logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step, (terms, state) in enumerate(both, start=1):
+            if step in columns:
+                values[: step + 1, columns[step]] = terms @ head.matrix
+                logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
+    check_range("Contributions and logits", (values, logits))
     residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
     return Contributions(text, wanted, values, head.offset, logits, float(residual), names)
 
@@ -308,12 +310,14 @@ def _recent(weights: Any, head: Any, text: NDArray[np.int64], window: int) -> It
     terms, state = weights.initial_state[None, :], weights.initial_state
     for step, symbol in enumerate(text, start=1):
         matrix, bias = weights.kernel[symbol], weights.bias[symbol]
-        terms = np.concatenate([terms @ matrix, bias[None, :]])
-        if len(terms) > window + 1:
-            terms = np.concatenate([terms[:1] + terms[1:2], terms[2:]])
-        state = state @ matrix + bias
-        read = terms @ head.matrix
-        yield RecentContributions(step, read[1:], read[0], state @ head.matrix + head.offset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = np.concatenate([terms @ matrix, bias[None, :]])
+            if len(terms) > window + 1:
+                terms = np.concatenate([terms[:1] + terms[1:2], terms[2:]])
+            state = state @ matrix + bias
+            read, logits = terms @ head.matrix, state @ head.matrix + head.offset
+        check_range(f"Contributions and logits at step {step}", (read, logits))
+        yield RecentContributions(step, read[1:], read[0], logits)
 
 
 def _check_targets(targets: int | Sequence[int] | None, steps: int) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import as_symbols, check_forwards, isan_weights
+from keras_interp_rnn.analysis.network import as_symbols, check_forwards, check_range, isan_weights
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
         `AffineMap`, float64; `apply` it to states (..., n), or compose it with another by `then`.
 
     Raises:
-        ValueError: if a symbol is outside the vocabulary.
+        ValueError: if a symbol is outside the vocabulary, or the map overflows.
 
     Exactness: equal to reading the symbols one by one, to float64 rounding.
     Example:
@@ -51,7 +51,10 @@ def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
     check_forwards(network)
     weights = isan_weights(network)
     maps = [AffineMap(weights.kernel[s], weights.bias[s]) for s in as_symbols(symbols, len(weights.kernel))]
-    return AffineMap.compose(maps, weights.bias.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        composed = AffineMap.compose(maps, weights.bias.shape[1])
+    check_range("The map of a text", composed)
+    return composed
 
 
 @former_arguments(layer="network")

@@ -20,7 +20,7 @@ from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import open_isan
+from keras_interp_rnn.analysis.network import check_range, open_isan
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 from keras_interp_rnn.equations import isan as equations
 
@@ -144,11 +144,15 @@ def contributions_by_age(
     places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
     terms = weights.bias[text]
     for age in range(min(max_age, len(text) - 1) + 1):
-        yield age, terms @ head.matrix
+        with np.errstate(over="ignore", invalid="ignore"):
+            read = terms @ head.matrix
+        check_range(f"Contributions of age {age}", [read])
+        yield age, read
         older = np.empty_like(terms[1:])
         for matrix, of_symbol in zip(weights.kernel, places, strict=True):
             rows = of_symbol[np.searchsorted(of_symbol, age + 1) :] - (age + 1)
-            older[rows] = terms[rows] @ matrix
+            with np.errstate(over="ignore", invalid="ignore"):
+                older[rows] = terms[rows] @ matrix
         terms = older
 
 
@@ -206,8 +210,10 @@ def timescales(
         )
     # The last symbol predicts nothing that is known.
     read, wanted = text[:-1], text[1:]
-    states = np.array(list(equations.states(np, *weights, read)))
-    logits = equations.logits(np, head.matrix, head.offset, states)
+    with np.errstate(over="ignore", invalid="ignore"):
+        states = np.array(list(equations.states(np, *weights, read)))
+        logits = equations.logits(np, head.matrix, head.offset, states)
+    check_range("States and logits", (states, logits))
     full = cross_entropy_bits(logits, wanted)
     steps = np.arange(len(read))
     last = np.maximum.accumulate(np.where(np.isin(read, separators), steps, -1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -93,6 +94,15 @@ def check_finite(layer: keras.layers.Layer) -> None:
                 f"The weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning "
                 "rate or with clipped gradients."
             )
+
+
+def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:
+    """Raises ValueError where something that was computed has left the range of its floats."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError(
+            f"{name} must fit into floats. Received: weights so large that they overflow. Scale the weights down, or "
+            "pass a shorter text."
+        )
 
 
 def alphabet_of(model: Any) -> Any | None:

@@ -93,15 +93,6 @@ class AffineForm:
         return word_ids(word, self.alphabet, self.num_symbols)
 
 
-def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:
-    """Raises ValueError where something that was computed has left the range of its floats."""
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise ValueError(
-            f"{name} must fit into floats. Received: weights so large that they overflow. Scale the weights down, or "
-            "pass a shorter word."
-        )
-
-
 def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -> NDArray[np.int64]:
     """A word as ids.
 

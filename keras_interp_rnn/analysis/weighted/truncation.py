@@ -30,8 +30,8 @@ from scipy.special import log_softmax
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import isan_of, listed
-from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form, check_range
+from keras_interp_rnn.analysis.network import check_range, isan_of, listed
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]

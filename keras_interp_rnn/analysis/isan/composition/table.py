@@ -38,7 +38,14 @@ from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
 from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
-from keras_interp_rnn.analysis.network import affine_readout, as_symbols, check_forwards, isan_weights, listed
+from keras_interp_rnn.analysis.network import (
+    affine_readout,
+    as_symbols,
+    check_forwards,
+    check_range,
+    isan_weights,
+    listed,
+)
 
 Array = NDArray[Any]
 
@@ -136,12 +143,14 @@ class CompositionTable:
         if head is not None:
             self._readouts = np.empty((len(self._trie.depth), units + 1, outputs), self.dtype)
         steps = [AffineMap(weights.kernel[x], weights.bias[x]) for x in range(symbols)]
-        for node, composed in enumerate(_composed(self._trie, steps, units)):
-            if self._trie.word[node] >= 0:
-                self._maps[self._trie.word[node]] = np.vstack([composed.matrix, composed.offset])
-            if head is not None and self._readouts is not None:
-                logits = composed.then(head)
-                self._readouts[node] = np.vstack([logits.matrix, logits.offset])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for node, composed in enumerate(_composed(self._trie, steps, units)):
+                if self._trie.word[node] >= 0:
+                    self._maps[self._trie.word[node]] = np.vstack([composed.matrix, composed.offset])
+                if head is not None and self._readouts is not None:
+                    logits = composed.then(head)
+                    self._readouts[node] = np.vstack([logits.matrix, logits.offset])
+        check_range("The maps of the words", [self._maps, *([] if self._readouts is None else [self._readouts])])
 
     @classmethod
     @former_arguments(
