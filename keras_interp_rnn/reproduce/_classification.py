@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
 HEADS = ("last", "last_and_cell", "mean")
 
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "Adam": {},
+    "RMSprop": {"rho": 0.95, "momentum": 0.9, "epsilon": 1e-4, "centered": True},
+}
+"""Settings of each; those of RMSprop are the paper's."""
+
 SLID = "slid_accuracy"
 """The validation accuracy in the logs of a sliding network, NaN while the strength is below 1."""
 
@@ -95,7 +101,8 @@ class Protocol:
         dropout: of the embedding's features and of what the head reads. word_dropout: fraction of ids read as unknown
             words in training.
         batch: rows. epochs: number. steps: batches in an epoch; 0 for one pass over the data.
-        learning_rate: Adam's highest, after 100 steps of linear growth; then it falls along a cosine to the fraction
+        optimizer: one of `OPTIMIZERS`.
+        learning_rate: the highest, after 100 steps of linear growth; then it falls along a cosine to the fraction
             `decay` of it.
         clip: largest global norm of a gradient. average: momentum of a moving average of the weights, which takes their
             place at the end of each epoch; 0 for none.
@@ -128,6 +135,7 @@ class Protocol:
     slide: bool = False
     peepholes: str = "glorot_uniform"
     coarse: float = 0.0
+    optimizer: str = "Adam"
 
 
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
@@ -207,7 +215,10 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     if protocol.average:
         every = max(1, steps // protocol.epochs)
         averaged = {"use_ema": True, "ema_momentum": protocol.average, "ema_overwrite_frequency": every}
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip, **averaged)
+    if protocol.optimizer not in OPTIMIZERS:
+        raise ValueError(f"The optimizers are {', '.join(OPTIMIZERS)}. Received: {protocol.optimizer!r}.")
+    make = getattr(keras.optimizers, protocol.optimizer)
+    optimizer = make(rate, global_clipnorm=protocol.clip, **OPTIMIZERS[protocol.optimizer], **averaged)
     if is_binary:
         loss = keras.losses.BinaryCrossentropy(from_logits=True)
         accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)

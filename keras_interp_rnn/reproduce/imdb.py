@@ -44,6 +44,9 @@ LONGER = {"learning_rate": 3e-3, "decay": 0.1, "clip": 1.0, "dropout": 0.4, "wor
 LARGER = {**LONGER, "units": 128, "embedding": 128, "vocabulary": 20_000, "longest": 1000, "segment": 600}
 """The same with networks of twice the size, twice the words, and nearly all of each review."""
 
+RMSPROP = {**LONGER, "optimizer": "RMSprop", "learning_rate": 0.01}
+"""The same with the paper's optimizer and learning rate."""
+
 WITHOUT_CELL = {
     **{"head": "last", "learning_rate": 6e-4, "clip": 0.19, "dropout": 0.09, "word_dropout": 0.086, "epochs": 6},
 }
@@ -77,6 +80,13 @@ class Reviews(_reading.Readable, _classification.ClassTable):
             "LSTM, longer": {"network": "LSTM", **LSTM, **LONGER},
             "SR-LSTM (k = 10), slide, longer": {**regularized("SR-LSTM", 10), **SR, **SLIDE, **LONGER},
             "SR-LSTM-P (k = 10, eq. 20), slide, longer": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE, **LONGER},
+            "LSTM, longer, RMSprop": {"network": "LSTM", **LSTM, **RMSPROP},
+            "SR-LSTM-P (k = 10, eq. 20), slide, longer, RMSprop": {
+                **regularized("SR-LSTM-P", 10),
+                **SR,
+                **SLIDE,
+                **RMSPROP,
+            },
             "LSTM, larger": {"network": "LSTM", **LSTM, **LARGER},
             "SR-LSTM-P (k = 10, eq. 20), slide, larger": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE, **LARGER},
         }.items()

@@ -85,6 +85,18 @@ def test_averaged_weights_are_those_of_the_end_of_an_epoch():
     assert np.linalg.norm(weights(0.9, 1) - start) < np.linalg.norm(plain - start)
 
 
+def test_the_optimizer_is_adam_or_that_of_the_paper():
+    data = data_of()
+    kinds = [
+        classification.build(protocol("LSTM", optimizer=name), data, 8, 0).optimizer for name in ("Adam", "RMSprop")
+    ]
+    assert [type(kind).__name__ for kind in kinds] == ["Adam", "RMSprop"]
+    config = kinds[1].get_config()
+    assert [config[name] for name in ("rho", "momentum", "epsilon", "centered")] == [0.95, 0.9, 1e-4, True]
+    with pytest.raises(ValueError, match="The optimizers are Adam, RMSprop. Received: 'SGD'"):
+        classification.build(protocol("LSTM", optimizer="SGD"), data, 8, 0)
+
+
 def test_an_unknown_network():
     with pytest.raises(ValueError, match=r"The networks are RNN, GRU.*Received: 'CNN'"):
         classification.recurrent(dataclasses.replace(protocol("RNN"), network="CNN"), 0)
