@@ -6,7 +6,6 @@ Each function gives the tensor and the description of a kind, as `tensorboard_pl
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,12 +39,10 @@ def substitutions(changed: Substitutions) -> Tag:
     rows = np.concatenate([changed.original[None], changed.outputs.reshape(-1, len(changed.original))])
     if changed.are_probabilities and len(changed.original) > 1:
         rows = np.log(np.maximum(rows, 1e-30))
-    named = changed.alphabet is not None and len(changed.alphabet) == len(changed.original)
-    outputs = range(len(changed.original))
     return rows.astype(np.float32), {
         "symbols": [changed.name(int(symbol)) for symbol in changed.symbols],
         "alternatives": [changed.name(int(symbol)) for symbol in changed.alternatives],
-        "outputs": [changed.name(output) if named else str(output) for output in outputs],
+        "outputs": [changed.output_name(output) for output in range(len(changed.original))],
     }
 
 
@@ -53,13 +50,11 @@ def trace(traced: Trace) -> Tag:
     """All quantities of a step side by side; a step that is not read is NaN throughout."""
     arrays = {name: _entries(values) for name, values in traced.items()}
     joined = np.concatenate([*arrays.values()], axis=-1).astype(np.float32)
-    # States are kept where a step is masked; all else is NaN there.
-    computed = [values for name, values in arrays.items() if not re.search(r"(^|/)(h|c|state_\d+|centroid)$", name)]
-    if computed:
-        joined[np.isnan(np.concatenate(computed, axis=-1)).all(axis=-1)] = np.nan
+    if traced.read is not None:
+        joined[~traced.read] = np.nan
     return joined, {
         "quantities": [[name, values.shape[-1]] for name, values in arrays.items()],
-        "tokens": [list(row) for row in traced.tokens],
+        "tokens": [list(row) for row in traced.tokens] or [[] for _ in joined],
     }
 
 
@@ -125,7 +120,7 @@ def _numbered(centroids: Sequence[Any], sizes: Sequence[int] | None) -> dict[str
 def _names_of(split: Contributions) -> dict[str, Any]:
     return {
         "symbols": [split.name(int(symbol)).strip() for symbol in split.symbols],
-        "outputs": [split.name(output).strip() for output in range(len(split.bias))],
+        "outputs": [split.output_name(output).strip() for output in range(len(split.bias))],
     }
 
 

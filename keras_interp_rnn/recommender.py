@@ -74,26 +74,34 @@ class Catalogue(keras.layers.Layer):
     def compute_mask(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         return ops.not_equal(ids, 0)
 
-    def loss(self, states: Tensor, targets: Tensor, step: Any) -> Tensor:
+    def loss(self, states: Tensor, targets: Tensor, step: Any, sample_weight: Tensor | None = None) -> Tensor:
         """The mean sampled softmax cross-entropy of the targets that are not padding, in nats (TensorFlow).
 
         Args:
             states: (..., size). targets: int (...), the item that comes next. step: int, of the training.
+            sample_weight: what each target's loss is multiplied by, (batch,) or as `targets`; the mean is over all
+                targets, as Keras's.
         """
         import tensorflow as tf
 
         places = tf.where(targets > 0)
         labels = tf.cast(tf.gather_nd(targets, places), tf.int64)[:, None]
         drawn, draws = self.drawn(step)
+        expected = (self._expected(labels, draws), self._expected(drawn, draws))
         losses = tf.nn.sampled_softmax_loss(
-            weights=self.embeddings.value,
-            biases=self.bias.value,
+            weights=tf.convert_to_tensor(self.embeddings.value),  # in the variables' dtype, whatever is computed in
+            biases=tf.convert_to_tensor(self.bias.value),
             labels=labels,
-            inputs=tf.gather_nd(states, places),
+            inputs=tf.cast(tf.gather_nd(states, places), self.variable_dtype),
             num_sampled=tf.size(drawn),
             num_classes=self.items + 1,
-            sampled_values=(drawn, self._expected(labels, draws), self._expected(drawn, draws)),
+            sampled_values=(drawn, *(tf.cast(counts, self.variable_dtype) for counts in expected)),
         )
+        if sample_weight is not None:
+            weights = tf.cast(sample_weight, losses.dtype)
+            while len(weights.shape) < len(targets.shape):
+                weights = weights[..., None]
+            losses *= tf.gather_nd(tf.broadcast_to(weights, tf.shape(targets)), places)
         return tf.reduce_mean(losses)
 
     def drawn(self, step: Any) -> tuple[Tensor, Tensor]:
@@ -114,11 +122,11 @@ class Catalogue(keras.layers.Layer):
         return distinct[:wanted], tf.where(tf.reduce_max(last) > 0, tf.argmax(last) + 1, 4 * wanted)
 
     def _expected(self, ids: Tensor, draws: Tensor) -> Tensor:
-        """Probability that an id occurs in `draws` draws, 1 - (1 - P)^draws."""
+        """Probability that an id occurs in `draws` draws, 1 - (1 - P)^draws, float64."""
         import tensorflow as tf
 
         chance = tf.math.log1p(1 / (1 + tf.cast(ids, tf.float64))) / tf.math.log(tf.cast(self.items + 2, tf.float64))
-        return tf.cast(-tf.math.expm1(tf.cast(draws, tf.float64) * tf.math.log1p(-chance)), tf.float32)
+        return -tf.math.expm1(tf.cast(draws, tf.float64) * tf.math.log1p(-chance))
 
     def ranks(self, states: NDArray[np.float32], targets: NDArray[np.int32], chunk: int = 100_000) -> NDArray[np.int64]:
         """The rank of each target among all items, from 1 (TensorFlow).
@@ -171,8 +179,9 @@ class Recommender(keras.Model):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Any:
-        """The catalogue's sampled loss of the targets y, at the optimizer's step."""
-        return self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations)
+        """The catalogue's sampled loss of the targets y, at the optimizer's step, and the losses that layers added."""
+        sampled = self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations, sample_weight)
+        return sum((ops.cast(added, sampled.dtype) for added in self.losses), sampled)
 
     @functools.cached_property
     def read(self) -> Any:

@@ -119,8 +119,8 @@ MAY_IMPORT = {
     # TensorFlow and TensorBoard inside the functions that write.
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
-        *("keras", "tensorboard_plugins.interp_rnn.schema", QUIRKS),
-        *(f"{OURS}.{n}" for n in ("_display", "_files", "_tags", "callbacks", "analysis", "automata")),
+        *("keras", "tensorboard_plugins.interp_rnn.schema"),
+        *(f"{OURS}.{n}" for n in ("_backend", "_display", "_files", "_tags", "callbacks", "analysis", "automata")),
     },
     "datasets/_files.py": {f"{OURS}._files"},
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},

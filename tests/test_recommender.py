@@ -118,3 +118,34 @@ def test_of_few_items_as_many_as_are_found():
     assert {len(set(drawn.numpy().tolist())) for drawn, _ in found} <= {3, 4, 5}
     assert max(drawn.numpy().max() for drawn, _ in found) == 5
     assert all(draws == 20 or len(drawn) == 5 for drawn, draws in found)
+
+
+def trained(policy="float32", regularizer=None, sample_weight=None):
+    """The loss of an epoch, and by how much the weights moved at most."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(1, 8, (4, 5)), rng.integers(0, 8, (4, 5))
+    layer = Catalogue(7, 3, negatives=4, name="catalogue", dtype=policy)
+    items = keras.Input((None,), dtype="int32")
+    states = keras.layers.GRU(3, return_sequences=True, kernel_regularizer=regularizer, dtype=policy)(layer(items))
+    model = Recommender(items, states)
+    model.compile(keras.optimizers.SGD(0.1))
+    before = model.get_weights()
+    [loss] = model.fit(x, y, 4, verbose=0, sample_weight=sample_weight).history["loss"]
+    return loss, max(np.abs(old - new).max() for old, new in zip(before, model.get_weights(), strict=True))
+
+
+@only_tensorflow
+def test_losses_of_layers_and_sample_weights_count():
+    plain, moved = trained()
+    regularized, _ = trained(regularizer=keras.regularizers.L2(10.0))
+    assert regularized > plain + 1
+    assert moved > 0
+    assert trained(sample_weight=np.zeros(4)) == (0, 0)
+    assert trained(sample_weight=np.full((4, 5), 2.0))[0] == pytest.approx(2 * plain, rel=1e-5)
+
+
+@only_tensorflow
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
+def test_it_trains_in_every_dtype(policy):
+    assert trained(policy)[0] == pytest.approx(trained()[0], rel=0.1)  # of other draws in float64

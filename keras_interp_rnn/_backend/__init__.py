@@ -52,6 +52,21 @@ def reduced_products() -> tuple[str, str] | None:
     return current().reduced_products()
 
 
+def draws_in_loops() -> bool:
+    """Whether a layer may draw random numbers within a loop over steps."""
+    return current().draws_in_loops
+
+
+def generator_state() -> np.ndarray | None:
+    """The state of a generator that layers without a seed draw from; None where each has one of its own."""
+    return current().generator_state()
+
+
+def set_generator_state(state: np.ndarray) -> None:
+    """Puts back what `generator_state` returned, where that is not None."""
+    current().set_generator_state(state)
+
+
 def ways_to_run(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     """A function of tensors as the layers of a model may be run: plainly, and compiled."""
     return current().ways_to_run(function)

@@ -15,9 +15,11 @@ class Backend(abc.ABC):
 
     Attributes:
         title: how a sentence names it.
+        draws_in_loops: whether a layer may draw random numbers within a loop over steps.
     """
 
     title: ClassVar[str]
+    draws_in_loops: ClassVar[bool] = True
 
     @abc.abstractmethod
     def accelerator(self) -> str:
@@ -26,6 +28,14 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def reduced_products(self) -> tuple[str, str] | None:
         """What multiplies float32 numbers in a lower precision, and the call that ends it; None if nothing does."""
+
+    def generator_state(self) -> np.ndarray | None:
+        """The state of a generator that layers without a seed draw from; None where each has one of its own."""
+        return None
+
+    def set_generator_state(self, state: np.ndarray) -> None:
+        """Puts back what `generator_state` returned."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:

@@ -19,6 +19,7 @@ class Jax(StaticBackend):
     """Keras on JAX."""
 
     title = "JAX"
+    draws_in_loops = False
 
     def accelerator(self) -> str:
         device = jax.devices()[0]

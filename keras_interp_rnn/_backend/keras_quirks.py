@@ -99,7 +99,16 @@ def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:
     Guarded by: tests/test_keras_quirks.py::test_a_tensor_knows_the_call_that_made_it.
     """
     operation, index, _ = x._keras_history
-    return operation, operation._inbound_nodes[index]
+    return operation, nodes_of(operation)[index]
+
+
+def nodes_of(operation: Any) -> list[Any]:
+    """The nodes of all calls of a layer or operation on symbolic tensors, the first call first.
+
+    Holds: Keras 3.12 and later.
+    Guarded by: tests/test_keras_quirks.py::test_a_tensor_knows_the_call_that_made_it.
+    """
+    return list(operation._inbound_nodes)
 
 
 def operation_name(operation: Any) -> str:

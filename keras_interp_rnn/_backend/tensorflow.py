@@ -30,6 +30,9 @@ class TensorFlow(Backend):
                 "TensorFlow on a GPU with TensorFloat-32",
                 "tf.config.experimental.enable_tensor_float_32_execution(False)",
             )
+        for name, is_on in tf.config.optimizer.get_experimental_options().items():
+            if name.startswith("auto_mixed_precision") and is_on:
+                return f"TensorFlow with {name}", f"tf.config.optimizer.set_experimental_options({{{name!r}: False}})"
         return None
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:

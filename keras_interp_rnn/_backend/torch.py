@@ -46,6 +46,12 @@ class Torch(StaticBackend):
             return f"torch with the matmul precision {precision!r}", "torch.set_float32_matmul_precision('highest')"
         return None
 
+    def generator_state(self) -> np.ndarray | None:
+        return torch.get_rng_state().numpy()
+
+    def set_generator_state(self, state: np.ndarray) -> None:
+        torch.set_rng_state(torch.from_numpy(state))
+
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function]
 

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import alphabet_of, as_array, encode_text
+from keras_interp_rnn.analysis.network import alphabet_of, as_array, check_finite, encode_text, ends_in_softmax
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,7 @@ class Substitutions(Result):
         outputs: (T, A, outputs); `outputs[t, a]` are those for the text with `alternatives[a]` at position t, from 0.
         original: (outputs,), those for the text as it is.
         alphabet: names of the symbols, for views; None for their ids.
+        are_probabilities: whether the outputs are those of a softmax; else they are logits.
 
     Example: see `substitutions`.
     """
@@ -40,21 +41,13 @@ class Substitutions(Result):
     outputs: Array
     original: Array
     alphabet: Sequence[str] | None = None
+    are_probabilities: bool = False
 
     def probabilities(self) -> tuple[Array, Array]:
-        """`outputs` and `original` as probabilities; of a single output the output itself.
-
-        Outputs that are not negative and sum to 1 are taken for probabilities, others for logits.
-        """
+        """`outputs` and `original` as probabilities; of a single output the output itself."""
         if len(self.original) == 1 or self.are_probabilities:
             return self.outputs, self.original
         return softmax(self.outputs, axis=-1), softmax(self.original)
-
-    @property
-    def are_probabilities(self) -> bool:
-        """Whether all outputs are distributions already."""
-        rows = np.concatenate([self.outputs.reshape(-1, self.outputs.shape[-1]), self.original[None]])
-        return bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
     def changes(self, output: int | None = None) -> Array:
         """(T, A): by how much each replacement changes the probability of an output; of a single output its value.
@@ -93,6 +86,11 @@ class Substitutions(Result):
             return str(symbol)
         return visible(self.alphabet[symbol])
 
+    def output_name(self, output: int) -> str:
+        """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
+        named = self.alphabet is not None and len(self.alphabet) == len(self.original)
+        return self.name(output) if named else f"output {output}"
+
 
 def substitutions(
     network: Any,
@@ -117,7 +115,7 @@ def substitutions(
 
     Raises:
         ValueError: if it is no model, does not read ids or is stateful, if the text is empty, if there is neither an
-            alphabet nor alternatives, if a symbol is not in the alphabet.
+            alphabet nor alternatives, if a symbol is not in the alphabet, if a weight is not finite.
 
     Exactness: every text is read by the network itself, in its own dtype.
     Cost: T A texts.
@@ -134,6 +132,7 @@ def substitutions(
     """
     if not hasattr(network, "predict_on_batch"):
         raise ValueError(f"Texts are read by a model. Received: {network!r}. Put the layer into one.")
+    check_finite(network)
     names = alphabet_of(network) if alphabet is None else alphabet
     text = _ids("A text", symbols, names)
     if getattr(network, "stateful", False) or any(
@@ -154,7 +153,13 @@ def substitutions(
     parts = [_outputs(network, everything[i : i + BATCH], target) for i in range(0, len(everything), BATCH)]
     found = np.concatenate(parts)
     shown = names if names is None or hasattr(names, "decode") else [*map(str, names)]
-    return Substitutions(text, others, found[1:].reshape(len(text), len(others), -1), found[0], shown)
+    outputs, original = found[1:].reshape(len(text), len(others), -1), found[0]
+    return Substitutions(text, others, outputs, original, shown, _are_probabilities(network, found))
+
+
+def _are_probabilities(network: Any, rows: Array) -> bool:
+    """Whether a network ends in a softmax; where no graph tells it, whether all outputs (rows, n) are distributions."""
+    return ends_in_softmax(network) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
 
 def _outputs(network: Any, ids: NDArray[np.int32], target: int) -> Array:

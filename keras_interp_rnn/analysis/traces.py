@@ -31,12 +31,14 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
     Attributes:
         quantities: {name: array (batch, time, entries)}, in reading order.
         tokens: for each sequence the names of what is read at its steps, for views; () where they are not known.
+        read: bool (batch, time), whether a layer reads the step; None where it is not known.
 
     Example: see `trace`.
     """
 
     quantities: Mapping[str, NDArray[Any]]
     tokens: tuple[tuple[str, ...], ...] = ()
+    read: NDArray[np.bool_] | None = None
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.quantities[name]
@@ -113,13 +115,17 @@ def trace(
             f"{', '.join(prefix.rstrip('/') for prefix, *_ in found)}. Pass the layer and its own inputs."
         )
     quantities: dict[str, NDArray[Any]] = {}
+    are_read = []
     for prefix, layer, reads, its_mask in found:
-        flipped = prefix.endswith("backward/")
-        for name, values in _quantities(layer, reads, its_mask, set or {}).items():
-            quantities[f"{prefix}{name}"] = values[:, ::-1] if flipped else values
+        order = slice(None, None, -1 if prefix.endswith("backward/") else 1)
+        of_layer, read = _quantities(layer, reads, its_mask, set or {})
+        quantities |= {f"{prefix}{name}": values[:, order] for name, values in of_layer.items()}
+        are_read.append(read[:, order])
     backwards = len(found) == 1 and getattr(found[0][1], "go_backwards", False)
     names = alphabet_of(network) if tokens is None else tokens
-    return Trace(quantities, token_names(inputs, names, backwards=backwards))
+    # Layers above one that leaves sequences out may have fewer steps.
+    by_any = np.any(are_read, axis=0) if len({read.shape for read in are_read}) == 1 else None
+    return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)
 
 
 def token_names(inputs: Any, tokens: Names | None = None, *, backwards: bool = False) -> tuple[tuple[str, ...], ...]:
@@ -143,8 +149,10 @@ def token_names(inputs: Any, tokens: Names | None = None, *, backwards: bool = F
     return tuple(tuple(names[token] for token in row) for row in read.tolist())
 
 
-def _quantities(network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]) -> dict[str, NDArray[Any]]:
-    """Of one layer, in reading order."""
+def _quantities(
+    network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
+    """Of one layer, in reading order, and which steps it reads."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     empty = np.flatnonzero(~read.any(axis=1))
     if empty.size:
@@ -159,4 +167,4 @@ def _quantities(network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]) 
         kind = name.split("/")[-1]
         if kind not in STATES and not kind.startswith("state_"):
             values[~read] = -1 if kind == "centroid" else np.nan
-    return quantities
+    return quantities, read

@@ -17,6 +17,7 @@ from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.network import (
     apply_head,
+    carried_states,
     centroids_of,
     decision_threshold,
     predicted_classes,
@@ -120,7 +121,8 @@ class Acceptor:
             if self.model.input_shape[1] is not None:
                 ids = ids[:, : self.model.input_shape[1]]
             # Not `predict`, which is compiled again for every shape.
-            outputs = ops.convert_to_numpy(self.model(ids, training=False))
+            with carried_states.from_the_start(self.model):
+                outputs = ops.convert_to_numpy(self.model(ids, training=False))
             classes[rows] = predicted_classes(self.model, outputs)
             first += len(rows)
         return classes
@@ -317,7 +319,7 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
             f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
         )
     if not hasattr(model, "inputs"):
-        model(np.array([encoding.codes[:1]]))  # a Sequential model that was not told its input yet
+        model(keras.Input((None,), dtype="int32"))  # a Sequential model that was not told its input yet
     acceptor = Stack(model, encoding) if regularized_stack(model) else Acceptor(model, encoding)
     if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
         raise ValueError(

@@ -121,7 +121,7 @@ class Certificate(Sentence):
 
         Example: see `certify`.
         """
-        parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+        parts, _ = _opened(network, alphabet, start, end)
         if not self.holds or self.failure or self.temperature != parts.temperature():
             return False
         if type(self.path) is not type(self.dfa) or not set(state_labels(self.path)) <= set(parts.labels):
@@ -261,8 +261,7 @@ def certify(
     >>> automata.certify(network, automata.tomita(1)).failure
     "the path of the centroids is another automaton: they differ on ('0',)"
     """
-    parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
-    errors = dict(_kernels.measured(parts.dtype))
+    parts, errors = _opened(network, alphabet, start, end)
     certificate = _prove(parts, dfa, _held_temperature(parts, temperature), extract_exactly(parts.acceptor))
     certificate = replace(certificate, function_errors=errors)
     if certificate.holds and certificate.temperature == parts.temperature():
@@ -308,7 +307,7 @@ def largest_temperature(
     >>> automata.largest_temperature(network, automata.tomita(1))  # one centroid is too few
     0.0
     """
-    parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+    parts, _ = _opened(network, alphabet, start, end)
     extraction = extract_exactly(parts.acceptor)
     low, high = 0.0, parts.temperature()
 
@@ -328,6 +327,12 @@ def largest_temperature(
     return low
 
 
+def _opened(network: Any, alphabet: Any, start: int | None, end: int | None) -> tuple[Deployed, dict[str, float]]:
+    """The parts of a network, and how far the functions are off that it computes with, on this machine."""
+    parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+    return parts, dict(_kernels.measured(parts.dtype))
+
+
 def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     """The requested temperature as the layer would hold it; raises ValueError if it cannot."""
     if temperature is None:
@@ -345,7 +350,7 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
 
 def _misclassified(parts: Deployed, dfa: DFA | MooreMachine) -> tuple[Hashable, ...] | None:
     """One of the shortest words that the deployed model and the automaton classify differently; None without one."""
-    words = short_words(dfa.alphabet, NUM_TRIED_WORDS)
+    words = short_words(dfa.alphabet, NUM_TRIED_WORDS, max_length=parts.acceptor.max_length)
     by_model = parts.acceptor.classes(words)
     said = (parts.labels[class_] for class_ in by_model)
     return next((word for word, label in zip(words, said, strict=True) if label != label_of(dfa, word)), None)

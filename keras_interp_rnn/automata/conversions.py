@@ -139,7 +139,7 @@ class Conversions(Written):
 
         Args:
             expression: of any depth.
-            alphabet: one-character symbols.
+            alphabet: one-character symbols, none of `|*+?()`.
             max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
                 2^(n+1) states.
 
@@ -161,6 +161,11 @@ class Conversions(Written):
         characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
         if characters != symbols:
             raise ValueError(f"The symbols of an expression are single characters. Received: alphabet={symbols!r}.")
+        if set(symbols) & set(formats.OPERATORS):
+            raise ValueError(
+                f"The symbols of an expression are none of its operators, {' '.join(formats.OPERATORS)}. Received: "
+                f"alphabet={symbols!r}. Write other characters for them."
+            )
         if not is_integer(max_states) or max_states < 1:
             raise ValueError(f"An automaton has at least one state. Received: max_states={max_states!r}.")
         table = regex.table(expression, characters, max_states)

@@ -394,6 +394,7 @@ def extract_stack(acceptor: Stack) -> Extraction:
 
 
 def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> Extraction:
+    _ = acceptor.first_id  # without a start token there is no first state
     k, symbols = len(acceptor.centroids()), acceptor.alphabet
     column = {symbol: c for c, symbol in enumerate(symbols)}
     taken = np.zeros((k, len(symbols), k))
@@ -406,22 +407,18 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
         traces = acceptor.trace(batch)
         centroid, probability = traces["centroid"], np.nan_to_num(traces["alpha"].max(axis=-1))
         accepted = acceptor.classes(batch)
-        skip = 0 if acceptor.encoding.start is None else 1
         for row, word in enumerate(batch):
-            state = -1
-            if skip:
-                state = int(centroid[row, 0])
-                starts[state] += 1
-                start_alpha = float(probability[row, 0])
-            for t, symbol in enumerate(word, start=skip):
+            state = int(centroid[row, 0])
+            if state < 0:
+                continue
+            starts[state] += 1
+            start_alpha = float(probability[row, 0])
+            for t, symbol in enumerate(word, start=1):
                 target = int(centroid[row, t])
                 if target < 0:
                     break
-                if state >= 0:
-                    taken[state, column[symbol], target] += 1
-                    weight[state, column[symbol], target] += probability[row, t]
-                else:
-                    starts[target] += 1
+                taken[state, column[symbol], target] += 1
+                weight[state, column[symbol], target] += probability[row, t]
                 state = target
             else:
                 ends[state, int(accepted[row])] += 1

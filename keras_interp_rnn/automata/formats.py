@@ -19,6 +19,9 @@ EPSILON = ("@0@", "@_EPSILON_SYMBOL_@", "<eps>", "<epsilon>", "ε")
 JSON_FORMAT = "keras_interp_rnn."
 """Before the name of the class."""
 
+OPERATORS = "|*+?()"
+"""Signs of regular expressions that are no symbols."""
+
 DOT_OF_MOORE = "A Moore machine in DOT"
 
 MAX_ENTRIES = 250_000
@@ -294,7 +297,7 @@ def write_regex(table: Table, max_length: int) -> str:
         raise ValueError(
             f"An expression has at least one character. Received: max_length={max_length!r}. Pass an int > 0."
         )
-    names = _texts(table.alphabet, "A regular expression", lambda name: len(name) != 1 or name in "|*+?()")
+    names = _texts(table.alphabet, "A regular expression", lambda name: len(name) != 1 or name in OPERATORS)
     n = len(table.transitions)
     begin, end = n, n + 1
     edges: dict[tuple[int, int], str] = {(begin, table.start): ""}

@@ -13,7 +13,7 @@ import numpy as np
 from keras_interp_rnn._files import as_path
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import recurrent_layer_inputs
-from keras_interp_rnn.callbacks import _summaries, carried_state
+from keras_interp_rnn.callbacks import _summaries
 
 
 class Probe(keras.callbacks.Callback):
@@ -126,8 +126,7 @@ class InputProbe(Probe):
         """The watched layer, what it reads when the model is given these inputs, and its mask or None."""
         if isinstance(self.layer, keras.layers.Layer):
             return self.layer, inputs, None
-        with carried_state.from_the_start(self.model):
-            return recurrent_layer_inputs(self.model, inputs, self.layer)
+        return recurrent_layer_inputs(self.model, inputs, self.layer)
 
 
 def _frequency(update_freq: Any) -> str | int:

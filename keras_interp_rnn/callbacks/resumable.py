@@ -15,10 +15,11 @@ from typing import Any, Literal
 import keras
 import numpy as np
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import random_states
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._files import as_path, atomic_write
-from keras_interp_rnn.callbacks import carried_state
+from keras_interp_rnn.analysis.network import carried_states
 
 try:
     import fcntl
@@ -67,7 +68,7 @@ class Resumable(keras.callbacks.Callback):
         if self.directory.exists() and not self.directory.is_dir():
             raise ValueError(f"A run has a directory. Received: {self.directory}, which is a file. Give another path.")
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.history: list[dict[str, float]] = []
+        self.history: list[dict[str, Any]] = []
         if self._progress.exists():
             self.history = self._read()
         self._started = time.monotonic()
@@ -98,10 +99,13 @@ class Resumable(keras.callbacks.Callback):
             _check_whole(path, rule, f"Remove the directory or give another; {remedy}.")
         model = keras.models.load_model(self._checkpoint(self.epoch))
         with np.load(self._carried(self.epoch)) as states:
-            seeds = [states[name] for name in states.files if name.startswith("seed")]
-            carried_state.write(model, [states[name] for name in states.files if not name.startswith("seed")])
+            carried_states.write(model, [states[name] for name in states.files if name.startswith("arr_")])
+            seeds = [states[name] for name in states.files if name.startswith("seed_")]
+            generator = states["generator"] if "generator" in states.files else None
         for variable, value in zip(random_states(model), seeds, strict=False):
             variable.assign(value)
+        if generator is not None:
+            _backend.set_generator_state(generator)
         return model
 
     def load_best(self) -> keras.Model:
@@ -129,15 +133,24 @@ class Resumable(keras.callbacks.Callback):
                 f"Resumable ranks models by monitor={self.monitor!r}, which is not among the logs. Received: "
                 f"{sorted(logs)}. Give fit validation_data, or Resumable another monitor."
             )
-        entry = {name: float(value) for name, value in logs.items()}
+        # What a metric has for each class is a list.
+        entry: dict[str, Any] = {name: np.asarray(value, np.float64).tolist() for name, value in logs.items()}
+        if not isinstance(entry[self.monitor], float):
+            raise ValueError(
+                f"Resumable ranks models by a number. Received: monitor={self.monitor!r}, which is "
+                f"{entry[self.monitor]!r}. Give the metric an average, or another monitor."
+            )
         entry["seconds"] = time.monotonic() - self._started
         if not self.best.exists() or self._rank(entry) < min(map(self._rank, self.history), default=(math.inf, 0.0)):
             self._save(self.best)
         history = [*self.history, entry]
         self._save(self._checkpoint(len(history)))
-        seeds = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in enumerate(random_states(self.model))}
+        seeds = enumerate(random_states(self.model))
+        drawn: dict[str, Any] = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in seeds}
+        if (generator := _backend.generator_state()) is not None:
+            drawn["generator"] = generator
         with atomic_write(self._carried(len(history))) as partial:
-            np.savez(partial, *carried_state.read(self.model), **seeds)
+            np.savez(partial, *carried_states.read(self.model), **drawn)
         with atomic_write(self._progress) as partial:
             partial.write_text(json.dumps({"history": history}, indent=1))
         self.history = history
@@ -146,7 +159,7 @@ class Resumable(keras.callbacks.Callback):
             if _OUTLIVED.fullmatch(file.name) and file not in current:
                 file.unlink()
 
-    def _read(self) -> list[dict[str, float]]:
+    def _read(self) -> list[dict[str, Any]]:
         try:
             history = list(json.loads(self._progress.read_text())["history"])
             for entry in history:
@@ -163,7 +176,7 @@ class Resumable(keras.callbacks.Callback):
             )
         return history
 
-    def _rank(self, logs: dict[str, float]) -> tuple[float, float]:
+    def _rank(self, logs: dict[str, Any]) -> tuple[float, float]:
         monitored, loss = logs[self.monitor], logs.get("val_loss", 0.0)
         rank = monitored if self.mode == "min" else -monitored
         return (math.inf if math.isnan(rank) else rank), (math.inf if math.isnan(loss) else loss)
@@ -184,7 +197,8 @@ class Resumable(keras.callbacks.Callback):
         return self.directory / f"epoch-{epoch:04d}.npz"
 
 
-_OUTLIVED = re.compile(r"partial-\d+-(epoch-\d+\.(keras|npz)|model\.keras|progress\.json)|epoch-\d+\.(keras|npz)")
+_OF_EPOCH = r"epoch-(\d{4}|[1-9]\d{4,})\.(keras|npz)"
+_OUTLIVED = re.compile(rf"partial-\d+-({_OF_EPOCH}|model\.keras|progress\.json)|{_OF_EPOCH}")
 """Files of this callback that the next epoch does without; others in the directory are the user's."""
 
 _LOCKED: dict[Path, int] = {}

@@ -15,9 +15,9 @@ from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.analysis.network import apply_head, centroids_of, decision_threshold
+from keras_interp_rnn.analysis.network import apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
-from keras_interp_rnn.callbacks import _summaries, carried_state
+from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
 
@@ -114,14 +114,16 @@ class TransitionProbabilities(InputProbe):
         self.num_images = at_least("num_images", num_images, 0)
 
     def measure(self) -> Found:
-        fixed = self._traced(self.inputs)
-        everything = fixed if self.validation is None else self._traced(self.validation)
+        layer, fixed = self._traced(self.inputs)
+        everything = fixed if self.validation is None else self._traced(self.validation)[1]
         alpha, centroid = everything["alpha"], everything["centroid"]
         read = centroid >= 0
         probabilities = np.clip(alpha[read], 1e-30, 1)
         k = alpha.shape[-1]
         shares = np.bincount(centroid[read], minlength=k) / max(read.sum(), 1)
         ids = _ids(self.inputs if self.validation is None else self.validation)
+        if layer.go_backwards:  # moves are in the order in which the tokens are read
+            alpha, centroid, ids = alpha[:, ::-1], centroid[:, ::-1], None if ids is None else ids[:, ::-1]
         return Found(
             fixed["alpha"].astype(np.float32),
             float(-(probabilities * np.log(probabilities)).sum(axis=-1).mean()),
@@ -154,7 +156,8 @@ class TransitionProbabilities(InputProbe):
         _summaries.scalar("interp_rnn/centroids_used", len(arrived), step)
         _summaries.scalar("interp_rnn/centroids_effective", np.exp(-(arrived * np.log(arrived)).sum()), step)
 
-    def _traced(self, inputs: Any) -> dict[str, NDArray[Any]]:
+    def _traced(self, inputs: Any) -> tuple[keras.layers.RNN, dict[str, NDArray[Any]]]:
+        """The watched layer, and its trace in the order of the tokens."""
         layer, reads, mask = self.layer_and_reads(inputs)
         found = dict(trace(layer, reads, mask=mask))
         if "alpha" not in found:
@@ -162,8 +165,7 @@ class TransitionProbabilities(InputProbe):
                 f"TransitionProbabilities reads a state-regularized layer. Received: {layer.name}. Name another one, "
                 "or use layers.SRLSTM or its like."
             )
-        # Back in the order of the tokens.
-        return {name: x[:, ::-1] for name, x in found.items()} if layer.go_backwards else found
+        return layer, {name: x[:, ::-1] for name, x in found.items()} if layer.go_backwards else found
 
     def _outputs(self) -> NDArray[np.float32] | None:
         """What the model's head makes of the centroids, and the model of the fixed sequences; None if not known."""
@@ -174,7 +176,7 @@ class TransitionProbabilities(InputProbe):
             of_centroids = apply_head(self.model, layer, centroids_of(layer))
         except ValueError:
             return None
-        with carried_state.from_the_start(self.model):
+        with carried_states.from_the_start(self.model):
             of_sequences = keras.tree.flatten(self.model(self.inputs, training=False))
         if len(of_sequences) != 1:
             return None
@@ -214,7 +216,7 @@ def transition_texts(
         there = read & (centroid == i)
         ranking = ranked(ids[there], sure[there], by="highest", min_count=1)
         prototypes.append([[name(t), round(p, 4)] for t, p, _ in ranking[:TOP]])
-    before, after = centroid[:, :-1], centroid[:, 1:]
+    before, after = _before(centroid), centroid[:, 1:]
     rows, times = np.nonzero((before >= 0) & (after >= 0))
     symbol = ids[:, 1:] if _by_symbol(ids) else np.zeros_like(after)
     keys = np.stack([values[rows, times] for values in (symbol, before, after)], axis=1)
@@ -236,13 +238,20 @@ def transition_counts(
         centroid: (batch, time), -1 where there is none. The first step of a sequence comes from no centroid.
         ids: (batch, time), or None: all symbols together, as with more than `MANY`.
     """
-    before, after = centroid[:, :-1], centroid[:, 1:]
+    before, after = _before(centroid), centroid[:, 1:]
     counted = (before >= 0) & (after >= 0)
     symbols = int(ids.max(initial=0)) + 1 if ids is not None and _by_symbol(ids) else 1
     symbol = np.zeros_like(after) if ids is None or symbols == 1 else ids[:, 1:]
     counts = np.zeros((symbols, num_centroids, num_centroids), np.float32)
     np.add.at(counts, (symbol[counted], before[counted], after[counted]), 1)
     return counts
+
+
+def _before(centroid: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """(batch, time - 1): of each step but the first the centroid before it, which stays where steps are not read."""
+    places = np.where(centroid >= 0, np.arange(centroid.shape[1]), 0)
+    last = np.maximum.accumulate(places, axis=1)
+    return np.take_along_axis(centroid, last, axis=1)[:, :-1]
 
 
 def picture(alpha: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:

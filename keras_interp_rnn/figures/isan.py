@@ -97,7 +97,7 @@ def prediction_stack(contributions: Contributions) -> Figure:
     probabilities = softmax(contributions.logits, axis=-1)
     lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
     for t, winner in enumerate(probabilities.argmax(axis=1)):
-        name = _name(contributions, int(winner))
+        name = plain(contributions.output_name(int(winner)))
         lift = 0.12 if name in ("_", "␣") else 0.04  # both hang below the line
         lower.text(t * outputs + winner, probabilities[t, winner] + lift, name, ha="center")
     for axis in (upper, lower):
@@ -153,11 +153,11 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
     left, middle, right = figure.subplots(1, 3, width_ratios=[5.6 + more, 3.7, 3.7])
     image = _signed(left, values)
     left.set_yticks(range(step + 1), names)
-    outputs = [_name(contributions, i) for i in range(values.shape[1])]
+    outputs = [plain(contributions.output_name(i)) for i in range(values.shape[1])]
     name_ticks(left, range(len(outputs)), outputs, 8)
     left.set(ylabel="source", xlabel="output")
     figure.colorbar(image, ax=left, label="nats")
-    winner, runner = (_name(contributions, i) for i in (first, second))
+    winner, runner = outputs[first], outputs[second]
     _pairs(middle, values[:, [first, second]], names, (winner, runner))
     words = contributions.by_word(separator)
     sums = np.concatenate([words.values[:, target], contributions.bias[None]])[:, [first, second]]

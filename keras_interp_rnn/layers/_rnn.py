@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._backend.keras_quirks import pass_masks_on
+from keras_interp_rnn._backend.keras_quirks import pass_masks_on, walk_layers
 from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
 from keras_interp_rnn._sequence.masks import outputs_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
@@ -107,6 +107,8 @@ class SequenceRNN(keras.layers.RNN):
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         self.check_shape(sequences_shape)
         if self.stateful and self.states is None and sequences_shape[0] is not None:
+            if not self.cell.built:  # an initial state may be a weight
+                self.cell.build((sequences_shape[0], *sequences_shape[2:]))
             # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
             # autocast, which would round the state at every batch under mixed precision.
             starts = [ops.cast(x, self.variable_dtype) for x in self.get_initial_state(sequences_shape[0])]
@@ -210,6 +212,8 @@ class SequenceRNN(keras.layers.RNN):
         mask = None if mask is None else ops.transpose(mask)
         masks = () if mask is None else (mask[:, :, None],)
         extras = self.per_step(steps, batch, mask, training)
+        if training and not _backend.draws_in_loops():
+            _check_noise(self)
         draw_dropout(self.cell, sequences[0], states[0], training)
         step_cell = self.stepper(training)
 
@@ -375,3 +379,14 @@ def _of_cell(name: str, layer: Any) -> Any:
     """An attribute of the outermost of the layer's cells that has it."""
     owner = next((cell for cell in reversed(layer.cells()) if hasattr(cell, name)), layer.cell)
     return getattr(owner, name)
+
+
+def _check_noise(layer: Any) -> None:
+    """Raises ValueError if a layer within the cell, such as an encoder's Dropout, draws numbers at each step."""
+    noise = (keras.layers.Dropout, keras.layers.GaussianDropout, keras.layers.GaussianNoise)
+    for part in walk_layers(layer.cell):
+        if isinstance(part, noise):
+            raise ValueError(
+                f"On {_backend.title()} no layer draws within the loop over the steps. Received: {part.name}, in the "
+                f"cell of {layer.name}, which runs step by step. Put it before {layer.name}, with what it reads."
+            )

@@ -37,7 +37,7 @@ class MinimalRNNCell(GatedCell):
 
     Weights: kernel $U_z$ (n, n); recurrent_kernel $U_h$ (n, n); bias $b_u$ (n,); the encoder's own.
     Raises:
-        ValueError: if the encoder does not output n features a step.
+        ValueError: if the encoder does not output n features a step, or is an Embedding that masks.
     Reference: Chen, 2017, arXiv:1711.06788, section 2; the step is eq. 3.
 
     Example:
@@ -62,6 +62,11 @@ class MinimalRNNCell(GatedCell):
         super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
         if isinstance(encoder, dict):  # a configuration
             encoder = keras.saving.deserialize_keras_object(encoder)
+        elif getattr(encoder, "mask_zero", False):
+            raise ValueError(
+                f"An encoder reads one step, and masks none. Received: {encoder!r} with mask_zero=True. Put an "
+                "Embedding that masks before the layer."
+            )
         if encoder is not None and not isinstance(encoder, keras.layers.Layer):
             raise ValueError(
                 f"encoder must be a Keras layer from (batch, ...) to (batch, {self.units}). Received: {encoder!r}. "

@@ -134,7 +134,7 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
         f"{html.escape(split.source_name(source))}</span>"
         for source, value in enumerate(difference[1 : step + 1].tolist(), start=1)
     )
-    winner, runner = (html.escape(split.name(i)) for i in (first, second))
+    winner, runner = (html.escape(split.output_name(i)) for i in (first, second))
     bias = split.bias[first] - split.bias[second]
     heading = (
         f"Next: <b>{winner}</b> {p[first]:.1%} before <b>{runner}</b> {p[second]:.1%}. "
@@ -278,7 +278,7 @@ def substitutions(changed: Substitutions) -> str:
         )
         for position, symbol, change in changed.top(text.ITEMS)
     )
-    what = "the output" if single else f"the probability of {html.escape(text.output_name(changed, first))}"
+    what = "the output" if single else f"the probability of {html.escape(changed.output_name(first))}"
     read = html.escape("".join(changed.name(int(symbol)) for symbol in changed.symbols))
     return (
         f"<div><p>After <b>{read}</b>: {html.escape(text.prediction(changed, usual))}. The replacements of one symbol "
@@ -391,4 +391,6 @@ def _ranking(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> 
 def _read_before(split: Contributions, target: int) -> str:
     """What was read before a target, and what the model predicted, on one line."""
     read = "".join(map(split.name, split.symbols[: int(split.targets[target])]))
-    return f"after {read[-40:]}: {split.name(split.winner(target)[0])}"
+    single = split.logits.shape[1] == 1
+    said = f"{split.logits[target, 0]:.4f}" if single else split.output_name(split.winner(target)[0])
+    return f"after {read[-40:]}: {said}"

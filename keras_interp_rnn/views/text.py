@@ -52,7 +52,7 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     first, second = split.winner(target)
     step, difference = int(split.targets[target]), split.logit_difference(target)
     p = softmax(split.logits[target])
-    winner, runner = split.name(first), split.name(second)
+    winner, runner = split.output_name(first), split.output_name(second)
     read = "".join(map(split.name, split.symbols[:step]))
     if len(read) > WORD:
         read = f"…{read[1 - WORD :]}"
@@ -173,7 +173,7 @@ def substitutions(changed: Substitutions, *, width: int = 24) -> str:
     """The replacements that change the prediction most."""
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
-    what = "the output" if single else f"the probability of {output_name(changed, first)!r}"
+    what = "the output" if single else f"the probability of {changed.output_name(first)!r}"
     read = "".join(changed.name(int(symbol)) for symbol in changed.symbols)
     lines = [f"after {read[-WORD:]!r}: {prediction(changed, usual)}", f"position  symbol  instead  change of {what}"]
     strongest = changed.top(ITEMS)
@@ -190,13 +190,7 @@ def prediction(changed: Substitutions, probabilities: ArrayLike) -> str:
     """The most probable output; the value of a single one."""
     values = np.asarray(probabilities)
     first = int(values.argmax())
-    return f"{values[0]:.4f}" if len(values) == 1 else f"{output_name(changed, first)} {values[first]:.1%}"
-
-
-def output_name(changed: Substitutions, output: int) -> str:
-    """The name of an output: that of a symbol, where the alphabet has as many."""
-    named = changed.alphabet is not None and len(changed.alphabet) == len(changed.original)
-    return changed.name(output) if named else f"output {output}"
+    return f"{values[0]:.4f}" if len(values) == 1 else f"{changed.output_name(first)} {values[first]:.1%}"
 
 
 @as_text.register

@@ -21,6 +21,8 @@ from tensorboard_plugins.interp_rnn.kinds._kind import BadRequest, Kind
 MAX_STEPS = 200
 """Steps of a tag that are shown; `plugin.Loader` asks TensorBoard to keep that many."""
 
+NEW_FOLDER = "log to a new folder."
+
 KEPT_BYTES = 256 * 2**20
 """Decoded tensors kept between requests, the latest used."""
 
@@ -101,13 +103,22 @@ class Logs:
         return {run: list(entries.values()) for run, entries in runs.items()}
 
     def series(self, context: Any, experiment: str, run: str, tag: str) -> dict[str, Any]:
-        """What a view shows first: `Series.overview`. Of a series in parts its steps alone; no tensor is read."""
+        """What a view shows first: `Series.overview`. Of a series in parts only what was written last is read.
+
+        A run that was begun again in the same folder leaves steps of the run before it, perhaps of another text.
+        """
         parts = self._parts(context, experiment, run, tag)
-        if parts:
-            last = parts[max(parts)]
-            times = [parts[step].max_wall_time for step in sorted(parts)]
-            return {**_description(last), "steps": sorted(parts), "wall_times": times, "left_out": []}
-        return self._read(context, experiment, run, tag).overview
+        if not parts:
+            return self._read(context, experiment, run, tag).overview
+        last = max(parts.values(), key=lambda part: part.max_wall_time)
+        description = _description(last)
+        steps = [step for step in sorted(parts) if _description(parts[step]) == description]
+        left_out = list(self._read(context, experiment, run, last.tag).left_out)
+        if len(steps) < len(parts):
+            others = _steps([step for step in parts if step not in steps])
+            left_out.append(f"{others} left out. Other texts were logged than in what was written last: {NEW_FOLDER}")
+        times = [parts[step].max_wall_time for step in steps]
+        return {**description, "steps": steps, "wall_times": times, "left_out": left_out}
 
     def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
         """The states and edges of a step, drawn (kinds/_graph.py)."""
@@ -254,7 +265,7 @@ def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:
     if latest:
         shape = np.shape(max(latest.values(), key=lambda point: point.wall_time).value)
         for other in [point for point in latest.values() if np.shape(point.value) != shape]:
-            reason = f"The shape is {np.shape(other.value)}, and {shape} in what was written last: log to a new folder."
+            reason = f"The shape is {np.shape(other.value)}, and {shape} in what was written last: {NEW_FOLDER}"
             reasons.setdefault(reason, []).append(other.step)
             del latest[other.step]
     left_out = [f"{_steps(steps)} left out. {reason}" for reason, steps in reasons.items()]

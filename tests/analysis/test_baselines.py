@@ -129,3 +129,13 @@ def test_naive_bayes_is_the_brute_force_product(symbols, history):
 def test_naive_bayes_needs_a_text_longer_than_its_history():
     with pytest.raises(ValueError, match=r"must lie in \[0, 4\].*Received: history=5"):
         analysis.NaiveBayes(np.zeros(5, np.uint8), 5, vocabulary_size=3)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
+def test_sizes_of_any_kind_of_integer_make_the_same_model(kind):
+    text = np.random.default_rng(0).integers(0, 100, 3000)
+    for order in (1, 3, 5):
+        own, given = (analysis.BackoffModel(text, order, vocabulary_size=size) for size in (100, kind(100)))
+        assert given.bits(text[:200]) == own.bits(text[:200])
+    own, given = (analysis.NaiveBayes(text, 2, vocabulary_size=size) for size in (100, kind(100)))
+    np.testing.assert_array_equal(given.likelihood, own.likelihood)

@@ -136,3 +136,35 @@ def test_ids_do_not_wrap(ids):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2), keras.layers.GRU(2)])
     with pytest.raises(ValueError, match="Alternatives are ids of at least 0, below 2.31. Received: from"):
         analysis.substitutions(model, [0, 1], alternatives=ids)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float32"])
+def test_a_softmax_is_known_whatever_its_dtype(policy):
+    keras.utils.set_random_seed(0)
+    many = 2000
+    head = keras.layers.Dense(many, activation="softmax", kernel_initializer="random_normal", dtype=policy)
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(many, 8), keras.layers.GRU(9), head]
+    )
+    changed = analysis.substitutions(model, [0, 1, 2], alternatives=[0, 1])
+    assert changed.are_probabilities
+    np.testing.assert_array_equal(changed.probabilities()[1], changed.original)
+
+
+def test_a_subclassed_model_is_judged_by_its_outputs():
+    class Reader(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.table = keras.layers.Embedding(3, 3, embeddings_initializer="random_normal")
+
+        def call(self, ids):
+            return keras.ops.softmax(keras.ops.sum(self.table(ids), axis=1))
+
+    assert analysis.substitutions(Reader(), TEXT, alphabet="abc").are_probabilities
+
+
+def test_weights_that_are_not_finite_are_refused():
+    model = reader()
+    model.set_weights([np.full(weight.shape, np.nan) for weight in model.get_weights()])
+    with pytest.raises(ValueError, match="weights must be finite"):
+        analysis.substitutions(model, TEXT, alphabet="abc")

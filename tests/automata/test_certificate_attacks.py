@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, certificate, tomita
+from keras_interp_rnn.automata import DFA, _kernels, certificate, tomita
 from tests.automata.deployments import IDS, START, Weights, misjudged, plain
 from tests.automata.networks import drawn, network_of
 
@@ -663,3 +663,58 @@ def test_on_a_gpu_tensorflow_must_not_use_tensorfloat_32(monkeypatch):
     monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: True)
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: [])
     automata.certify(model, tomita(1))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's own switch")
+@pytest.mark.parametrize("name", ["auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision"])
+def test_tensorflow_must_not_lower_the_precision_of_graphs(name):
+    import tensorflow as tf
+
+    model = network_of(tomita(1))
+    tf.config.optimizer.set_experimental_options({name: True})
+    try:
+        with pytest.raises(ValueError, match=f"Received: TensorFlow with {name}. Call .*: False"):
+            automata.certify(model, tomita(1))
+    finally:
+        tf.config.optimizer.set_experimental_options({name: False})
+    assert automata.certify(model, tomita(1)).holds
+
+
+def test_functions_are_measured_wherever_a_proof_is_made(monkeypatch):
+    model = network_of(tomita(1))
+    certificate = automata.certify(model, tomita(1))
+    monkeypatch.setattr(_kernels, "_measured", lambda dtype: (("tanh", 1e-3), ("sigmoid", 0.0), ("exp", 0.0)))
+    for prove in (automata.certify, automata.largest_temperature):
+        with pytest.raises(ValueError, match="tanh"):
+            prove(model, tomita(1))
+    with pytest.raises(ValueError, match="tanh"):
+        certificate.check(model)
+
+
+def test_layers_that_another_model_shares_are_read_where_they_are_called():
+    model = network_of(tomita(4))
+    anew = keras.Sequential([keras.Input((None,), dtype="int32"), *model.layers])
+    ids = keras.Input((None,), dtype="int32")
+    states = ids
+    for layer in model.layers:
+        states = layer(states)
+    for other in (anew, keras.Model(ids, states), model):
+        assert automata.certify(other, tomita(4)).holds
+        assert automata.extract(other).dfa.minimize() == tomita(4)
+
+
+def test_a_model_of_a_fixed_length_is_tried_on_the_words_that_it_reads():
+    model = automata.compile(tomita(4))
+    units, centroids = model.layers[1].units, model.layers[1].num_centroids
+    parts = [automata.SymbolEmbedding("01", 3), layers.SRGRU(units, centroids, 0.0625), keras.layers.Dense(1)]
+    short = keras.Sequential([keras.Input((5,), dtype="int32"), *parts])
+    short.set_weights(model.get_weights())
+    assert automata.certify(short, tomita(4)).holds
+    assert automata.certify(model, tomita(4)).check(short)
+
+
+def test_a_model_without_an_input_is_given_one_of_any_length():
+    model = keras.Sequential([automata.SymbolEmbedding("01", 3), layers.SRSimpleRNN(4, 3), keras.layers.Dense(1)])
+    extraction = automata.extract(model)
+    assert model.input_shape == (None, None)
+    assert extraction.agreement(["0", "0110"]).words == 2

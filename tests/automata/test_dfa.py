@@ -418,3 +418,9 @@ def test_counts_over_one_symbol_are_bounded_too():
 def test_symbols_that_are_the_same_as_strings_have_no_counterpart_in_automata_lib():
     with pytest.raises(ValueError, match="Symbols of automata-lib are strings. Received: .* of which two are"):
         DFA([[0, 1], [1, 0]], {0}, alphabet=(1, "1")).to_automata_lib()
+
+
+@pytest.mark.parametrize("alphabet", ["()", "a|", "+-", "?", "a*"])
+def test_operators_are_no_symbols_of_an_expression(alphabet):
+    with pytest.raises(ValueError, match=r"none of its operators, \| \* \+ \? \( \). Received: alphabet="):
+        DFA.from_regex("a", alphabet=alphabet)

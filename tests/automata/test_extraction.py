@@ -280,3 +280,10 @@ def test_a_language_with_few_words_or_none():
     assert accepted_words(DFA.from_regex("000000|11|"), 9) == [(), ("1", "1"), ("0",) * 6]
     assert accepted_words(DFA.from_regex("(0000000)*"), 3) == [(), ("0",) * 7, ("0",) * 14]
     assert accepted_words(DFA([[0, 0]], []), 5) == []
+
+
+@pytest.mark.parametrize("method", ["counts", "mean_probability", "exact"])
+def test_without_a_start_token_there_is_no_first_state(method):
+    model = other_model(layers.SRGRU(4, 3))
+    with pytest.raises(ValueError, match="An automaton needs a first state, which the start token leads to"):
+        automata.extract(model, words("ab", 3), method=method, alphabet={"a": 2, "b": 3})

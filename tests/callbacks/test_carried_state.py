@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import losses
-from keras_interp_rnn.callbacks import CarriedState, carried_state
+from keras_interp_rnn.analysis.network import carried_states
+from keras_interp_rnn.callbacks import CarriedState
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.layers import ISAN
 
@@ -143,10 +144,10 @@ def test_validation_begins_with_the_initial_state() -> None:
 def test_evaluation_by_itself_gives_the_states_back() -> None:
     some = model("GRU on ISAN")
     train(some, [], validated=False)
-    before = carried_state.read(some)
+    before = carried_states.read(some)
     assert [state.shape for state in before] == [(BATCH, 4), (BATCH, 6)]
     some.evaluate(Windows(text(1), BATCH, length=LENGTH), callbacks=[CarriedState()], verbose=0)
-    for found, expected in zip(carried_state.read(some), before, strict=True):
+    for found, expected in zip(carried_states.read(some), before, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -165,25 +166,25 @@ def test_what_is_read_is_a_copy() -> None:
     some = model("ISAN")
     x, _ = Windows(text(0), BATCH, length=LENGTH)[0]
     some(x)
-    [before] = carried_state.read(some)
+    [before] = carried_states.read(some)
     kept = before.copy()
     some(x)
     np.testing.assert_array_equal(before, kept)
-    assert np.abs(carried_state.read(some)[0] - kept).max() > 1e-3
+    assert np.abs(carried_states.read(some)[0] - kept).max() > 1e-3
 
 
 def test_what_is_written_is_what_the_next_batch_begins_with() -> None:
     some = model("GRU on ISAN")
     x, _ = Windows(text(0), BATCH, length=LENGTH)[0]
     some(x)
-    states = carried_state.read(some)
+    states = carried_states.read(some)
     first = keras.ops.convert_to_numpy(some(x))
     some(x)
-    carried_state.write(some, states)
+    carried_states.write(some, states)
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(some(x)), first)
 
 
 def test_layers_that_carry_nothing_are_left_alone() -> None:
     some = keras.Sequential([keras.Input((None,), dtype="int32"), ISAN(4, 5, return_sequences=True)])
-    assert carried_state.read(some) == []
-    carried_state.write(some, [])
+    assert carried_states.read(some) == []
+    carried_states.write(some, [])

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import losses
-from keras_interp_rnn.callbacks import CarriedState, Resumable, carried_state
+from keras_interp_rnn.analysis.network import carried_states
+from keras_interp_rnn.callbacks import CarriedState, Resumable
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.layers import ISAN
 
@@ -80,7 +81,7 @@ def assert_same_run(found: Resumable, expected: Resumable) -> None:
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
         for a, b in zip(one.optimizer.variables, other.optimizer.variables, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0, atol=1e-6)
-        for a, b in zip(carried_state.read(one), carried_state.read(other), strict=True):
+        for a, b in zip(carried_states.read(one), carried_states.read(other), strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
 
 
@@ -221,7 +222,7 @@ def test_a_kill_between_any_two_operations_on_files_breaks_nothing(tmp_path: Pat
     model = resumable.load()
     if finished:
         assert weights_of(model) == {finished}
-        assert {float(value) for state in carried_state.read(model) for value in np.unique(state)} == {finished}
+        assert {float(value) for state in carried_states.read(model) for value in np.unique(state)} == {finished}
     else:
         assert model is None
         model = new_model(units=2)
@@ -511,3 +512,53 @@ def test_the_users_own_files_stay(tmp_path: Path) -> None:
     assert all((tmp_path / name).read_text() == "mine" for name in own)
     assert not list(tmp_path.glob("partial-*.keras"))
     assert [path.name for path in sorted(tmp_path.glob("epoch-*.keras"))] == ["epoch-0002.keras"]
+
+
+def test_checkpoints_of_the_user_stay(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.ones((2, 1))
+    own = keras.callbacks.ModelCheckpoint(tmp_path / "epoch-{epoch:02d}.keras")
+    model.fit(x, x, epochs=3, verbose=0, callbacks=[own, Resumable(tmp_path, "loss")])
+    kept = [path.name for path in sorted(tmp_path.glob("epoch-*.keras"))]
+    assert kept == ["epoch-0003.keras", "epoch-01.keras", "epoch-02.keras", "epoch-03.keras"]
+
+
+def test_what_a_metric_has_for_each_class_is_kept_and_ranks_nothing(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, activation="softmax")])
+    model.compile("sgd", "categorical_crossentropy", metrics=[keras.metrics.F1Score(average=None, name="f1")])
+    x, y = np.ones((4, 2)), np.eye(3)[[0, 1, 2, 0]]
+    model.fit(x, y, epochs=2, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    resumed = Resumable(tmp_path, "loss")
+    assert [len(entry["f1"]) for entry in resumed.history] == [3, 3]
+    assert resumed.load() is not None
+    with pytest.raises(ValueError, match="ranks models by a number. Received: monitor='f1'"):
+        model.fit(x, y, verbose=0, callbacks=[Resumable(tmp_path / "other", "f1")])
+
+
+def test_a_resumed_run_draws_what_an_uninterrupted_one_does(tmp_path: Path) -> None:
+    """Also dropout without a seed, which draws from a generator of the whole process on torch."""
+    x = np.random.default_rng(0).normal(size=(16, 4))
+
+    def trained(folder: Path, epochs: int, seed: int) -> float:
+        keras.utils.set_random_seed(seed)
+        resumable = Resumable(folder, "loss")
+        model = resumable.load()
+        if model is None:
+            model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
+            model.compile("adam", "mse")
+        model.fit(
+            x,
+            x[:, :1],
+            4,
+            initial_epoch=resumable.epoch,
+            epochs=epochs,
+            shuffle=False,
+            verbose=0,
+            callbacks=[resumable],
+        )
+        return resumable.history[-1]["loss"]
+
+    whole = trained(tmp_path / "whole", 2, seed=0)
+    trained(tmp_path / "parts", 1, seed=0)
+    assert trained(tmp_path / "parts", 2, seed=7) == whole

@@ -9,7 +9,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.util import tensor_util
 
-from keras_interp_rnn import analysis, callbacks, layers
+from keras_interp_rnn import _tags, analysis, callbacks, layers
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
 
@@ -141,3 +141,23 @@ def test_a_folder_is_a_path(folder):
         callbacks.Traces(folder, np.zeros((1, 2, 3)))
     with pytest.raises(ValueError, match="A path is a string, not empty, or a pathlib.Path. Received: directory="):
         callbacks.Resumable(folder)
+
+
+def test_sequences_without_tokens_are_as_many_as_were_logged(tmp_path):
+    model = keras.Sequential([keras.Input((6, 3)), keras.layers.GRU(5), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.random.default_rng(0).normal(size=(3, 6, 3))
+    model.fit(x, np.zeros((3, 1)), verbose=0, callbacks=[callbacks.Traces(tmp_path, x)])
+    described, values = written(tmp_path / "traces", "interp_rnn/trace/step_0")
+    assert described["tokens"] == [[], [], []]
+    assert values[-1][1].shape[:2] == (3, 6)
+
+
+@pytest.mark.parametrize("layer", [keras.layers.SimpleRNN, keras.layers.GRU])
+def test_steps_that_are_not_read_are_nan_whatever_the_layer_has(layer):
+    model = keras.Sequential([keras.layers.Embedding(5, 3, mask_zero=True), layer(2)])
+    traced = analysis.trace(model, np.array([[1, 2, 0, 3, 0, 0]]))
+    np.testing.assert_array_equal(traced.read, [[True, True, False, True, False, False]])
+    values, _ = _tags.trace(traced)
+    np.testing.assert_array_equal(np.isnan(values).all(axis=-1), ~traced.read)
+    assert not np.isnan(traced["h"]).any()  # the states are kept

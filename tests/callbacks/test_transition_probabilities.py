@@ -127,6 +127,34 @@ def test_counts_by_hand():
     np.testing.assert_array_equal(transition_counts(centroid, 3, ids + 1000), expected.sum(axis=0, keepdims=True))
 
 
+def test_a_move_across_steps_that_are_not_read_is_counted():
+    """The state is kept there."""
+    centroid, ids = np.array([[0, -1, 1, -1, -1, 2]]), np.array([[3, 0, 1, 0, 0, 2]])
+    expected = np.zeros((4, 3, 3))
+    expected[1, 0, 1], expected[2, 1, 2] = 1, 1
+    np.testing.assert_array_equal(transition_counts(centroid, 3, ids), expected)
+
+
+def test_moves_of_a_layer_that_reads_backwards_are_in_its_order(tmp_path):
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(4, 3, embeddings_initializer=keras.initializers.RandomNormal(stddev=2)),
+            layers.SRGRU(5, 3, go_backwards=True, centroids_initializer=keras.initializers.RandomNormal(stddev=2)),
+            keras.layers.Dense(1),
+        ]
+    )
+    ids = np.random.default_rng(0).integers(0, 4, (6, 9))
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    model.fit(ids, np.zeros((6, 1)), verbose=0, callbacks=[TransitionProbabilities(tmp_path, ids)])
+    read = analysis.trace(model, ids)["centroid"]  # in reading order
+    expected = np.zeros((ids.max() + 1, 3, 3))
+    for row, centroids in zip(ids[:, ::-1], read, strict=True):
+        for symbol, before, after in zip(row[1:], centroids[:-1], centroids[1:], strict=True):
+            expected[symbol, before, after] += 1
+    np.testing.assert_array_equal(points(tmp_path, "transition_counts")[-1][1], expected)
+
+
 def test_a_layer_that_reads_backwards_is_shown_in_the_order_of_the_tokens(tmp_path):
     model = network(go_backwards=True)
     train(model, TransitionProbabilities(tmp_path, X[:2]), epochs=1)

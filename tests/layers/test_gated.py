@@ -458,3 +458,25 @@ def test_cfn_reads_three_axes(given) -> None:
 def test_states_are_of_a_number_of_rows(batch_size) -> None:
     with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):
         layer_of("CFN").cell.get_initial_state(batch_size)
+
+
+def test_an_encoder_masks_nothing():
+    """Padding that it would mask is read: an Embedding that masks stands before the layer."""
+    with pytest.raises(ValueError, match="An encoder reads one step, and masks none. Received: .*Put an Embedding"):
+        layers.MinimalRNN(4, encoder=keras.layers.Embedding(6, 4, mask_zero=True))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="the others draw within loops")
+@pytest.mark.parametrize("regularized", [True, False])
+def test_on_jax_an_encoder_draws_nothing_step_by_step(regularized):
+    encoder = keras.Sequential([keras.layers.Dense(4), keras.layers.Dropout(0.5)])
+    if regularized:
+        layer = layers.StateRegularizedRNN(layers.StateRegularizedCell(layers.MinimalRNNCell(4, encoder=encoder), 3))
+    else:
+        layer = layers.MinimalRNN(4, encoder=encoder, fused=False)
+    model = keras.Sequential([keras.Input((None, 3)), layer])
+    model.compile("sgd", "mse")
+    x = np.ones((2, 5, 3))
+    assert model.predict(x, verbose=0).shape == (2, 4)
+    with pytest.raises(ValueError, match="On JAX no layer draws within the loop over the steps. Received: dropout"):
+        model.fit(x, np.ones((2, 4)), verbose=0)

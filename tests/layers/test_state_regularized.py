@@ -737,3 +737,13 @@ class TestSaving:
         again = keras.models.load_model(tmp_path / "model.keras")
         assert_close(again(some.inputs), some.with_(tau=2.5, strength=0.375).path().h, "float64")
         assert float(numpy(again.layers[-1].cell.noise)) == 0.25
+
+
+def test_states_are_carried_over_a_cell_whose_initial_state_is_a_weight():
+    cell = layers.StateRegularizedCell(layers.FactoredISANCell(4, 3), 5)
+    layer = layers.StateRegularizedRNN(cell, stateful=True)
+    x = np.random.default_rng(0).normal(size=(4, 6, 3)).astype("float32")
+    whole = keras.ops.convert_to_numpy(layer(x))
+    layer.reset_state()
+    layer(x[:, :2])
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(layer(x[:, 2:])), whole, rtol=1e-5, atol=1e-6)

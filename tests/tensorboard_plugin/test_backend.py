@@ -529,6 +529,22 @@ class TestBrokenLogs:
         assert found["steps"] == [0, 5]
         assert {value for [row] in found["percentiles"] for value in row} == {2.0}
 
+    def test_a_series_in_parts_says_what_is_left_of_another_text(self, tmp_path):
+        """TensorBoard keeps the first description of a tag, and what a later run writes there is not of it."""
+        for text in ("abcd", "ab"):
+            described = schema.metadata(
+                "contributions", part_of="interp_rnn/contributions/text_0", symbols=[*text], outputs=["x", "y"]
+            )
+            rows = np.zeros((sum(range(2, len(text) + 2)) + 1, 2), np.float32)
+            for step in (0, 1) if text == "abcd" else (1, 2):
+                write(tmp_path / "run", f"interp_rnn/contributions/text_0/step_{step}", rows, described, [step])
+        series = get(plugin_over(tmp_path), "/series", run="run", tag="interp_rnn/contributions/text_0")
+        assert series["symbols"] == ["a", "b"]
+        assert series["steps"] == [2]
+        [left_out] = series["left_out"]
+        assert left_out.startswith("2 steps from 0 to 1 are left out. Other texts were logged")
+        assert left_out.endswith("log to a new folder.")
+
     def test_a_run_that_is_gone(self, tmp_path):
         write(tmp_path / "a", "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
         served = plugin_over(tmp_path)

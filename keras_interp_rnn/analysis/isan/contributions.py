@@ -188,6 +188,11 @@ class Contributions(Result):
             return f"{symbol} "
         return visible(self.alphabet[symbol])
 
+    def output_name(self, output: int) -> str:
+        """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
+        named = self.alphabet is None or len(self.alphabet) == self.logits.shape[1]
+        return self.name(output) if named else f"output {output}"
+
     def source_name(self, source: int) -> str:
         """How a source is shown: "h_0" for 0, the initial state; else the name of its symbol."""
         return "h_0" if source == 0 else self.name(int(self.symbols[source - 1]))
@@ -203,7 +208,8 @@ class Contributions(Result):
 
     def _separators(self, given: int | Collection[int] | None) -> list[int]:
         if given is None:
-            return [i for i, name in enumerate(self.alphabet or ()) if name.isspace()] or [0]
+            names = () if self.alphabet is None else self.alphabet
+            return [i for i, name in enumerate(names) if name.isspace()] or [0]
         return list(given) if isinstance(given, Collection) else [given]
 
 

@@ -5,6 +5,7 @@ for its one recurrent layer, which reads what the layers before it make of the m
 layer, or with several, is refused; pass the layer itself.
 """
 
+from keras_interp_rnn.analysis.network import carried_states
 from keras_interp_rnn.analysis.network.arrays import (
     alphabet_of,
     as_array,
@@ -16,7 +17,7 @@ from keras_interp_rnn.analysis.network.arrays import (
     generator,
     listed,
 )
-from keras_interp_rnn.analysis.network.graph import evaluate
+from keras_interp_rnn.analysis.network.graph import ends_in_softmax, evaluate
 from keras_interp_rnn.analysis.network.isan_weights import (
     ISANWeights,
     affine_readout,
@@ -34,6 +35,7 @@ from keras_interp_rnn.analysis.network.quantities import run_with_quantities
 from keras_interp_rnn.analysis.network.recurrent import (
     apply_head,
     centroids_of,
+    check_one_output,
     decision_threshold,
     last_regularized,
     predicted_classes,
@@ -54,6 +56,7 @@ __all__ = [
     "affine_readout",
     "alphabet_of",
     "apply_head",
+    "carried_states",
     "as_array",
     "as_float64",
     "generator",
@@ -62,10 +65,12 @@ __all__ = [
     "centroids_of",
     "check_finite",
     "check_forwards",
+    "check_one_output",
     "check_range",
     "closed_form",
     "decision_threshold",
     "encode_text",
+    "ends_in_softmax",
     "evaluate",
     "isan_layer",
     "isan_like",

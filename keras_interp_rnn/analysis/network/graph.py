@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import keras
 from keras import tree
 
-from keras_interp_rnn._backend.keras_quirks import made_by
+from keras_interp_rnn._backend.keras_quirks import made_by, nodes_of
 
 Value = TypeVar("Value")
 
@@ -45,3 +45,30 @@ def evaluate(
         values = call(operation, node, known)
         known.update((id(tensor), value) for tensor, value in zip(node.output_tensors, values, strict=True))
     return [known[id(tensor)] for tensor in outputs]
+
+
+def ends_in_softmax(model: Any) -> bool:
+    """Whether the first output of a Sequential or functional model is that of a softmax layer or activation."""
+    operation = model
+    while isinstance(operation, keras.Model):
+        outputs = tree.flatten(getattr(operation, "outputs", None))
+        if not outputs or outputs[0] is None:  # a subclassed model, of which no graph is known
+            return False
+        operation, _ = made_by(outputs[0])
+    activation = getattr(operation, "activation", None)
+    return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax
+
+
+def call_of(model: keras.Model, layer: keras.layers.Layer) -> Any:
+    """The node of a layer's call in a model's graph, with its input and output tensors; of several the first.
+
+    The layer may have been called elsewhere too, as one that another model shares.
+    """
+    calls = []
+
+    def note(operation: Any, node: Any, _: Any) -> list[None]:
+        calls.extend([node] if operation is layer else [])
+        return [None] * len(node.output_tensors)
+
+    evaluate(model, [None] * len(tree.flatten(model.inputs)), note)
+    return min(calls, key=nodes_of(layer).index)

@@ -12,7 +12,9 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn.analysis.network import carried_states
 from keras_interp_rnn.analysis.network.arrays import as_array, check_finite
+from keras_interp_rnn.analysis.network.graph import call_of
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 
@@ -137,7 +139,7 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
 
     Args:
         model: Sequential or functional.
-        inputs: the model's.
+        inputs: the model's, read from the initial states of all layers.
         name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
 
     Raises:
@@ -155,12 +157,13 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
         )
     layer = only_recurrent_layer(model, name)
     # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
-    called_on = tree.flatten(layer.input)
+    called_on = list(call_of(model, layer).input_tensors)
     if len(called_on) == 1:
         mask = keras_quirks.mask_of(called_on[0])
         called_on += [] if mask is None else [mask]
     read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
-    reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
+    with carried_states.from_the_start(model):
+        reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
     masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
     if len(masks) < len(others):
         raise ValueError(
@@ -203,14 +206,25 @@ def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]
     return output, list(new) if isinstance(new, (list, tuple)) else [new]
 
 
+def check_one_output(model: Any) -> None:
+    """Raises ValueError for a model with several outputs."""
+    outputs = tree.flatten(getattr(model, "outputs", None) or [])
+    if len(outputs) > 1:
+        raise ValueError(
+            f"A network has one output. Received: {model.name}, with {len(outputs)}. Make a model of one of them, "
+            "keras.Model(model.input, model.outputs[0])."
+        )
+
+
 def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
     """What a model outputs where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
 
     For a layer that returns sequences every state stands for a sequence of one step.
 
     Raises:
-        ValueError: if the model's output does not follow from the layer's alone.
+        ValueError: if the model's output does not follow from the layer's alone, or if it has several.
     """
+    check_one_output(model)
     given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
     obstacle = None
     if layer.return_state:
@@ -220,9 +234,10 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
             given = after(given)
     else:
         # What comes after, the mean over time for one, may read the mask that the layer hands on.
-        masks = _masks(layer) if layer.return_sequences else []
+        call = call_of(model, layer)
+        masks = _masks(call) if layer.return_sequences else []
         try:
-            after = keras.Model([layer.output, *masks], model.outputs[0])
+            after = keras.Model([call.output_tensors[0], *masks], model.outputs[0])
             given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
         except keras_quirks.CUT_GRAPH:
             obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
@@ -260,9 +275,10 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
                 given = part(given)
             return given
     else:
-        masks = _masks(layer)
+        call = call_of(model, layer)
+        masks = _masks(call)
         try:
-            graph = keras.Model([layer.output, *masks], tree.flatten(above.input)[0])
+            graph = keras.Model([call.output_tensors[0], *masks], call_of(model, above).input_tensors[0])
         except keras_quirks.CUT_GRAPH:
             raise ValueError(
                 f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, "
@@ -305,6 +321,6 @@ def _is_mask(tensor: Any) -> bool:
     return keras.backend.standardize_dtype(tensor.dtype) == "bool"
 
 
-def _masks(layer: Any) -> list[Any]:
+def _masks(call: Any) -> list[Any]:
     """The symbolic mask that a layer was called with, if there was one."""
-    return [part for part in tree.flatten(layer.input)[1:] if _is_mask(part)]
+    return [part for part in call.input_tensors[1:] if _is_mask(part)]

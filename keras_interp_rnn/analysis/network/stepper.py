@@ -15,9 +15,8 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import made_by
 from keras_interp_rnn.analysis.network.arrays import check_finite
-from keras_interp_rnn.analysis.network.graph import evaluate
+from keras_interp_rnn.analysis.network.graph import ends_in_softmax, evaluate
 from keras_interp_rnn.analysis.network.recurrent import step_cell
 
 Tensor = Any
@@ -63,7 +62,7 @@ class Stepper:
         check_finite(model)
         self.outputs = int(outputs[0].shape[-1])
         self._runner = _Runner(model)
-        self._log = _ends_in_softmax(model)
+        self._log = ends_in_softmax(model)
         self._states: States | None = None
 
     def read(self, symbol: int) -> NDArray[np.float64]:
@@ -202,11 +201,3 @@ def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) 
     walk.after.append(states if mask is None else [*states, repeated])
     output = ops.stack(outputs, axis=1) if layer.return_sequences else outputs[-1]
     return [output, *states] if layer.return_state else [output]
-
-
-def _ends_in_softmax(model: keras.Model) -> bool:
-    operation = model
-    while isinstance(operation, keras.Model):
-        operation, _ = made_by(tree.flatten(operation.outputs)[0])
-    activation = getattr(operation, "activation", None)
-    return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax

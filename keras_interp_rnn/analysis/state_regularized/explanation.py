@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result, as_text
-from keras_interp_rnn.analysis.network import listed, predicted_classes
+from keras_interp_rnn.analysis.network import carried_states, check_one_output, listed, predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, token_name
 
@@ -90,8 +90,10 @@ def explain(
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 3 and table 9.
     """
     ids = check_text(sequence)[None]
+    check_one_output(network)
     [(_, alpha, read, layer)] = moves(network, ids)
-    output = np.asarray(network.predict_on_batch(ids), np.float64)[0]
+    with carried_states.from_the_start(network):
+        output = np.asarray(network.predict_on_batch(ids), np.float64)[0]
     output = output[-1] if output.ndim == 2 else output
     prediction = int(predicted_classes(network, output[None])[0])
     if centroids is None:

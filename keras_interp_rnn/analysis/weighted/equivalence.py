@@ -86,8 +86,8 @@ def equivalent(
     Args:
         first, second: models of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head, a softmax
             behind it or not; pairs (layer, readout); layers, whose states are then compared; or a
-            `WeightedAutomaton`, a `DFA`, a `Certificate` that holds. Where both name their symbols these pair up by
-            name, else by position.
+            `WeightedAutomaton`, a `DFA`, a `MooreMachine`, a `Certificate` that holds. Where both name their symbols
+            these pair up by name, else by position; so do the outputs of Moore machines, by their labels.
         tolerance: > 0, by how much an output may differ.
         compare: "logits"; or "probabilities", for which logits count less their mean over the outputs, as softmax does
             not see a constant. Log probabilities then differ by at most twice the tolerance.
@@ -98,8 +98,8 @@ def equivalent(
         `Equivalence`.
 
     Raises:
-        ValueError: if the networks have different numbers of symbols or outputs, or other alphabets; if a network is
-            none of these.
+        ValueError: if the networks have different numbers of symbols or outputs, or other alphabets or labels; if a
+            network is none of these.
 
     Units: nats (logits).
     Exactness: of the weights as real numbers; see `Equivalence.bound` and docs/notes/weighted-automata.md.
@@ -167,6 +167,12 @@ def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineFo
         if set(named[0]) != set(named[1]):
             raise ValueError(f"Both networks must read the same alphabet. Received: {named[0]!r} and {named[1]!r}.")
         second = second.over(named[0])
+    if first.labels is not None and second.labels is not None:
+        if set(first.labels) != set(second.labels):
+            raise ValueError(
+                f"Both machines must have the same labels. Received: {first.labels!r} and {second.labels!r}."
+            )
+        second = second.labelled(first.labels)
     return first, second, named[0] if named else None
 
 
@@ -237,12 +243,14 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
         rounding = errors @ readout + gamma * (np.abs(states) @ readout + np.abs(both.offset))
         rounding += loose * (np.abs(states).sum(axis=1, keepdims=True) + 1)
         sure = (outputs - 2 * rounding).max(axis=1, initial=0.0)
+        within = bool((outputs + 2 * rounding <= tolerance).all())
         outputs = outputs.max(axis=1, initial=0.0)
         tried += len(states)
         largest = max(largest, float(outputs.max()))
         if sure.max() > tolerance:
             best = int(sure.argmax())
             return _Found(tuple(words[best].tolist()), float(outputs[best]), complete, tried)
+        complete = complete and within  # else a word of this length may be a witness, but for rounding
         if length == longest or tried >= max_words:
             break
         first = np.sort(np.unique(np.concatenate([states, errors], axis=1), axis=0, return_index=True)[1])

@@ -10,7 +10,7 @@ automaton is one whose states are one-hot vectors and whose output is 1 for word
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class AffineForm:
         initial: (n,). kernel: (K, n, n). bias: (K, n). readout: (n, outputs). offset: (outputs,).
         alphabet: the K symbols; None where they are the ids 0 to K - 1.
         return_sequences: of the layer, where there is one.
+        labels: what the outputs stand for, of a Moore machine; None where they have no names.
     """
 
     initial: Array
@@ -48,6 +49,7 @@ class AffineForm:
     offset: Array
     alphabet: Sequence[Hashable] | None = None
     return_sequences: bool = False
+    labels: Sequence[Hashable] | None = None
 
     @property
     def units(self) -> int:
@@ -84,9 +86,13 @@ class AffineForm:
         """The same network with its symbols in this order; its own alphabet has the same symbols."""
         assert self.alphabet is not None
         order = [list(self.alphabet).index(symbol) for symbol in alphabet]
-        return AffineForm(
-            self.initial, self.kernel[order], self.bias[order], self.readout, self.offset, tuple(alphabet)
-        )
+        return replace(self, kernel=self.kernel[order], bias=self.bias[order], alphabet=tuple(alphabet))
+
+    def labelled(self, labels: Sequence[Hashable]) -> AffineForm:
+        """The same network with its outputs in this order; its own labels are the same ones."""
+        assert self.labels is not None
+        order = [list(self.labels).index(label) for label in labels]
+        return replace(self, readout=self.readout[:, order], offset=self.offset[order], labels=tuple(labels))
 
     def ids(self, word: Any) -> NDArray[np.int64]:
         """A word, as symbols of the alphabet or as ids, as ids; raises ValueError as `word_ids`."""
@@ -108,7 +114,8 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
         return encode_text(word, alphabet).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
-    numbered = all(map(is_integer, given)) and not any(map(is_integer, place))
+    # A bool is an int, and equal to 0 or 1.
+    numbered = all(map(is_integer, given)) and not any(is_integer(s) or isinstance(s, bool) for s in place)
     if numbered:
         return as_symbols(np.array(given, np.int64), num_symbols)
     strays = [symbol for symbol in given if symbol not in place]
@@ -144,7 +151,8 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     if hasattr(network, "accepting"):
         initial, kernel, final = arrays_of_dfa(network)
         zeros = np.zeros(kernel.shape[:2]), np.zeros(final.shape[1])
-        given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet)
+        labels = tuple(network.labels) if hasattr(network, "outputs") else None
+        given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet, labels=labels)
         return _without_readout(given, readout)
     if hasattr(network, "transitions") and hasattr(network, "final"):
         return _without_readout(_of_weighted(network), readout)

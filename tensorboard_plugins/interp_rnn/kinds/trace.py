@@ -2,7 +2,8 @@
 
 A slice is one sequence, (time, entries).
 
-Description: quantities, [name, number of entries] of each, in order; tokens, a list of names for each sequence, or [].
+Description: quantities, [name, number of entries] of each, in order; tokens, a list of names for each sequence, empty
+where there are none, or [].
 """
 
 from __future__ import annotations

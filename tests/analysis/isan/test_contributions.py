@@ -638,3 +638,20 @@ def test_a_string_is_read_by_the_alphabet():
     assert found.symbols.tolist() == [2, 0, 1]
     with pytest.raises(ValueError, match="A text is made of the alphabet's symbols. Received: 'a'"):
         analysis.contributions(model, "xa", alphabet="xyz")
+
+
+@pytest.mark.parametrize(("outputs", "names"), [(5, [*"abcd", "␣"]), (2, ["output 0", "output 1"])])
+def test_outputs_are_named_after_symbols_where_there_are_as_many(outputs, names):
+    model, _, _ = network(4, 5, outputs, seed=1)
+    split = analysis.contributions(model, "ab c", alphabet="abcd ")
+    winner, runner = (names[i] for i in split.winner())
+    assert f"nats for {winner!r} over {runner!r}" in str(split)
+    assert all(name in split._repr_html_() for name in (winner, runner))
+
+
+def test_an_alphabet_may_be_an_array():
+    model, _, _ = network(4, 5, 3, seed=1)
+    listed, array = (
+        analysis.contributions(model, [0, 1, 4, 2], alphabet=names) for names in ([*"abcd "], np.array([*"abcd "]))
+    )
+    assert array.by_word().names == listed.by_word().names == ("h_0", "ab", "␣c")

@@ -8,7 +8,7 @@ import pytest
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import equivalence
-from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
+from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomita
 from tests.analysis.weighted.networks import Network, drawn, rotation
 from tests.oracles import weighted_automata as oracle
 
@@ -304,3 +304,33 @@ def test_a_bound_that_is_not_proved_is_infinite(monkeypatch):
     assert found.max_length == -1
     assert math.isinf(found.bound)
     assert "nothing is proved" in str(found)
+
+
+def test_outputs_of_moore_machines_pair_up_by_their_labels():
+    table = [[0, 1], [1, 2], [2, 0]]
+    first, second = (MooreMachine(table, labels) for labels in (["cat", "dog", "fox"], ["cow", "hen", "pig"]))
+    with pytest.raises(ValueError, match="the same labels. Received: .*'cat'.* and .*'cow'"):
+        analysis.equivalent(first, second)
+    a, b, c = (frozenset(name) for name in "abc")  # which have no order of their own
+    first, second = MooreMachine(table, [a, b, c]), MooreMachine([[0, 2], [1, 0], [2, 1]], [b, a, c], start=1)
+    assert first.equivalent(second)
+    assert analysis.equivalent(first, second).equal
+    other = MooreMachine(table, [b, a, c])
+    assert not first.equivalent(other)
+    assert analysis.equivalent(first, other).witness == ()
+
+
+def test_a_word_is_shortest_only_if_rounding_hides_no_shorter_one():
+    ends = [[0, 1], [0, 0]]
+    first = WeightedAutomaton([1.0, 0], [ends], [1e10, 0], alphabet="a")
+    second = WeightedAutomaton([1.0, 0], [ends], [1e10 + 4e-6, 5], alphabet="a")
+    assert second.value("") - first.value("") > 1e-6  # less than what rounding is assumed to do to 1e10
+    found = analysis.equivalent(first, second)
+    assert found.witness == ("a",)
+    assert not found.is_shortest
+
+
+def test_a_bool_is_a_symbol_where_the_alphabet_has_bools():
+    dfa = DFA([[0, 1], [1, 1]], {1}, alphabet=(True, False))
+    for word in ([1, 1], [True, 0], [False]):
+        assert WeightedAutomaton.from_dfa(dfa).value(word) == dfa.accepts(word)

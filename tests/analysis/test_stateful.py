@@ -1,0 +1,65 @@
+"""Analyses of models with `stateful=True`: read from the initial states, whose carried ones they leave alone."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, automata, layers
+
+IDS = np.array([[1, 2, 3]])
+
+
+def carried(model):
+    return [
+        keras.ops.convert_to_numpy(v).copy() for layer in model.layers for v in getattr(layer, "states", None) or []
+    ]
+
+
+def built(make, stateful):
+    """The same weights with and without carried states."""
+    keras.utils.set_random_seed(0)
+    ids = keras.Input((None,), batch_size=1, dtype="int32")
+    model = keras.Sequential([ids, keras.layers.Embedding(6, 3), *make(stateful), keras.layers.Dense(2)])
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=weight.shape) for weight in model.get_weights()])
+    return model
+
+
+def one(stateful):
+    return [layers.SRGRU(4, num_centroids=3, stateful=stateful)]
+
+
+def two(stateful):
+    lower = layers.SRGRU(4, num_centroids=3, stateful=stateful, return_sequences=True, name="a")
+    return [lower, layers.SRGRU(4, num_centroids=2, stateful=stateful, name="b")]
+
+
+@pytest.mark.parametrize("make", [one, two])
+def test_they_say_what_they_say_without_carried_states_as_often_as_they_are_asked(make):
+    model, expected = built(make, stateful=True), built(make, stateful=False)
+    model.predict_on_batch(IDS[:, ::-1])
+    before = carried(model)
+    for _ in range(2):
+        found, other = (analysis.explain(each, IDS[0]) for each in (model, expected))
+        np.testing.assert_allclose(found.output, other.output, rtol=1e-5)
+        np.testing.assert_allclose(found.alpha, other.alpha, rtol=1e-5)
+        found, other = (analysis.trace(each, IDS) for each in (model, expected))
+        assert list(found) == list(other)
+        for name in found:
+            np.testing.assert_allclose(found[name], other[name], rtol=1e-5)
+        found, other = (analysis.prototypes(each, IDS, min_count=1) for each in (model, expected))
+        np.testing.assert_allclose(found.share, other.share)
+    assert before
+    for now, then in zip(carried(model), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+def test_words_are_read_from_the_start():
+    keras.utils.set_random_seed(0)
+    symbols, layer = automata.SymbolEmbedding("01", 4), layers.SRGRU(4, 3, stateful=True)
+    ids = keras.Input((None,), batch_size=1, dtype="int32")
+    model = automata.Recognizer([ids, symbols, layer, keras.layers.Dense(1)])
+    rng = np.random.default_rng(1)
+    model.set_weights([3 * rng.normal(size=weight.shape) for weight in model.get_weights()])
+    said = [bool(model.classify([word])[0]) for word in ("", "0", "1", "01", "10") * 3]
+    assert said[:5] == said[5:10] == said[10:]
