@@ -14,6 +14,7 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import (
     alphabet_of,
+    as_array,
     recurrent_layers,
     resolve_recurrent_layer,
     run_with_quantities,
@@ -139,8 +140,8 @@ def token_names(inputs: Any, tokens: Names | None = None, *, backwards: bool = F
         ValueError: if an id has no name.
     """
     try:
-        ids = np.asarray(inputs)
-    except ValueError:  # several inputs of different shapes
+        ids = as_array("Tokens", inputs)
+    except ValueError:  # several inputs, or no numbers
         return ()
     if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
         return ()

@@ -72,6 +72,7 @@ class Resumable(keras.callbacks.Callback):
         if self._progress.exists():
             self.history = self._read()
         self._started = time.monotonic()
+        self._generator: np.ndarray | None = None
 
     @property
     def epoch(self) -> int:
@@ -101,11 +102,9 @@ class Resumable(keras.callbacks.Callback):
         with np.load(self._carried(self.epoch)) as states:
             carried_states.write(model, [states[name] for name in states.files if name.startswith("arr_")])
             seeds = [states[name] for name in states.files if name.startswith("seed_")]
-            generator = states["generator"] if "generator" in states.files else None
+            self._generator = states["generator"] if "generator" in states.files else None
         for variable, value in zip(random_states(model), seeds, strict=False):
             variable.assign(value)
-        if generator is not None:
-            _backend.set_generator_state(generator)
         return model
 
     def load_best(self) -> keras.Model:
@@ -122,6 +121,9 @@ class Resumable(keras.callbacks.Callback):
         _lock(self.directory)
         before = self.history[-1]["seconds"] if self.history else 0.0
         self._started = time.monotonic() - before
+        if self._generator is not None:  # now, as `fit` draws from it before it begins
+            _backend.set_generator_state(self._generator)
+            self._generator = None
 
     def on_train_end(self, logs: Any = None) -> None:
         _unlock(self.directory)
