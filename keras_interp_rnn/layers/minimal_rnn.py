@@ -26,8 +26,10 @@ class MinimalRNNCell(GatedCell):
     Args:
         units: int > 0, state size $n$.
         encoder: $\Phi$, any Keras layer that takes one step (batch, ...) to (batch, n): default `Dense(units, "tanh")`;
-            `Embedding(items, units)` for ids, a `Sequential` for more. `MinimalRNN` calls it once, with time joined to
-            the batch, so a layer that reads a whole sequence has no place here. It is saved with the layer.
+            `Embedding(items, units)` for ids, a `Sequential` for more; of ids it begins with
+            `keras.Input((), dtype="int32")`, as without one Keras takes them for floats, which half precision rounds.
+            `MinimalRNN` calls it once, with time joined to the batch, so a layer that reads a whole sequence has no
+            place here. It is saved with the layer.
         kernel_initializer: for $U_z$.
         recurrent_initializer: for $U_h$.
         bias_initializer: for $b_u$; ones, so that the state is kept at first.

@@ -5,7 +5,6 @@ for its one recurrent layer, which reads what the layers before it make of the m
 layer, or with several, is refused; pass the layer itself.
 """
 
-from keras_interp_rnn.analysis.network import carried_states
 from keras_interp_rnn.analysis.network.arrays import (
     alphabet_of,
     as_array,
@@ -56,7 +55,6 @@ __all__ = [
     "affine_readout",
     "alphabet_of",
     "apply_head",
-    "carried_states",
     "as_array",
     "as_float64",
     "generator",

@@ -368,7 +368,7 @@ def test_symbols_have_their_names_and_a_space_shows():
     model, _, _ = network(5, 4, 6, seed=0)
     split = analysis.contributions(model, TEXT, alphabet=["x", " ", "yz", "$"])
     assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "␣", "yz", "$"]
-    # Outputs may be others than the symbols; those without a name have their number.
+    # Those without a name have their number.
     assert [split.name(symbol).strip() for symbol in (4, 11, -1)] == ["4", "11", "-1"]
     assert [analysis.contributions(model, TEXT).name(symbol).strip() for symbol in (0, 3)] == ["0", "3"]
 
@@ -376,7 +376,7 @@ def test_symbols_have_their_names_and_a_space_shows():
 @pytest.mark.parametrize(("target", "step"), [(-1, 9), (3, 4)])
 @pytest.mark.parametrize(("width", "strength"), [(24, 1), (7, 1), (24, 100)])
 def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width, strength):
-    model, paper, readout_bias = network(5, 4, 3, seed=9)
+    model, paper, readout_bias = network(5, 4, 4, seed=9)
     readout_bias = strength * readout_bias
     split = analysis.contributions(model.layers[0], TEXT, readout=(paper[-1].T, readout_bias), alphabet="a bc")
     title, heading, *rows = split.shown(target, width).splitlines()
