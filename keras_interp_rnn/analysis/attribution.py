@@ -156,10 +156,8 @@ def _is_affine(network: Any) -> bool:
 
 def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attribution:
     rows = as_array("The inputs", inputs)
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(
-            f"The inputs of an ISAN are symbols (batch, time), at least one of each. Received: shape={rows.shape}."
-        )
+    if not rows.ndim or not len(rows):
+        raise ValueError(f"The inputs are sequences (batch, time), at least one. Received: shape={rows.shape}.")
     splits = [contributions(network, row, targets=-1) for row in rows]
     output = _check_target(target, splits[0].logits.shape[-1])
     shares = np.stack([split.values[1:, 0, output] for split in splits])

@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree
 
 import pytest
-from aalpy.automata import Dfa
+from aalpy.automata import Dfa, MealyMachine, MealyState
 from automata.fa.nfa import NFA
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +16,12 @@ from hypothesis import strategies as st
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:automata.*", "ignore::DeprecationWarning:aalpy.*")
+
+
+def a_mealy_machine():
+    state = MealyState("s")
+    state.transitions, state.output_fun = {"0": state}, {"0": "x"}
+    return MealyMachine(state, [state])
 
 
 def made_of(transitions, accepting, start=0, alphabet="01"):
@@ -400,7 +406,10 @@ def test_names_of_states_may_be_numbers():
             lambda dfa: DFA.from_aalpy(MooreMachine([[0, 1], [1, 0]], ["even", "odd"]).to_aalpy()),
             "An automaton is an aalpy.automata.Dfa. Received: other=",
         ),
-        (lambda dfa: MooreMachine.from_aalpy(dfa.to_aalpy()), "An automaton is an aalpy.automata.MooreMachine. Rece"),
+        (
+            lambda dfa: MooreMachine.from_aalpy(a_mealy_machine()),
+            "An automaton is an aalpy.automata.MooreMachine.",
+        ),
         (lambda dfa: DFA.from_automata_lib(3), "An automaton is an automata.fa.dfa.DFA. Received: other=3"),
         (lambda dfa: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),
     ],
