@@ -89,8 +89,8 @@ class Catalogue(keras.layers.Layer):
         drawn, draws = self.drawn(step)
         expected = (self._expected(labels, draws), self._expected(drawn, draws))
         losses = tf.nn.sampled_softmax_loss(
-            weights=tf.convert_to_tensor(self.embeddings.value),  # in the variables' dtype, whatever is computed in
-            biases=tf.convert_to_tensor(self.bias.value),
+            weights=self.embeddings.value,
+            biases=self.bias.value,
             labels=labels,
             inputs=tf.cast(tf.gather_nd(states, places), self.variable_dtype),
             num_sampled=tf.size(drawn),
