@@ -74,7 +74,7 @@ def test_probabilities_are_left_as_they_are_and_logits_are_not():
     model = reader()
     logits = analysis.substitutions(model, TEXT, alphabet="abc")
     assert not logits.are_probabilities
-    soft = keras.Model(model.inputs, keras.layers.Softmax()(model.outputs[0]))
+    soft = keras.Model(model.inputs[0], keras.layers.Softmax()(model.outputs[0]))
     probable = analysis.substitutions(soft, TEXT, alphabet="abc")
     assert probable.are_probabilities
     np.testing.assert_allclose(logits.probabilities()[0], probable.probabilities()[0], atol=1e-6)

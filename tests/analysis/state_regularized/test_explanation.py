@@ -189,7 +189,7 @@ def test_a_head_that_reads_the_mean_over_time_judges_a_centroid_as_a_text_that_s
     recurrent.cell.cell.set_weights([np.eye(2), np.zeros((2, 2)), np.zeros(2)])
     recurrent.cell.centroids.assign(CENTROIDS)
     found = analysis.prototypes(model, TEXTS, tokens=WORDS)
-    kernel, bias = (np.asarray(weight.value) for weight in dense.weights)
+    kernel, bias = dense.get_weights()
     np.testing.assert_allclose(found.outputs, CENTROIDS @ kernel + bias, rtol=1e-5)
 
 
