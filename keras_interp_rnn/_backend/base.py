@@ -34,7 +34,7 @@ class Backend(abc.ABC):
         return None
 
     def set_generator_state(self, state: np.ndarray) -> None:
-        """Puts back what `generator_state` returned."""
+        """Puts back what `generator_state` returned; not called where that is None."""
         raise NotImplementedError
 
     @abc.abstractmethod

@@ -81,14 +81,14 @@ class BackoffModel:
             raise ValueError(f"order must be at least 1. Received: order={order!r}. Pass 1 for unigrams.")
         if not is_number(discount) or not 0 < discount <= 1:
             raise ValueError(f"discount must lie in (0, 1]. Received: discount={discount!r}. Pass 0.5.")
-        is_one = is_integer(vocabulary_size) and vocabulary_size >= 1
-        if not is_one or order >= 63 or operator.index(vocabulary_size) ** operator.index(order) >= 2**63:
+        # Python's own integers, which do not overflow as NumPy's do.
+        order, size = operator.index(order), operator.index(vocabulary_size) if is_integer(vocabulary_size) else 0
+        if size < 1 or order >= 63 or size**order >= 2**63:
             raise ValueError(
                 "A run of symbols is counted as one number: vocabulary_size must be at least 1, order below 63, "
                 f"vocabulary_size ** order below 2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
             )
-        # Python's own, which do not overflow as NumPy's do.
-        order, vocabulary_size = operator.index(order), operator.index(vocabulary_size)
+        vocabulary_size = size
         text = as_symbols(symbols, vocabulary_size)
         self.order, self.vocabulary_size, self.discount = order, vocabulary_size, discount
         unigrams = np.bincount(text, minlength=vocabulary_size)

@@ -5,14 +5,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, layers
+from keras_interp_rnn.analysis.network import carried_states
 
 IDS = np.array([[1, 2, 3]])
-
-
-def carried(model):
-    return [
-        keras.ops.convert_to_numpy(v).copy() for layer in model.layers for v in getattr(layer, "states", None) or []
-    ]
 
 
 def built(make, stateful):
@@ -38,7 +33,7 @@ def two(stateful):
 def test_they_say_what_they_say_without_carried_states_as_often_as_they_are_asked(make):
     model, expected = built(make, stateful=True), built(make, stateful=False)
     model.predict_on_batch(IDS[:, ::-1])
-    before = carried(model)
+    before = carried_states.read(model)
     for _ in range(2):
         found, other = (analysis.explain(each, IDS[0]) for each in (model, expected))
         np.testing.assert_allclose(found.output, other.output, rtol=1e-5)
@@ -50,7 +45,7 @@ def test_they_say_what_they_say_without_carried_states_as_often_as_they_are_aske
         found, other = (analysis.prototypes(each, IDS, min_count=1) for each in (model, expected))
         np.testing.assert_allclose(found.share, other.share)
     assert before
-    for now, then in zip(carried(model), before, strict=True):
+    for now, then in zip(carried_states.read(model), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
 
