@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of a certificate")
     check.set_defaults(execute=_check)
-    args = parser.parse_args(reproduce.with_verb(sys.argv[1:] if arguments is None else arguments))
+    args = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
     if args.command != "check" and reproduce.needs_keras(args):
         with _silent():

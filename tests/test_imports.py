@@ -16,11 +16,10 @@ OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Importing nothing themselves.
-EVERYBODY = {f"{OURS}._deprecation", f"{OURS}._numbers"}
+EVERYBODY = {f"{OURS}._numbers"}
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
-    "_deprecation.py": set(),
     "_extras.py": set(),
     "_repr.py": set(),
     "_result.py": {f"{OURS}._repr"},

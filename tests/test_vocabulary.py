@@ -18,7 +18,7 @@ OURS = "keras_interp_rnn"
 GLOSSARY = (Path(__file__).parents[1] / "docs" / "conventions.md").read_text(encoding="utf-8")
 MODULES = sorted({*PUBLIC, *(f"{OURS}.{name}" for name in PUBLIC[OURS]), f"{OURS}.equations"} - {OURS})
 
-# Former name -> what it is called now.
+# A name that parameters must not have -> what to call it.
 FORBIDDEN = {
     **dict.fromkeys(("longest", "highest", "largest", "most", "oldest", "maximum", "limit", "budget"), "max_..."),
     **dict.fromkeys(("least", "fewest", "lowest", "shortest", "smallest", "minimum"), "min_..."),
@@ -62,9 +62,6 @@ OF_KERAS = (
 
 # (function, parameter) that still has another name, or place. A line goes when it is renamed; none comes.
 NOT_YET: set[tuple[str, str]] = set()
-
-# Methods under former names, which are taken for one release as they were.
-FORMER = {"analysis.Contributions.pull"}
 
 
 class Function(NamedTuple):
@@ -137,8 +134,7 @@ def of_module(module: ModuleType, seen: set[str]) -> Iterator[Function]:
 
 def functions() -> list[Function]:
     seen: set[str] = set()
-    walked = (function for name in MODULES for function in of_module(importlib.import_module(name), seen))
-    return [function for function in walked if function.name not in FORMER]
+    return [function for name in MODULES for function in of_module(importlib.import_module(name), seen)]
 
 
 FUNCTIONS = functions()
@@ -161,7 +157,7 @@ KERAS = {parameter.name for thing in OF_KERAS for parameter in parameters(thing)
 
 
 def forbidden(function: Function, parameter: inspect.Parameter) -> bool:
-    """Whether the name is a former one. A field of a result is a count if it is an integer: others are results."""
+    """Whether the name must not be used. A field of a result is a count if it is an integer: others are results."""
     if parameter.name in ("layer", "model"):  # to be called network, by those that find a recurrent layer
         if function.name == "automata.compile":  # the name of the class of layer that it makes: none is found
             return False
@@ -194,7 +190,7 @@ def by_position(function: Function, parameter: inspect.Parameter) -> bool:
 
 
 RULES = {
-    "a former name": forbidden,
+    "a forbidden name": forbidden,
     "a count that does not begin with num_, max_ or min_": no_count,
     "a name that docs/conventions.md does not have": unknown,
     "behind the second parameter, and not by keyword alone": by_position,

@@ -11,9 +11,6 @@
 `network` (a model, a layer or a cell) is resolved by one rule: see `analysis.network`.
 """
 
-from typing import Any
-
-from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis import network
 from keras_interp_rnn.analysis.attribution import Attribution, attribution
@@ -130,23 +127,3 @@ __all__ = [
     "transition_spectra",
     "truncate",
 ]
-
-_FORMER = {
-    "Blocks": "BasisBlocks",
-    "Parts": "BiasParts",
-    "Recent": "RecentContributions",
-    "Words": "WordContributions",
-    "augmented": "homogeneous_matrices",
-    "by_age": "contributions_by_age",
-    "drift": "relative_drift",
-    "near_zero": "fraction_near_zero",
-    "rebuilt": "binarized_network",
-}
-"""Former name -> today's, taken for one more release."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FORMER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn_of_name(f"analysis.{name}", _FORMER[name])
-    return globals()[_FORMER[name]]

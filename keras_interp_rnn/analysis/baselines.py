@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn.analysis.network import as_symbols
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
@@ -75,7 +74,6 @@ class BackoffModel:
     Reference: Ney, Essen and Kneser, "On structuring probabilistic dependences in stochastic language modelling", 1994.
     """
 
-    @former_arguments(("self", "symbols", "order", "vocabulary_size", "discount"))
     def __init__(self, symbols: ArrayLike, order: int, *, vocabulary_size: int, discount: float = 0.5) -> None:
         if not is_integer(order) or order < 1:
             raise ValueError(f"order must be at least 1. Received: order={order!r}. Pass 1 for unigrams.")
@@ -245,7 +243,6 @@ class NaiveBayes:
     Reference: Foerster et al., ICML 2017, section 3.1.
     """
 
-    @former_arguments(("self", "symbols", "history", "vocabulary_size"))
     def __init__(self, symbols: ArrayLike, history: int, *, vocabulary_size: int) -> None:
         text = as_symbols(symbols, vocabulary_size)
         if not is_integer(history) or not 0 <= history < len(text):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
@@ -58,7 +57,6 @@ class CellFixedPoints(Result):
         return np.asarray((np.abs(self.eigenvalues) < 1).all(axis=1))
 
 
-@former_arguments(layer="network")
 def fixed_points(
     network: Any,
     inputs: ArrayLike | None = None,

@@ -15,7 +15,6 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least, is_number
 from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator
 
@@ -56,11 +55,6 @@ def generate(
 ) -> str: ...
 
 
-@former_arguments(
-    ("network", "prompt", "num_symbols", "inverse_temperature", "seed", "alphabet"),
-    model="network",
-    length="num_symbols",
-)
 def generate(
     network: Any,
     prompt: str | ArrayLike,

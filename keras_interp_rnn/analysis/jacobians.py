@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html, as_text
 from keras_interp_rnn.analysis.network import (
@@ -63,7 +62,6 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
         return as_html(self)
 
 
-@former_arguments(("network", "inputs", "lag", "mask", "with_respect_to"), layer="network")
 def input_output_jacobian(
     network: Any, inputs: Any, *, lag: int, mask: Any = None, with_respect_to: str = "input"
 ) -> Derivatives:
@@ -107,7 +105,6 @@ def input_output_jacobian(
     return Derivatives.made(jacobian, method)
 
 
-@former_arguments(("network", "inputs", "lags", "mask", "with_respect_to"), layer="network")
 def jacobian_singular_values(
     network: Any, inputs: Any, *, lags: Sequence[int], mask: Any = None, with_respect_to: str = "input"
 ) -> Derivatives:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import (
@@ -51,7 +50,6 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
         return len(self.quantities)
 
 
-@former_arguments(("network", "inputs", "mask"), layer="network")
 def trace(
     network: Any,
     inputs: Any,

@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn._deprecation import warn_of_name
-
 if TYPE_CHECKING:
     from keras_interp_rnn.automata.certificate import Certificate, certify, largest_temperature
     from keras_interp_rnn.automata.compilation import compile
@@ -69,9 +67,6 @@ def __getattr__(name: str) -> Any:
     if name in MODULES:
         globals()[name] = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), name)
         return globals()[name]
-    if name == "Verdict":
-        warn_of_name("automata.Verdict", "TrainingReport")
-        return __getattr__("TrainingReport")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

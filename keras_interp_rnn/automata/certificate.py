@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
@@ -87,13 +86,6 @@ class Certificate(Sentence):
         """`dfa`, by a name that fits a Moore machine too."""
         return self.dfa
 
-    @property
-    def verdict_margins(self) -> Array:
-        """The former name of `decision_margins`."""
-        warn_of_name("Certificate.verdict_margins", "decision_margins")
-        return self.decision_margins
-
-    @former_arguments(positional=("self", "network", "alphabet", "start", "end"), model="network")
     def check(
         self,
         network: Any,
@@ -209,7 +201,6 @@ class Certificate(Sentence):
         )
 
 
-@former_arguments(positional=("network", "dfa", "temperature", "alphabet", "start", "end"), model="network")
 def certify(
     network: Any,
     dfa: DFA | MooreMachine,
@@ -272,7 +263,6 @@ def certify(
     return certificate
 
 
-@former_arguments(positional=("network", "dfa", "alphabet", "start", "end"), model="network")
 def largest_temperature(
     network: Any,
     dfa: DFA | MooreMachine,

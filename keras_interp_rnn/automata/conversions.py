@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html
@@ -131,7 +130,6 @@ class Conversions(Written):
     # Text
 
     @classmethod
-    @former_arguments(positional=("cls", "expression", "alphabet", "max_states"))
     def from_regex(
         cls: type[Self], expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000
     ) -> Self:

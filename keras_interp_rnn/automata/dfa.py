@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata._deterministic import (
@@ -63,7 +62,6 @@ class DFA(Conversions, Deterministic):
     alphabet: tuple[Hashable, ...]
     _column: dict[Hashable, int] = field(init=False, repr=False, compare=False)
 
-    @former_arguments(positional=("self", "transitions", "accepting", "start", "alphabet"))
     def __init__(
         self,
         transitions: Iterable[Sequence[int | None] | Mapping[Hashable, int]],
@@ -237,7 +235,6 @@ class DFA(Conversions, Deterministic):
         """
         return count_completions(self, length)[0][self.start]
 
-    @former_arguments(rng="seed")
     def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
         """Draws a word of a length from the language, each with the same probability.
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
@@ -123,13 +122,6 @@ class Extraction(Sentence):
         """`dfa`, by a name that fits a Moore machine too."""
         return self.dfa
 
-    @former_arguments(
-        positional=("self", "num_short", "num_random", "max_length", "num_searched", "seed"),
-        shortest="num_short",
-        long="num_random",
-        longest="max_length",
-        searched="num_searched",
-    )
     def fidelity(
         self,
         num_short: int = 2000,
@@ -251,7 +243,6 @@ class Extraction(Sentence):
         return tried
 
 
-@former_arguments(positional=("network", "data", "method", "alphabet", "start", "end"), model="network")
 def extract(
     network: Any,
     data: Iterable[Iterable[Hashable]] | None = None,

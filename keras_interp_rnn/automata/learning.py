@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata._deadline import Deadline
@@ -57,15 +56,6 @@ MANY_PREFIXES = 15
 """For a word, on average: all short words have one, and random words of 25 symbols have some 20."""
 
 
-@former_arguments(
-    positional=(
-        *("words", "labels", "alphabet", "units", "num_centroids", "num_attempts", "hold_out", "min_confidence"),
-        *("seed", "verbose"),
-    ),
-    centroids="num_centroids",
-    attempts="num_attempts",
-    confidence="min_confidence",
-)
 def train_recognizer(
     words: Iterable[Iterable[Hashable]],
     labels: Iterable[Any],

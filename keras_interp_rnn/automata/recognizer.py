@@ -9,7 +9,6 @@ from typing import Any
 import keras
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata._network import Acceptor
 from keras_interp_rnn.automata.words import Word
@@ -37,15 +36,6 @@ class Recognizer(keras.Sequential):
 
     report: TrainingReport | None = None
     labels: tuple[Hashable, ...] | None = None
-
-    @property
-    def verdict(self) -> TrainingReport | None:
-        """The former name of `report`."""
-        warn_of_name("Recognizer.verdict", "report")
-        return self.report
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name != "verdict"]  # as Keras reads all of them to save a model
 
     def get_config(self) -> dict[str, Any]:
         config = {**super().get_config(), "report": None if self.report is None else asdict(self.report)}
@@ -95,11 +85,6 @@ class Recognizer(keras.Sequential):
             )
         return Acceptor(self, first.encoding).classify(words)
 
-    def judge(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
-        """The former name of `classify`."""
-        warn_of_name("Recognizer.judge", "classify")
-        return self.classify(words)
-
 
 @dataclass(frozen=True, repr=False)
 class TrainingReport(Sentence):
@@ -146,15 +131,3 @@ class TrainingReport(Sentence):
     contradicted: tuple[Word, ...] = ()
     label_noise: float | None = None
     label_noise_interval: tuple[float, float] = (0.0, 1.0)
-
-    @property
-    def states(self) -> int:
-        """The former name of `num_states`."""
-        warn_of_name("TrainingReport.states", "num_states")
-        return self.num_states
-
-    @property
-    def attempts(self) -> int:
-        """The former name of `num_attempts`."""
-        warn_of_name("TrainingReport.attempts", "num_attempts")
-        return self.num_attempts

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._repr import short_repr
 
@@ -67,7 +66,6 @@ class WordEncoding:
     _code: dict[Hashable, int] = field(init=False, repr=False, compare=False)
     _symbol: dict[int, Hashable] = field(init=False, repr=False, compare=False)
 
-    @former_arguments(positional=("self", "symbols", "start", "end"))
     def __init__(
         self, symbols: Mapping[Hashable, int] | Iterable[Hashable], *, start: int | None = None, end: int | None = None
     ) -> None:
@@ -90,7 +88,6 @@ class WordEncoding:
         object.__setattr__(self, "_symbol", symbol_of)
 
     @classmethod
-    @former_arguments(positional=("cls", "symbols", "start", "end"))
     def with_tokens(cls, symbols: Iterable[Hashable], *, start: bool = False, end: bool = False) -> WordEncoding:
         """The default ids for K symbols: padding 0, start token 1, symbol i of the alphabet i + 2, end token K + 2.
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _tags, automata
 from keras_interp_rnn._backend import keras_quirks
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
@@ -94,10 +93,6 @@ class Automaton(Probe):
 
     folder = "automaton"
 
-    @former_arguments(
-        ("self", "log_dir", "reference", "data", "method", "alphabet", "start", "end", "num_words", "update_freq"),
-        words="num_words",
-    )
     def __init__(
         self,
         log_dir: str | os.PathLike[str],

@@ -9,7 +9,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.callbacks._texts import TextProbe
 
 
@@ -44,7 +43,6 @@ class Contributions(TextProbe):
     longest = 500
     in_parts = True
 
-    @former_arguments(("self", "log_dir", "texts", "alphabet", "readout", "update_freq"))
     def __init__(
         self,
         log_dir: str | os.PathLike[str],

@@ -10,7 +10,6 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import _tags, analysis
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
@@ -59,7 +58,6 @@ class JacobianHistograms(InputProbe):
 
     folder = "jacobians"
 
-    @former_arguments(("self", "log_dir", "inputs", "lags", "layer", "update_freq"))
     def __init__(
         self,
         log_dir: str | os.PathLike[str],

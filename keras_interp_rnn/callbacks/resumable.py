@@ -17,7 +17,6 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import random_states
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._files import as_path, atomic_write
 from keras_interp_rnn.analysis.network import carried_states
 
@@ -56,7 +55,6 @@ class Resumable(keras.callbacks.Callback):
         model.fit(windows, callbacks=[resumable], **how)
     """
 
-    @former_arguments(("self", "directory", "monitor", "mode"))
     def __init__(
         self, directory: str | os.PathLike[str], monitor: str = "val_loss", *, mode: Literal["min", "max"] = "min"
     ) -> None:

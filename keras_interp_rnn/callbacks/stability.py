@@ -11,7 +11,6 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn.analysis.network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn.callbacks import _summaries
@@ -65,7 +64,6 @@ class Stability(Probe):
 
     folder = "stability"
 
-    @former_arguments(("self", "log_dir", "text", "alphabet", "update_freq"))
     def __init__(
         self,
         log_dir: str | os.PathLike[str],

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 
 from keras_interp_rnn._backend import keras_quirks
-from keras_interp_rnn._deprecation import former_arguments
 
 Schedule = Callable[[int], float]
 
@@ -40,7 +39,6 @@ class TemperatureSchedule(keras.callbacks.Callback):
         model.fit(x, y, epochs=20, callbacks=[TemperatureSchedule(lambda epoch: max(0.1, 0.8**epoch))])
     """
 
-    @former_arguments(("self", "temperature", "strength", "noise", "layer", "update_freq"), schedule="temperature")
     def __init__(
         self,
         temperature: Schedule | None = None,

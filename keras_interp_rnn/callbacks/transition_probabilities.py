@@ -11,7 +11,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.analysis import trace
@@ -94,9 +93,6 @@ class TransitionProbabilities(InputProbe):
 
     folder = "transitions"
 
-    @former_arguments(
-        ("self", "log_dir", "inputs", "validation", "tokens", "layer", "update_freq", "num_images"), images="num_images"
-    )
     def __init__(
         self,
         log_dir: str | os.PathLike[str],

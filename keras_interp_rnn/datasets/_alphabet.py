@@ -13,7 +13,6 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets._files import DataError, existing_file, given_path
 
 _BLOCK = 1 << 20
@@ -83,7 +82,6 @@ class Alphabet(Sequence[str]):
         object.__setattr__(self, "_ids", ids)
 
     @classmethod
-    @former_arguments(positional=("cls", "text", "min_count", "max_size", "unknown"))
     def from_text(
         cls, text: str, *, min_count: int = 1, max_size: int | None = None, unknown: str | None = None
     ) -> Alphabet:

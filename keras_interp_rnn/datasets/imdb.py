@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets._files import DataError, decoded, given_path
@@ -78,12 +77,6 @@ def load(
         texts += reviews
         labels += [label] * len(reviews)
     return texts, np.array(labels, np.int32)
-
-
-def read(folder: PathLike | None, split: str, data_dir: PathLike | None = None) -> tuple[list[str], NDArray[np.int32]]:
-    """Former name of `load`; `folder` is now `source`."""
-    warn_of_name("imdb.read(folder, split)", "imdb.load(split, source=folder)")
-    return load(split, source=folder, data_dir=data_dir)
 
 
 def _from_tfds(split: str, data_dir: PathLike | None) -> tuple[list[str], NDArray[np.int32]]:

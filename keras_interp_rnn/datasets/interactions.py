@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import with_unequal_first_two
-from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
@@ -49,7 +48,6 @@ class Interactions:
     starts: NDArray[np.int64]
     names: list[str] | range
 
-    @former_arguments(longest="max_length")
     def leave_one_out(self, max_length: int = 500) -> tuple[Histories, Examples, Examples]:
         """Splits the interactions: each user's last one is for the test, the last but one for validation.
 
@@ -128,7 +126,6 @@ class Histories:
             arrays["gaps"] = np.where(inside, self.interactions.gaps[index], 0).astype(np.int32)
         return arrays
 
-    @former_arguments(size="batch_size")
     def batches(self, batch_size: int, seed: int | None = None) -> Iterator[NDArray[np.intp]]:
         """Groups the histories into batches of similar length.
 
@@ -191,7 +188,6 @@ class TrainingBatches(keras.utils.PyDataset):
     (3, (2, 3), (2, 3))
     """
 
-    @former_arguments(positional=("self", "histories", "batch_size", "seed", "epoch"))
     def __init__(self, histories: Histories, batch_size: int, *, seed: int = 0, epoch: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         long_enough = histories.lengths >= 2
@@ -277,13 +273,6 @@ def load(source: PathLike) -> Interactions:
     return _arranged((item for _, fields in numbered for item in fields[1:]), [len(f) - 1 for _, f in numbered], None)
 
 
-def read(path: PathLike) -> Interactions:
-    """Former name of `load`; `path` is now `source`."""
-    warn_of_name("interactions.read(path)", "interactions.load(source)")
-    return load(path)
-
-
-@former_arguments(positional=("num_items", "num_users", "seed", "length"), items="num_items", users="num_users")
 def generate(num_items: int, num_users: int, *, seed: int = 0, length: int = 20) -> Interactions:
     """Draws interactions at random, to try out a catalogue of any size.
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata.words import WordEncoding
@@ -51,7 +50,6 @@ class LabelledWords:
         """Number of words in the language."""
         return int(self.labels.sum())
 
-    @former_arguments(length="max_length")
     def up_to(self, max_length: int) -> LabelledWords:
         """The words of at most `max_length` symbols.
 
@@ -101,7 +99,6 @@ class LabelledWords:
         """
         return WordEncoding.with_tokens(self.alphabet, start=start, end=end)
 
-    @former_arguments(positional=("self", "start", "end", "length"))
     def ids(self, start: bool = False, end: bool = False, *, length: int | None = None) -> NDArray[np.int32]:
         """Writes the words as rows of ids, as `automata.train_recognizer` does.
 

@@ -10,7 +10,6 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets._files import DataError, given_path
@@ -86,12 +85,6 @@ def load(split: str, *, source: PathLike | None = None, data_dir: PathLike | Non
     return {"train": symbols[:middle], "validation": symbols[middle:], "test": symbols}[split]
 
 
-def read(split: str, folder: PathLike | None = None, data_dir: PathLike | None = None) -> NDArray[np.uint8]:
-    """Former name of `load`; `folder` is now `source`."""
-    warn_of_name("lm1b.read(split, folder)", "lm1b.load(split, source=folder)")
-    return load(split, source=folder, data_dir=data_dir)
-
-
 def most_frequent(symbols: NDArray[np.uint8], num_ids: int = 70) -> NDArray[np.int32]:
     """Makes a table that gives each of the most frequent bytes an id of its own, and all others the id 0.
 
@@ -129,12 +122,6 @@ def most_frequent(symbols: NDArray[np.uint8], num_ids: int = 70) -> NDArray[np.i
     table = np.zeros(256, np.int32)
     table[ranked] = np.arange(1, len(ranked) + 1)
     return table
-
-
-def commonest(symbols: NDArray[np.uint8], size: int = 70) -> NDArray[np.int32]:
-    """Former name of `most_frequent`; `size` is now `num_ids`."""
-    warn_of_name("lm1b.commonest(symbols, size)", "lm1b.most_frequent(symbols, num_ids)")
-    return most_frequent(symbols, size)
 
 
 def _from_tfds(split: str, data_dir: PathLike | None) -> NDArray[np.uint8]:

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets._files import LARGEST, DataError, given_path, unpacked
@@ -75,14 +74,6 @@ def load(
     if labels.max(initial=0) > 9:
         raise DataError(f"A label must be a digit. Received: {labels_file}, with {labels.max()}. Download it again.")
     return images, labels.astype(np.int32)
-
-
-def read(
-    split: str, folder: PathLike | None = None, data_dir: PathLike | None = None
-) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    """Former name of `load`; `folder` is now `source`."""
-    warn_of_name("mnist.read(split, folder)", "mnist.load(split, source=folder)")
-    return load(split, source=folder, data_dir=data_dir)
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import warn_of_name
 from keras_interp_rnn.datasets._alphabet import Alphabet, AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
@@ -328,10 +327,3 @@ def _clean(blocks: Iterable[str]) -> bytearray:
             raw = raw.replace(b"  ", b" ")
         text += raw[1:] if text.endswith(b" ") and raw.startswith(b" ") else raw
     return text
-
-
-def __getattr__(name: str) -> Any:
-    if name == "TextError":
-        warn_of_name("datasets.text.TextError", "datasets.DataError")
-        return DataError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

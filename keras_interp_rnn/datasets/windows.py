@@ -17,7 +17,6 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least
 
 __all__ = ["Windows"]
@@ -66,11 +65,6 @@ class Windows(keras.utils.PyDataset):
         model.fit(windows, epochs=10, shuffle=False, callbacks=[callbacks.CarriedState()])
     """
 
-    @former_arguments(
-        positional=("self", "symbols", "batch_size", "length", "start", "num_windows", "input_table"),
-        count="num_windows",
-        read="input_table",
-    )
     def __init__(
         self,
         symbols: NDArray[Any],

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file, given_path
@@ -72,7 +71,6 @@ class Vocabulary:
         return len(self.names)
 
     @classmethod
-    @former_arguments(size="max_size")
     def of(cls, texts: Iterable[Sequence[str]], max_size: int) -> "Vocabulary":
         """The most frequent words of tokenized texts.
 
@@ -143,7 +141,6 @@ class Vocabulary:
             )
         return cls(names)
 
-    @former_arguments(positional=("self", "texts", "length", "end"), longest="length")
     def encode(self, texts: Sequence[Sequence[str]], length: int, *, end: bool = True) -> NDArray[np.int32]:
         """Writes tokenized texts as rows of ids: a start token, the last words of the text, an end token, padding.
 
@@ -182,12 +179,6 @@ def _tokens(text: Sequence[str]) -> Sequence[str]:
     return text
 
 
-@former_arguments(
-    positional=("ids", "vocabulary_size", "num_features", "window", "num_contexts", "seed"),
-    size="vocabulary_size",
-    features="num_features",
-    contexts="num_contexts",
-)
 def vectors(
     ids: NDArray[np.integer],
     vocabulary_size: int,

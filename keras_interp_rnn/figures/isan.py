@@ -11,7 +11,6 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._palette import BLUE, GREEN, GREY, ORANGE, RED
 from keras_interp_rnn.analysis import (
     BiasParts,
@@ -55,7 +54,6 @@ def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
     return _grid(figure)
 
 
-@former_arguments(split="contributions")
 @checked
 def prediction_stack(contributions: Contributions) -> Figure:
     """Figure 2: every contribution of every symbol to every prediction of a short text.
@@ -113,7 +111,6 @@ def prediction_stack(contributions: Contributions) -> Figure:
     return figure
 
 
-@former_arguments(("contributions", "target", "separator"), split="contributions")
 @checked
 def contribution_column(contributions: Contributions, target: int = -1, *, separator: Separator = None) -> Figure:
     """Figure 3: one prediction in detail.
@@ -172,7 +169,6 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
     return figure
 
 
-@former_arguments(found="timescales")
 @checked
 def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Figure:
     """Figure 4: how contributions decay, how much the last separator helps, how much history predictions need.
@@ -257,7 +253,6 @@ def bits_by_units(
     return figure
 
 
-@former_arguments(("contributions", "separator", "min_words"), split="contributions", fewest="min_words")
 @checked
 def word_contributions(contributions: Contributions, separator: Separator = None, *, min_words: int = 1) -> Figure:
     """Figure 5: how much each earlier word moves each prediction, and what is lost without the more distant words.
@@ -322,7 +317,6 @@ def word_contributions(contributions: Contributions, separator: Separator = None
     return figure
 
 
-@former_arguments(("norms", "log_probability", "names"))
 @checked
 def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[str]) -> Figure:
     """Figure 6: norms of the biases and of their parts against the frequency of the symbols.
@@ -365,7 +359,6 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
     return _grid(figure)
 
 
-@former_arguments(("cosines", "names", "first"))
 @checked
 def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aeiou") -> Figure:
     """Figure 7: cosine distances, 0 to 2, between the biases of symbols, and between their parts.
@@ -415,7 +408,6 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
     return figure
 
 
-@former_arguments(("agreement", "names", "symbol"), found="agreement")
 @checked
 def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: int = 0) -> Figure:
     """Figure 8: unigrams and bigrams of the network beside those counted in a text.

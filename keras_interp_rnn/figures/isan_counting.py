@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import escaped, plain
 
 
-@former_arguments(("matrices", "states", "symbol", "tokens", "parts"))
 @checked
 def change_of_basis(
     matrices: tuple[ArrayLike, ArrayLike],

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._palette import BLUE, RED
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.figures._arguments import checked
@@ -31,7 +30,6 @@ class Progress(NamedTuple):
     values: Sequence[float]
 
 
-@former_arguments(("singular_values", "lags", "num_bins", "rounding"), bins="num_bins")
 @checked
 def jacobian_histogram(
     singular_values: Mapping[str, ArrayLike], lags: Sequence[int], *, num_bins: int = 48, rounding: float = 0.0
@@ -89,7 +87,6 @@ def jacobian_histogram(
     return figure
 
 
-@former_arguments(("steps", "singular_values", "lags"))
 @checked
 def jacobian_percentiles(
     steps: Mapping[str, Sequence[float]], singular_values: Mapping[str, ArrayLike], *, lags: Sequence[int]
@@ -144,7 +141,6 @@ def jacobian_percentiles(
     return figure
 
 
-@former_arguments(("input_kernel", "recurrent_kernel", "blocks"))
 @checked
 def latent_weights(
     input_kernel: ArrayLike, recurrent_kernel: ArrayLike, *, blocks: Mapping[str, int] | None = None

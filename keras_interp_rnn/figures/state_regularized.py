@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib import ticker
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import BLUE, LIGHT_RED
 from keras_interp_rnn.figures._arguments import checked
@@ -90,7 +89,6 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
     return figure
 
 
-@former_arguments(("texts", "weights", "titles"))
 @checked
 def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, titles: Sequence[str]) -> Figure:
     """Table 9: texts whose tokens are shaded by their weight.
@@ -252,7 +250,6 @@ def counts_read(curves: Mapping[str, ArrayLike], label: str = "open brackets") -
     return figure
 
 
-@former_arguments(("values", "rows", "columns", "label", "max_value"), highest="max_value")
 @checked
 def pixel_maps(
     values: ArrayLike,

@@ -7,7 +7,6 @@ records.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from keras_interp_rnn.reproduce import (
@@ -50,7 +49,7 @@ from keras_interp_rnn.reproduce import (
 from keras_interp_rnn.reproduce._experiment import Experiment
 from keras_interp_rnn.reproduce._records import environment
 
-__all__ = ["EXPERIMENTS", "add_parser", "environment", "needs_keras", "with_verb"]
+__all__ = ["EXPERIMENTS", "add_parser", "environment", "needs_keras"]
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     text8.Text8(),
@@ -95,11 +94,6 @@ def add_parser(commands: Any) -> None:
     """Adds `reproduce` and `presets` to the subparsers of a command line."""
     _commands.add_parser(commands, EXPERIMENTS)
     _presets.add_parser(commands, EXPERIMENTS, _commands.guarded)
-
-
-def with_verb(arguments: Sequence[str]) -> list[str]:
-    """As `_commands.with_verb`, of our experiments."""
-    return _commands.with_verb(arguments, EXPERIMENTS)
 
 
 def needs_keras(args: argparse.Namespace) -> bool:

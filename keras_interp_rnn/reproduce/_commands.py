@@ -90,18 +90,6 @@ def add_parser(commands: Any, experiments: Sequence[Experiment]) -> None:
     _add_templates(check)
 
 
-def with_verb(arguments: Sequence[str], experiments: Sequence[Experiment]) -> list[str]:
-    """The arguments of a command in the form of the release before, `reproduce TABLE` and `tune TABLE`, in today's."""
-    given = list(arguments)
-    if given[:1] == ["tune"]:
-        given.insert(0, "reproduce")
-    elif given[:1] == ["reproduce"] and given[1:2] and given[1] in ("all", *(one.name for one in experiments)):
-        given.insert(1, "run")
-    if given != list(arguments):
-        print(f"keras_interp_rnn: the command is now `{' '.join(given[:3])} ...`.", file=sys.stderr)
-    return given
-
-
 def needs_keras(args: argparse.Namespace) -> bool:
     """Whether a command imports Keras."""
     return args.verb in ("run", "tune", "make") or bool(getattr(args, "out", None))

@@ -120,12 +120,3 @@ def test_what_it_refuses():
     plain.compile("sgd", "mse")
     with pytest.raises(ValueError, match="Received: none in the model. Use layers.SRLSTM"):
         fit(plain, TemperatureSchedule(lambda e: 1))
-
-
-def test_former_arguments_are_taken_with_a_warning():
-    with pytest.warns(DeprecationWarning, match="calls its argument schedule temperature"):
-        schedule = TemperatureSchedule(schedule=lambda e: 0.5)
-    assert list(schedule.schedules) == ["temperature"]
-    with pytest.warns(DeprecationWarning, match="takes noise, layer by keyword alone"):
-        schedule = TemperatureSchedule(None, None, lambda e: 1.0, "watched")
-    assert (list(schedule.schedules), schedule.layer) == (["noise"], "watched")

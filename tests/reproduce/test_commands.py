@@ -146,20 +146,6 @@ def test_a_verb_refuses_options_of_others(given, capsys):
 
 
 @pytest.mark.parametrize(
-    ("former", "now"),
-    [
-        (["reproduce", "sr-imdb", "--rows", "BERT"], "reproduce run sr-imdb"),
-        (["tune", "sr-imdb", "--row", "BERT"], "reproduce tune sr-imdb"),
-    ],
-)
-def test_commands_of_the_release_before_are_taken(former, now, capsys):
-    assert command_line.main(former) == 2
-    first, second = capsys.readouterr().err.strip().splitlines()
-    assert first == f"keras_interp_rnn: the command is now `{now} ...`."
-    assert "sr-imdb has the rows" in second
-
-
-@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["sr-imbd"], "The experiments are isan-text8, .* `reproduce list` says more. Received: 'sr-imbd'"),

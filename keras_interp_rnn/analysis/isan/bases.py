@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._result import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
@@ -78,18 +77,6 @@ class Basis(Result):
     residual: float = 0.0
     unused: float = 0.0
 
-    @property
-    def readout(self) -> int:
-        """`num_readout` under its former name."""
-        warn_of_name("Basis.readout", "num_readout")
-        return self.num_readout
-
-    @property
-    def hot(self) -> int:
-        """`num_binary` under its former name."""
-        warn_of_name("Basis.hot", "num_binary")
-        return self.num_binary
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BasisBlocks(Unpackable):
@@ -136,7 +123,6 @@ class TransformedNetwork(Unpackable):
         return self.layer, self.readout
 
 
-@former_arguments(("network", "readout", "rank_tolerance"), layer="network")
 def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 1e-9) -> Basis:
     r"""An orthonormal basis whose first r vectors span the directions that the readout sees.
 
@@ -260,7 +246,6 @@ def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
     return Basis(AffineMap(same, -mean), AffineMap(same, mean), 0, tuple(f"unit {i}" for i in range(len(mean))))
 
 
-@former_arguments(("network", "basis", "readout", "dtype"), layer="network")
 def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
     r"""The same network in other coordinates.
 
@@ -316,7 +301,6 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     return compare(layer, new_head, network, readout)
 
 
-@former_arguments(layer="network")
 def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
     r"""The blocks of eq. 7 of a network in a basis.
 

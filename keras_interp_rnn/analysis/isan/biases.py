@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.analysis.isan.bases import readout_basis
 from keras_interp_rnn.analysis.network import isan_with_origin
@@ -37,7 +36,6 @@ class BiasParts(Unpackable):
     computational: Array
 
 
-@former_arguments(("network", "readout"), layer="network")
 def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which sum to them.
 
@@ -74,7 +72,6 @@ def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
     return BiasParts(bias, *parts)
 
 
-@former_arguments(("network", "readout"), layer="network")
 def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """Euclidean norms of the biases and of their two parts (figure 6).
 
@@ -99,7 +96,6 @@ def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
     return BiasParts(*(np.linalg.norm(part, axis=1) for part in bias_parts(network, readout, origin=origin)))
 
 
-@former_arguments(("network", "readout"), layer="network")
 def bias_cosines(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """Cosines between the biases of symbols, and between their parts (figure 7); 0 where one of them is 0.
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import (
     Basis,
@@ -43,7 +42,6 @@ def rounding_error(*arrays: ArrayLike) -> float:
     )
 
 
-@former_arguments(within="tolerance")
 def fraction_near_zero(*arrays: ArrayLike, tolerance: float = 0.05) -> float:
     """The fraction of entries whose absolute value is at most `tolerance`.
 
@@ -65,7 +63,6 @@ def fraction_near_zero(*arrays: ArrayLike, tolerance: float = 0.05) -> float:
     return float(np.mean(np.abs(entries) <= tolerance)) if entries.size else 1.0
 
 
-@former_arguments(("network", "basis", "readout", "dtype"), layer="network")
 def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
     r"""A network of zeros and ones, obtained by rounding a trained one.
 

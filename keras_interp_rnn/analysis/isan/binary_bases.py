@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance
@@ -32,7 +31,6 @@ from keras_interp_rnn.analysis.network import affine_readout, as_array, listed
 Array = NDArray[np.float64]
 
 
-@former_arguments(("states", "labels", "num_readout", "names", "rank_tolerance"), readout="num_readout")
 def label_basis(
     states: ArrayLike,
     labels: ArrayLike,
@@ -133,9 +131,6 @@ def label_basis(
     )
 
 
-@former_arguments(
-    ("network", "states", "readout", "tolerance", "max_functions"), layer="network", limit="max_functions"
-)
 def sparse_basis(
     network: Any, states: ArrayLike, *, readout: Any = None, tolerance: float = 0.25, max_functions: int = 2000
 ) -> Basis:

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments, warn_of_name
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result, Unpackable, as_text
@@ -159,12 +158,6 @@ class Contributions(Result):
         i, j = first if towards is None else towards, second if against is None else against
         return self.values[:, target, i] - self.values[:, target, j]
 
-    def pull(self, target: int = -1, towards: int | None = None, against: int | None = None) -> Array:
-        """`logit_difference` under its former name."""
-        warn_of_name("Contributions.pull", "logit_difference")
-        return self.logit_difference(target, towards=towards, against=against)
-
-    @former_arguments(("self", "num_sources", "target", "output"), count="num_sources")
     def top(self, num_sources: int = 5, *, target: int = -1, output: int | None = None) -> list[tuple[int, float]]:
         """The sources with the largest terms of one logit, by absolute value, in nats.
 
@@ -213,7 +206,6 @@ class Contributions(Result):
         return list(given) if isinstance(given, Collection) else [given]
 
 
-@former_arguments(("network", "symbols", "readout", "targets", "alphabet"), layer="network")
 def contributions(
     network: Any,
     symbols: ArrayLike,
@@ -277,7 +269,6 @@ def contributions(
     return Contributions(text, wanted, values, head.offset, logits, float(residual), names)
 
 
-@former_arguments(("network", "symbols", "window", "readout"), layer="network")
 def recent_contributions(
     network: Any, symbols: ArrayLike, *, window: int, readout: Any = None, origin: ArrayLike | str | None = None
 ) -> Iterator[RecentContributions]:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import as_symbols, check_forwards, check_range, isan_weights
@@ -21,7 +20,6 @@ from keras_interp_rnn.analysis.network import as_symbols, check_forwards, check_
 Array = NDArray[np.float64]
 
 
-@former_arguments(layer="network")
 def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
     r"""The effect of reading a word: one affine map of the state, $h \mapsto h A + b$.
 
@@ -57,7 +55,6 @@ def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
     return composed
 
 
-@former_arguments(layer="network")
 def homogeneous_matrices(network: Any) -> Array:
     r"""The affine maps of all symbols as matrices, $[h, 1] W'_x = [h W_x + b_x, 1]$.
 
@@ -106,7 +103,6 @@ class FixedPoints(Result):
     residual: float
 
 
-@former_arguments(layer="network")
 def fixed_points(network: Any) -> FixedPoints:
     r"""The fixed point of each symbol's map, $h^* = b_k (1 - W_k)^{-1}$, in closed form.
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.analysis.network import open_isan
 from keras_interp_rnn.analysis.statistics import correlation
@@ -45,7 +44,6 @@ class NgramAgreement(Unpackable):
     unigram_baseline: Array
 
 
-@former_arguments(("network", "symbols", "readout"), layer="network")
 def ngram_agreement(
     network: Any, symbols: ArrayLike, *, readout: Any = None, origin: ArrayLike | str | None = None
 ) -> NgramAgreement:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.analysis.network import affine_readout, as_array, isan_weights
 from keras_interp_rnn.analysis.statistics import ROUNDING
@@ -75,7 +74,6 @@ def state_spectrum(states: ArrayLike) -> Array:
     return variances / variances.sum()
 
 
-@former_arguments(("network", "readout"), layer="network")
 def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
     """Singular values of every symbol's matrix, and how well the outputs read the direction that it stretches most.
 

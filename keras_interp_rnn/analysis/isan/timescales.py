@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Result
@@ -113,7 +112,6 @@ class Timescales(Result):
         return TwoExponentials(amplitudes, scales, *errors)
 
 
-@former_arguments(("network", "symbols", "max_age", "readout"), layer="network", oldest="max_age")
 def contributions_by_age(
     network: Any, symbols: ArrayLike, *, max_age: int, readout: Any = None, origin: ArrayLike | str | None = None
 ) -> Iterator[tuple[int, Array]]:
@@ -156,7 +154,6 @@ def contributions_by_age(
         terms = older
 
 
-@former_arguments(("network", "symbols", "max_age", "separator", "readout"), layer="network", oldest="max_age")
 def timescales(
     network: Any,
     symbols: ArrayLike,

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result, as_text
 from keras_interp_rnn.analysis.network import carried_states, check_one_output, listed, predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
@@ -55,7 +54,6 @@ class Explanation(Result):
         return as_text(self, colors=colors)
 
 
-@former_arguments(("network", "sequence", "tokens", "centroids"), model="network")
 def explain(
     network: Any,
     sequence: ArrayLike,

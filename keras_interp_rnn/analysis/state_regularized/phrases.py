@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._display import visible
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.analysis.network import predicted_classes
@@ -52,12 +51,6 @@ class Phrases(Sentence, Mapping[int, Ranking]):
         return len(self.by_class)
 
 
-@former_arguments(
-    ("network", "inputs", "length", "tokens", "num_phrases", "min_count"),
-    model="network",
-    top="num_phrases",
-    least="min_count",
-)
 def phrases(
     network: Any,
     inputs: ArrayLike,

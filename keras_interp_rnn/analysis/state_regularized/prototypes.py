@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
@@ -39,12 +38,6 @@ class Prototypes(Result):
     classes: NDArray[np.int64]
 
 
-@former_arguments(
-    ("network", "inputs", "tokens", "num_tokens", "by", "min_count"),
-    model="network",
-    top="num_tokens",
-    least="min_count",
-)
 def prototypes(
     network: Any,
     inputs: ArrayLike,

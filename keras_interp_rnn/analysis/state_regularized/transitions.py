@@ -6,11 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.analysis.traces import Trace, trace
 
 
-@former_arguments(("network", "inputs", "mask"), layer="network")
 def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> NDArray[Any]:
     r"""$\alpha$ of every step: the probabilities of moving to each centroid (eq. 15).
 

@@ -21,13 +21,11 @@ Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Netwo
 
 from typing import Any
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets.labelled_words import LabelledWords, PathLike, built, loaded
 
 __all__ = ["builder", "load"]
 
 
-@former_arguments(positional=("config", "seed", "data_dir"))
 def builder(config: str = "small", *, seed: int = 0, data_dir: PathLike | None = None) -> Any:
     """Prepares the data, and returns their TFDS builder.
 
@@ -52,7 +50,6 @@ def builder(config: str = "small", *, seed: int = 0, data_dir: PathLike | None =
     return built("balanced_parentheses", config, seed, data_dir)
 
 
-@former_arguments(positional=("split", "config", "seed", "data_dir"))
 def load(split: str, *, config: str = "small", seed: int = 0, data_dir: PathLike | None = None) -> LabelledWords:
     """Loads the words of a split. They are generated on the first call and nothing is downloaded.
 

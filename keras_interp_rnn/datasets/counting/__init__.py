@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets.counting._stream import Counts, check_numbers, stream, symbol_names
 
@@ -32,11 +31,7 @@ __all__ = ["Counts", "builder", "load", "one_hot", "stream", "symbol_names"]
 
 PathLike = str | os.PathLike[str]
 
-_NUMBERS = ("num_types", "max_count", "delay", "num_noise_symbols", "length", "seed", "data_dir")
-_FORMER = {"types": "num_types", "maximum": "max_count", "noise": "num_noise_symbols"}
 
-
-@former_arguments(maximum="max_count")
 def one_hot(counts: ArrayLike, max_count: int) -> NDArray[np.float32]:
     """Writes counts as one-hot codes, those of all types side by side.
 
@@ -65,7 +60,6 @@ def one_hot(counts: ArrayLike, max_count: int) -> NDArray[np.float32]:
     return codes.reshape(*array.shape[:-1], array.shape[-1] * (max_count + 1))
 
 
-@former_arguments(positional=_NUMBERS, **_FORMER)
 def builder(
     num_types: int = 2,
     max_count: int = 5,
@@ -119,7 +113,6 @@ def builder(
     return _tfds.prepare(made, quiet=True)
 
 
-@former_arguments(positional=("split", *_NUMBERS), **_FORMER)
 def load(
     split: str,
     *,

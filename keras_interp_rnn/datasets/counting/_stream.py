@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._repr import short_repr
 
 PAIRS = ("()", "[]", "{}", "<>")
@@ -27,7 +26,6 @@ class Counts(NamedTuple):
     counts: NDArray[np.int32]
 
 
-@former_arguments(types="num_types", noise="num_noise_symbols")
 def symbol_names(num_types: int = 2, num_noise_symbols: int = 1) -> tuple[str, ...]:
     """Names of the symbols: the opening and closing parenthesis of each type, then letters.
 
@@ -52,14 +50,6 @@ def symbol_names(num_types: int = 2, num_noise_symbols: int = 1) -> tuple[str, .
     return (*(name for pair in pairs for name in pair), *letters)
 
 
-@former_arguments(
-    positional=("seed", "batch_size", "length", "num_types", "max_count", "delay", "num_noise_symbols"),
-    rng="seed",
-    batch="batch_size",
-    types="num_types",
-    maximum="max_count",
-    noise="num_noise_symbols",
-)
 def stream(
     seed: int | np.random.Generator,
     batch_size: int,

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets.newsgroups20._classes import CLASSES
@@ -37,7 +36,6 @@ _DASHES = re.compile(r"\s*-{2,}\s*")
 _AFTER_DASHES, _WITHOUT_DASHES = 10, 4
 
 
-@former_arguments(positional=("source", "data_dir"))
 def builder(*, source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
     """Prepares the data, and returns their TFDS builder.
 
@@ -68,7 +66,6 @@ def builder(*, source: PathLike | None = None, data_dir: PathLike | None = None)
     return _tfds.prepare(Builder(source=source, data_dir=root), quiet=source is not None)
 
 
-@former_arguments(positional=("split", "headers", "source", "data_dir"))
 def load(
     split: str, *, source: PathLike | None = None, data_dir: PathLike | None = None, headers: bool = True
 ) -> tuple[list[str], NDArray[np.int32]]:

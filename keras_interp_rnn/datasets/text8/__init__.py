@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of
 
@@ -29,7 +28,6 @@ __all__ = ["builder", "info", "load"]
 PathLike = str | os.PathLike[str]
 
 
-@former_arguments(positional=("config", "source", "data_dir"))
 def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
     """Prepares the data, and returns their TFDS builder.
 
@@ -63,7 +61,6 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
     return _tfds.prepare(made, quiet=source is not None)
 
 
-@former_arguments(positional=("split", "config", "source", "data_dir"))
 def load(
     split: str, *, source: PathLike | None = None, data_dir: PathLike | None = None, config: str = "chars"
 ) -> NDArray[Any]:
@@ -108,7 +105,6 @@ def load(
     return symbols[:filled]
 
 
-@former_arguments(positional=("config", "source", "data_dir"))
 def info(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> dict[str, Any]:
     """Describes the text that the data were prepared from.
 

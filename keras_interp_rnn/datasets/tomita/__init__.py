@@ -14,13 +14,11 @@ Reference: Tomita, 1982; Wang, Lawrence and Niepert, "State-Regularized Recurren
 
 from typing import Any
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn.datasets.labelled_words import LabelledWords, PathLike, built, loaded
 
 __all__ = ["builder", "load"]
 
 
-@former_arguments(positional=("config", "seed", "data_dir"))
 def builder(config: str, *, seed: int = 0, data_dir: PathLike | None = None) -> Any:
     """Prepares the data, and returns their TFDS builder.
 
@@ -45,7 +43,6 @@ def builder(config: str, *, seed: int = 0, data_dir: PathLike | None = None) -> 
     return built("tomita", config, seed, data_dir)
 
 
-@former_arguments(positional=("split", "config", "seed", "data_dir"))
 def load(split: str, *, config: str, seed: int = 0, data_dir: PathLike | None = None) -> LabelledWords:
     """Loads the words of a split. They are generated on the first call and nothing is downloaded.
 

@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._deprecation import former_arguments
 from keras_interp_rnn._files import atomic_write
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._result import Unpackable
@@ -108,9 +107,6 @@ class CompositionTable:
     Reference: Foerster et al., ICML 2017, section 5.1.
     """
 
-    @former_arguments(
-        ("self", "network", "words", "readout", "max_bytes", "dtype"), layer="network", budget="max_bytes"
-    )
     def __init__(
         self,
         network: Any,
@@ -153,12 +149,6 @@ class CompositionTable:
         check_range("The maps of the words", [self._maps, *([] if self._readouts is None else [self._readouts])])
 
     @classmethod
-    @former_arguments(
-        ("cls", "network", "symbols", "readout", "max_length", "max_bytes", "dtype"),
-        layer="network",
-        longest="max_length",
-        budget="max_bytes",
-    )
     def from_corpus(
         cls,
         network: Any,
@@ -280,7 +270,6 @@ class CompositionTable:
             pass
         return state[:, :-1].copy() if np.ndim(symbols) == 2 else state[0, :-1].copy()
 
-    @former_arguments(("self", "symbols", "initial_state", "method"))
     def score(self, symbols: ArrayLike, initial_state: ArrayLike | None = None, *, method: str = "optimal") -> Array:
         r"""Cross-entropy of every next symbol, $-\log_2 p(x_{t+1} \mid x_1 \ldots x_t)$.
 
