@@ -44,7 +44,7 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run test test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
+.PHONY: help run papers test test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ run: $(VENV)/.installed-run  ## Look inside trained networks, then train one on 
 	$(BIN)/python examples/look.py
 	@echo; echo "Now a network of your own (ARGS are its arguments; Ctrl-C ends the training early)."
 	$(BIN)/python examples/text_isan.py $(ARGS)
+
+papers: $(VENV)/.installed-test  ## Run the papers' experiments: ARGS="list", ARGS="run counting --smoke", ...
+	$(BIN)/python -m examples.papers $(ARGS)
 
 test: $(VENV)/.installed-test  ## Run the tests on TensorFlow.
 	$(PYTEST) $(ARGS)

@@ -27,8 +27,8 @@ import keras
 import numpy as np
 from turns import in_turn
 
+from examples.papers import environment
 from keras_interp_rnn import layers
-from keras_interp_rnn.reproduce import environment
 
 SYMBOLS = 27
 

@@ -4,7 +4,8 @@ Each task is done once without a kill. Then it is killed, begun again in the sam
 alone; what it ends with must be what the undisturbed one ended with, to the bit. Moments are drawn uniformly from the
 time that the task took after its imports, or from half of it where it goes on from where it was.
 training: `fit` with `Resumable`; compared are weights, optimizer and history.
-reproduction: `reproduce run sr-parentheses`, one row of it; compared is the record, but for where and how long it ran.
+reproduction: `python -m examples.papers run sr-parentheses`, one row of it; compared is the record, except where and
+    how long it ran.
 data: `datasets.tomita` prepared by TFDS, half of the time by two processes at once; compared are words and labels.
 
     python benchmarks/kills.py             # ten kills of each, about twenty minutes
@@ -82,7 +83,7 @@ class Task(NamedTuple):
 
 
 def reproduce(folder: Path) -> list[str]:
-    command = ["-m", "keras_interp_rnn", "reproduce", "run", "sr-parentheses", "--rows", ROW]
+    command = ["-m", "examples.papers", "run", "sr-parentheses", "--rows", ROW]
     return [*command, "--data", str(folder.parent / "words"), *(f"--{n}={folder / n}" for n in ("runs", "records"))]
 
 
@@ -94,8 +95,8 @@ def record(folder: Path, said: str) -> str:
             return {name: plain(one) for name, one in part.items() if name not in ("environment", "seconds")}
         return [plain(one) for one in part] if isinstance(part, list) else part
 
-    files = sorted((folder / "records").glob("*.json"))
-    return json.dumps(plain(json.loads(files[0].read_text())), sort_keys=True) if files else said[-2000:]
+    file = folder / "records" / "sr-parentheses.jsonl"
+    return json.dumps(plain(json.loads(file.read_text())), sort_keys=True) if file.exists() else said[-2000:]
 
 
 def last_line(folder: Path, said: str) -> str:

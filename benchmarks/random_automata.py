@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from examples.papers import automata_noise
 from keras_interp_rnn import automata
-from keras_interp_rnn.reproduce import automata_noise
 
 
 def drawn(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:

@@ -3,7 +3,7 @@
 Trains an SR-LSTM-P, an LSTM with peepholes whose hidden state moves among k centroids, to tell positive from negative
 reviews. Prints its test error, the words that each centroid stands for (table 6 of the paper), phrases (table 10) and,
 word by word, why it judged one negative and one positive review as it did (table 9). TensorBoard shows the transition
-probabilities through training. More networks, trained longer: `python -m keras_interp_rnn reproduce run sr-imdb`.
+probabilities through training. More networks, trained longer: `python -m examples.papers run sr-imdb`.
 
     python examples/imdb_sr_lstm.py aclImdb         # the unpacked archive; about six minutes on two cores
 

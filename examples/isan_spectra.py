@@ -1,7 +1,7 @@
 """How many directions of its state does an ISAN use?
 
 Takes the variance of its states along their principal directions: the ISAN of the paper's figure 1. `python -m
-keras_interp_rnn reproduce run isan-spectra` trains vanilla RNNs and GRUs on the same text and compares them.
+examples.papers run isan-spectra` trains vanilla RNNs and GRUs on the same text and compares them.
 
     python examples/isan_spectra.py --model runs/text_isan/model.keras
 

@@ -1,7 +1,7 @@
 """Before any training: how far back does an error reach in four recurrent networks?
 
 Draws all weights orthogonal, reads normally distributed sequences, and computes the singular values of the Jacobians
-dh_T/dx_{T-k} in closed form. `python -m keras_interp_rnn reproduce run minimal-rnn-start` repeats the paper's figure.
+dh_T/dx_{T-k} in closed form. `python -m examples.papers run minimal-rnn-start` repeats the paper's figure.
 
     python examples/jacobians_at_start.py
 

@@ -67,7 +67,7 @@ def main() -> None:
         explained,
         "review",
     )
-    print("\nAll presets: python -m keras_interp_rnn presets list")
+    print("\nAll presets: keras_interp_rnn.presets.list()")
 
 
 if __name__ == "__main__":

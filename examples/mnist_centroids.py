@@ -5,7 +5,7 @@ mean probability of moving to each centroid at every pixel, for each digit (figu
 single digits that it classifies correctly (figure 8).
 
     python examples/mnist_centroids.py mnist         # the folder with the four files; ten minutes on two cores
-    python examples/mnist_centroids.py mnist --model model.keras     # of `reproduce run sr-mnist-quarter`
+    python examples/mnist_centroids.py mnist --model model.keras  # of `examples.papers run sr-mnist-quarter`
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, sections 6 and 7.
 """

@@ -6,7 +6,7 @@ paper's figure 5), and prints their errors on deeper strings and how far their s
 
     python examples/parentheses_states.py          # six minutes on two cores
 
-More networks and strings: python -m keras_interp_rnn reproduce run sr-parentheses; sr-palindromes is like it.
+More networks and strings: python -m examples.papers run sr-parentheses; sr-palindromes is like it.
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2.
 """

@@ -2,7 +2,7 @@
 
 Trains a MinimalRNN to predict the next item of a user. One table of embeddings serves at both ends: the network reads
 items from it, and its state is compared with all of them. Prints how often the next item is among the best 20.
-`python -m keras_interp_rnn reproduce run minimal-rnn-recommendation` compares four networks, as the paper does.
+`python -m examples.papers run minimal-rnn-recommendation` compares four networks, as the paper does.
 
     python examples/recommend.py interactions.txt           # lines `user item [time]`, or `user item item ...`
     python examples/recommend.py                             # random interactions that follow a rule

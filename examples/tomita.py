@@ -7,7 +7,7 @@ and looks for words on which network and automaton disagree. Draws both automata
     python examples/tomita.py                                # under a minute on two cores
     python examples/tomita.py --language 6
 
-All seven languages with several seeds: python -m keras_interp_rnn reproduce run tomita --seeds 5
+All seven languages with several seeds: python -m examples.papers run tomita --seeds 5
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, sections 4.2 and 5.1.
 """

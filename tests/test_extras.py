@@ -7,10 +7,10 @@ import sys
 import pytest
 
 import keras_interp_rnn
-from keras_interp_rnn.__main__ import main
+from examples.papers import _commands
+from examples.papers.__main__ import main
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn.automata import DFA, tomita
-from keras_interp_rnn.reproduce import _commands
 
 
 def hide(monkeypatch, package):
@@ -55,11 +55,11 @@ def test_the_commands_name_the_extra_in_one_line(monkeypatch, tmp_path, capsys):
     hide(monkeypatch, "keras_tuner")
     monkeypatch.setattr(_commands._report, "write", lambda *of: importlib.import_module("keras_interp_rnn.figures"))
     arguments = ["report", "--records", str(tmp_path), "--out", str(tmp_path / "results.md")]
-    assert main(["reproduce", *arguments]) == 2
+    assert main([*arguments]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "pip install 'keras_interp_rnn[figures]'" in said
-    assert main(["reproduce", "tune", "sr-imdb", "--row", "LSTM", "--trials", "1", "--smoke"]) == 2
+    assert main(["tune", "sr-imdb", "--row", "LSTM", "--trials", "1", "--smoke"]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "pip install 'keras_interp_rnn[tuner]'" in said

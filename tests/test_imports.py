@@ -11,6 +11,7 @@ from keras_interp_rnn import layers
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "keras_interp_rnn"
+PAPERS = sorted((ROOT / "examples" / "papers").glob("*.py"))
 BACKENDS = {"tensorflow", "jax", "torch"}
 OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
@@ -131,32 +132,7 @@ MAY_IMPORT = {
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}._extras", f"{OURS}.datasets"},
     "datasets/interactions.py": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_repr", "datasets"))},
     "datasets": {"keras", "tensorflow_datasets", *(f"{OURS}.{n}" for n in ("_extras", "_repr", "datasets"))},
-    # Keras, and what an experiment trains with, inside its functions: `reproduce list` comes without them.
-    "reproduce/_experiment.py": {"matplotlib"},  # for types alone
-    "reproduce/_records.py": {f"{OURS}._backend", f"{OURS}._files"},
-    "reproduce/_training.py": {"keras", *(f"{OURS}.{n}" for n in ("_files", "callbacks", "reproduce"))},
-    "reproduce/tuning.py": {"keras", "keras_tuner", "sklearn", f"{OURS}._extras", f"{OURS}.reproduce"},
-    "reproduce": {
-        *("keras", "tensorflow", "sklearn", "aalpy", "matplotlib"),
-        *(
-            f"{OURS}.{n}"
-            for n in (
-                *(
-                    "analysis",
-                    "automata",
-                    "callbacks",
-                    "constraints",
-                    "datasets",
-                    "figures",
-                    "initializers",
-                    "layers",
-                    "losses",
-                ),
-                *("optimizers", "presets", "recommender", "reproduce", "_files"),
-            )
-        ),
-    },
-    "__main__.py": {OURS, f"{OURS}.automata.proof", f"{OURS}.reproduce", f"{OURS}.views"},
+    "__main__.py": {OURS, f"{OURS}.automata.proof"},
 }
 
 
@@ -290,16 +266,11 @@ def test_modules_import_each_other_in_no_circle():
         pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
-def test_the_command_registers_the_views():
-    """It imports the package's modules itself, and results are drawn by a module that nobody else asks for."""
-    assert f"{OURS}.views" in set(imports(PACKAGE / "__main__.py"))
-
-
-def test_experiments_stand_in_four_layers():
-    """`_experiment`, `_records`, `_training`; protocols; experiments and commands; the list of experiments."""
-    package = f"{OURS}.reproduce"
-    files = {module_name(path): path for path in MODULES if path.relative_to(PACKAGE).parts[0] == "reproduce"}
-    files[package] = PACKAGE / "reproduce" / "__init__.py"
+def test_experiments_form_four_layers():
+    """What an experiment is, and files; records and training; protocols; experiments and commands; their list."""
+    package = "examples.papers"
+    files = {f"{package}.{path.stem}": path for path in PAPERS if path.stem not in ("__init__", "__main__")}
+    files[package] = ROOT / "examples" / "papers" / "__init__.py"
     graph = {
         name: {n if n in files else n.rpartition(".")[0] for n in imports(path)} & set(files) - {name, package}
         for name, path in files.items()
@@ -308,20 +279,12 @@ def test_experiments_stand_in_four_layers():
     for name in graphlib.TopologicalSorter(graph).static_order():
         depth[name] = 1 + max((depth[below] for below in graph[name]), default=0)
     assert depth[f"{package}._experiment"] == 1
-    assert depth[f"{package}._characters"] == 2
-    assert max(depth.values()) == depth[package] == 4, sorted(depth.items(), key=lambda item: item[1])
+    assert max(depth.values()) <= 5, sorted(depth.items(), key=lambda item: item[1])
 
 
 def test_experiments_use_public_names_alone():
-    private = {
-        path.name: {n for n in outside_names(path) if n.startswith(OURS) and "._" in n.replace(".reproduce._", "")}
-        for path in sorted((PACKAGE / "reproduce").glob("*.py"))
-    }
-    files = {name: {n for n in names if n.startswith(f"{OURS}._files.")} for name, names in private.items()}
-    assert {name: rest for name, names in private.items() if (rest := names - files[name])} == {
-        "_records.py": {f"{OURS}._backend"},
-        "tuning.py": {f"{OURS}._extras.needed"},
-    }
+    private = {path.name: {n for n in outside_names(path) if n.startswith(OURS) and "._" in n} for path in PAPERS}
+    assert not {name: names for name, names in private.items() if names}
 
 
 CELLS = sorted(name for name in vars(keras.layers) if name.endswith("Cell")) + [

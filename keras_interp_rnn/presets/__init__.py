@@ -5,8 +5,8 @@ print(preset.card)
 print(analysis.contributions(preset.model, "the return val"))
 
 The weights are NumPy arrays without pickled objects, and the models are built by the package's own code, so loading one
-runs no code of a file. They load under TensorFlow, JAX and torch. `python -m keras_interp_rnn presets make NAME` trains
-one anew.
+runs no code of a file. They load under TensorFlow, JAX and torch. `python -m examples.papers preset NAME`, in a clone,
+trains one again.
 """
 
 from keras_interp_rnn.presets.cards import Card, Figure

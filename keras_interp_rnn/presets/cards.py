@@ -62,15 +62,15 @@ class Card(Result):
         licence: of the data, and of the weights.
         figures: what was measured, with the weights as they are stored.
         limits: what it is not good for.
-        make: the command that trains it anew.
-        record: of the training: data with their digest, settings, versions, hardware, date, curve; as in docs/records.
+        make: the command that trains it again.
+        record: of the training: data with their digest, settings, versions, hardware, date, curve.
         settings: of the network and of its files, for `load`.
 
     Example:
 
     >>> from keras_interp_rnn import presets
     >>> presets.load("tomita-4").card.make
-    'python -m keras_interp_rnn presets make tomita-4'
+    'python -m examples.papers preset tomita-4'
     """
 
     name: str

@@ -105,8 +105,7 @@ def list() -> tuple[str, ...]:
     """The names of the presets.
 
     Returns:
-        The names, in alphabetical order. `python -m keras_interp_rnn presets list` says what they are. The package has
-        the weights of all but `text-isan-216`.
+        The names, in alphabetical order. The package has the weights of all but `text-isan-216`.
 
     Example:
 
@@ -123,7 +122,7 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
     Args:
         name: one of `list()`.
         source: your own copy: the file of the weights, for those that are not in the package; or a folder that
-            `python -m keras_interp_rnn presets make` wrote, with card and weights. None for the files of the package.
+            `python -m examples.papers preset` wrote, with card and weights. None for the files of the package.
 
     Returns:
         The network, its alphabet and its card.

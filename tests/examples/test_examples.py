@@ -178,5 +178,5 @@ def test_ctrl_c_ends_the_training_and_looks_into_the_model_so_far(tmp_path):
 def test_an_example_teaches_one_thing_by_public_names(path):
     source = path.read_text()
     assert len(source.splitlines()) <= 90
-    assert "keras_interp_rnn.reproduce import" not in source
+    assert "examples.papers import" not in source
     assert "import reproduce" not in source

@@ -19,6 +19,7 @@ import keras
 import numpy as np
 
 import keras_interp_rnn
+from examples.papers._recommendation import recommender
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.automata import Recognizer, SymbolEmbedding, TrainingReport, tomita
 from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
@@ -26,7 +27,6 @@ from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
 from keras_interp_rnn.optimizers import LazyAdam
 from keras_interp_rnn.recommender import Recommender
-from keras_interp_rnn.reproduce._recommendation import recommender
 from tests.automata.networks import network_of
 
 GOLDEN = Path(__file__).parent

@@ -6,11 +6,11 @@ import functools
 import numpy as np
 import pytest
 
-from keras_interp_rnn import __main__ as command_line
+from examples.papers import EXPERIMENTS, _presets
+from examples.papers import __main__ as command_line
+from examples.papers.tomita import Tomita
 from keras_interp_rnn import datasets, presets
 from keras_interp_rnn.presets import cards
-from keras_interp_rnn.reproduce import EXPERIMENTS, _presets
-from keras_interp_rnn.reproduce.tomita import Tomita
 
 
 class Quick(Tomita):
@@ -122,8 +122,8 @@ def test_every_preset_has_a_recipe_that_says_the_same_as_its_card():
 
 
 def test_an_unknown_preset_is_not_made(tmp_path, capsys):
-    assert command_line.main(["presets", "make", "tomita-9", "--out", str(tmp_path)]) == 2
+    assert command_line.main(["preset", "tomita-9", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("keras_interp_rnn: The presets are ")
+    assert error.startswith("papers: The presets are ")
     assert len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())

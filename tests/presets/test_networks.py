@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples.papers._presets import PASSAGE, REVIEWS
 from keras_interp_rnn import analysis, datasets, presets
 from keras_interp_rnn.presets import cards
-from keras_interp_rnn.reproduce._presets import PASSAGE, REVIEWS
 from tests.oracles import counting, isan
 from tests.oracles import state_regularized as sr
 
@@ -191,7 +191,7 @@ FIGURES = """
 import json, pathlib
 import numpy as np
 from keras_interp_rnn import losses, presets
-from keras_interp_rnn.reproduce import EXPERIMENTS, _presets
+from examples.papers import EXPERIMENTS, _presets
 
 found = {}
 for name in presets.list():

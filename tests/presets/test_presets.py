@@ -4,8 +4,6 @@ import functools
 import json
 import re
 import shutil
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import __main__ as command_line
 from keras_interp_rnn import presets, views
 from keras_interp_rnn.presets import cards, storage
 
@@ -81,7 +78,7 @@ def test_a_card_says_what_it_must(name):
         assert sentence.endswith("."), sentence
     assert card.limits
     assert card.figures
-    assert card.make.startswith(f"python -m keras_interp_rnn presets make {name}")
+    assert card.make.startswith(f"python -m examples.papers preset {name}")
     assert {"data", "model", "protocol", "result", "environment", "experiment"} <= set(card.record)
     assert card.record["environment"]["versions"]["keras"]
     assert not re.search("(?<![A-Za-z])/(tmp|home|work)", json.dumps(dict(card.record)))
@@ -326,30 +323,3 @@ def test_a_word_over_another_alphabet_is_refused(loaded):
 
 
 # The command
-
-
-def test_the_command_lists_and_shows(capsys):
-    assert command_line.main(["presets", "list"]) == 0
-    said = capsys.readouterr().out
-    assert all(re.search(rf"^{name} +\S", said, re.M) for name in presets.list())
-    assert command_line.main(["presets", "show", "tomita-4"]) == 0
-    assert capsys.readouterr().out.strip() == str(cards.read_card("tomita-4"))
-    for verb in ("show", "make"):
-        assert command_line.main(["presets", verb, "tomita-9"]) == 2
-        assert "keras_interp_rnn: The presets are" in capsys.readouterr().err
-
-
-def test_the_command_lists_without_keras(tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys; sys.modules.update(tensorflow=None, keras=None, scipy=None)"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-m", "keras_interp_rnn", "presets", "list"],
-        env={"PYTHONPATH": f"{tmp_path}:{root}", "PATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "tomita-4" in done.stdout

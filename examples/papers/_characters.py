@@ -1,0 +1,434 @@
+"""Which character comes next: one protocol for every recurrent network (Foerster et al., 2017, section 3.1).
+
+The text is read in windows, the state is carried from each window to the next, the validation text is read after every
+epoch, and the weights with the lowest validation loss are evaluated on the test text. A killed run resumes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from examples.papers import _records
+from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._files import write_json
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn.datasets import Windows
+
+NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
+"""Of the paper's table 1; `text8` has rows for each."""
+
+ABLATIONS = ("ISAN without biases", "linear", "linear, nonlinear readout")
+"""An ISAN whose biases stay zero; a linear network without switching, under a linear readout or under one with a
+rectified layer of four times the number of units."""
+
+COUNTED = ("unigrams", "bigrams", "naive Bayes")
+"""Models that are counted, not trained."""
+
+RATES = {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35} | {
+    "ISAN without biases": 0.35,
+    "linear": 0.5,
+    "linear, nonlinear readout": 0.5,
+}
+"""Adam's highest learning rate times the number of units. Adam changes every entry of a matrix by about its rate, and
+so the norm of an n x n matrix by up to n times as much."""
+
+BASELINE = {"batch": 64, "clip": 1.0, "validation": 64, "warm_up": 100}
+"""For networks that are so much slower than the ISAN that they see little text: smaller batches, more steps."""
+
+SEARCHED: dict[str, dict[str, Any]] = {
+    "RNN": {"learning_rate": 1.55, "clip": 0.01, "scale": 0.25, "batch": 32},
+    "IRNN": {"learning_rate": 1.6, "clip": 1.7, "scale": 0.53},
+    "GRU": {"learning_rate": 5.5, "clip": 0.08, "scale": 1.1, "batch": 64},
+    "LSTM": {"learning_rate": 10.0, "clip": 0.03, "scale": 0.5, "batch": 32},
+}
+"""The best settings of the searches in the report, to a hundredth, except the decay: these networks train longer. The
+state of an IRNN that starts from the identity itself grows without bound when it is carried from window to window."""
+
+READ = 128_000_000
+"""Characters that networks read in rows of equal text."""
+
+EQUAL_TEXT = f", {READ // 1_000_000} M characters"
+"""How the names of these rows end."""
+
+LONG: dict[str, dict[str, Any]] = {
+    "RNN": {"batch": 32},
+    "IRNN": {"learning_rate": 0.4, "scale": 0.53},
+    "LSTM": {"batch": 32},
+}
+"""Settings in these rows beside those of `BASELINE`. The searches had short trials; with their larger rates networks
+stop improving early."""
+
+TEXT = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Text:
+    """A text, as symbols.
+
+    Attributes:
+        parts: symbols of train, validation and test, below `outputs`.
+        outputs: number of symbols that are predicted.
+        read: (outputs,), the id under which each symbol is read; None reads every symbol as itself.
+        info: what the record says of the text. characters_per_symbol: characters in a symbol.
+    """
+
+    parts: Mapping[str, NDArray[Any]]
+    outputs: int
+    read: NDArray[Any] | None
+    info: Mapping[str, Any]
+    characters_per_symbol: int = 1
+
+    @property
+    def inputs(self) -> int:
+        """Number of symbols that are distinguished when read, K."""
+        return self.outputs if self.read is None else int(self.read.max()) + 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """How a network is trained.
+
+    Args:
+        batch: sequences read side by side. length: characters in a window. steps: batches in an epoch. epochs: number.
+        learning_rate: Adam's highest, times the number of units. warm_up: steps over which it grows linearly; then it
+            falls along a cosine to the fraction `decay` of it. clip: largest global norm of a gradient, in bits.
+        validation: windows of the validation text read after an epoch; None reads all.
+        optimizer: "adam", or "adagrad" as in the paper for the Billion Word text, with the same learning rate.
+        scale: gain of the initial orthogonal recurrent kernels; for an IRNN of the identity.
+    """
+
+    batch: int = 256
+    length: int = 100
+    steps: int = 1000
+    epochs: int = 20
+    learning_rate: float = RATES["ISAN"]
+    warm_up: int = 200
+    clip: float = 0.144
+    validation: int | None = None
+    optimizer: str = "adam"
+    decay: float = 0.01
+    scale: float | None = None
+
+
+def settings(network: str, size: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a row: `own`, and what networks with switches, or without, have in common."""
+    common = {"validation": 16} if network == "ISAN" else BASELINE
+    return {"network": network, "size": size, **common, **own}
+
+
+def equal_text(settings: Mapping[str, Any], characters_per_symbol: int = 1) -> dict[str, Any]:
+    """Settings of a row whose network reads `READ` characters, in epochs of a thousand steps."""
+    step = settings.get("batch", Protocol.batch) * settings.get("length", Protocol.length) * characters_per_symbol
+    return {**settings, "steps": 1000, "epochs": READ // (1000 * step)}
+
+
+def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) -> int:
+    """Weights of a network of n units that reads K symbols, with its readout to L outputs, L (n + 1).
+
+    ISAN: K n (n + 1) + n. The others, of g gates (1, 1, 3, 4): g (n² + K n + n), and 3 n more for the GRU. A nonlinear
+    readout: 4 n (n + 1) + L (4 n + 1).
+    """
+    readout = outputs * (units + 1)
+    if network.startswith("ISAN"):
+        return inputs * units * (units + 1) + units + readout
+    if network == "linear, nonlinear readout":
+        readout = 4 * units * (units + 1) + outputs * (4 * units + 1)
+    one_gate = dict.fromkeys(("RNN", "IRNN", "linear", "linear, nonlinear readout"), (1, 1))
+    gates, biases = {"GRU": (3, 2), "LSTM": (4, 1), **one_gate}[network]
+    return gates * units * (units + inputs + biases) + readout
+
+
+def largest_units(network: str, max_parameters: float, inputs: int = 27, outputs: int = 27) -> int:
+    """The largest number of units for which the network has at most this number of weights."""
+    return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= max_parameters)
+
+
+def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Model:
+    """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
+
+    All networks except the ISAN read symbols one-hot. The ISAN has no constraint, as in the paper. IRNN: rectified, its
+    recurrent kernel initialized with the identity (Le, Jaitly and Hinton, 2015).
+    """
+    import keras
+
+    from examples.papers import _training
+    from keras_interp_rnn import constraints, layers, losses
+
+    flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
+    scale = protocol.scale or (0.9 if network.startswith(("ISAN", "linear")) else 1.0)
+    flags["recurrent_initializer"] = (
+        keras.initializers.Identity(scale) if network == "IRNN" else keras.initializers.Orthogonal(scale)
+    )
+    if network.startswith("ISAN"):
+        without_biases = {"bias_initializer": "zeros", "bias_constraint": constraints.Zero()}
+        more: dict[str, Any] = without_biases if network == "ISAN without biases" else {}
+        recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **more, **flags)]
+    else:
+        one_hot = keras.layers.Embedding(text.inputs, text.inputs, embeddings_initializer="identity", trainable=False)
+        if network == "IRNN":
+            recurrent = [one_hot, keras.layers.SimpleRNN(units, "relu", **flags)]
+        elif network.startswith("linear"):
+            recurrent = [one_hot, keras.layers.SimpleRNN(units, "linear", **flags)]
+            if network != "linear":
+                recurrent.append(keras.layers.Dense(4 * units, "relu"))
+        else:
+            kind = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}[network]
+            recurrent = [one_hot, kind(units, **flags)]
+    inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
+    model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.outputs)])
+    rate = _training.schedule(
+        protocol.learning_rate / units, protocol.epochs * protocol.steps, protocol.warm_up, protocol.decay
+    )
+    if protocol.optimizer == "adagrad":
+        # Squares of these gradients are far below Keras's initial sum of them, 0.1, which would make it plain SGD.
+        optimizer = keras.optimizers.Adagrad(
+            rate, initial_accumulator_value=1e-7, epsilon=1e-12, global_clipnorm=protocol.clip
+        )
+    else:
+        optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip)
+    model.compile(optimizer, losses.BitsPerSymbol())
+    return model
+
+
+def train(network: str, size: str, text: Text, protocol: Protocol, run: Run) -> Record:
+    """Trains a network, or resumes its training; the record.
+
+    Args:
+        network: one of `NETWORKS` or `ABLATIONS`. size: largest number of weights.
+        text, protocol: what it reads and how. run: in its folder are the checkpoints, TensorBoard's logs and the plan.
+            Its minutes of training are without validation: a dozen steps are timed before the first epoch, and the
+            number of steps that fit is written into the folder. None for `protocol.steps`.
+    """
+    import keras
+
+    from examples.papers import _training
+    from keras_interp_rnn.datasets import Windows
+
+    units = largest_units(network, float(size), text.inputs, text.outputs)
+    weights = parameters(network, units, text.inputs, text.outputs)
+
+    def windows(part: str, **which: Any) -> Windows:
+        return Windows(text.parts[part], protocol.batch, length=protocol.length, input_table=text.read, **which)
+
+    own = {"network": network, "units": units, "seed": run.seed, "minutes": run.minutes, "data": text.info}
+    environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+    if text.read is not None:
+        write_json(run.folder / "symbols.json", {"read": text.read.tolist()})
+    if run.minutes is not None:
+        steps = _training.steps_for_minutes(
+            run.folder,
+            run.minutes,
+            protocol.epochs,
+            _training.trial_steps(lambda: (build(network, units, text, protocol), windows("train"))),
+        )
+        protocol = dataclasses.replace(protocol, steps=steps)
+    keras.utils.set_random_seed(run.seed)
+    print(f"\n{run.row}: {units} units, {weights:,} weights.")
+    done = _training.fit(
+        run.folder,
+        lambda: build(network, units, text, protocol),
+        lambda start, count: windows("train", start=start, num_windows=count),
+        windows("validation", num_windows=protocol.validation),
+        protocol.steps,
+        protocol.epochs,
+        run.verbose,
+    )
+    best = done.load_best()
+    characters = protocol.epochs * protocol.steps * protocol.batch * protocol.length
+    return {
+        "environment": environment,
+        "data": dict(text.info),
+        "model": {"layer": network, "units": units, "parameters": weights, "size": size},
+        "protocol": {**dataclasses.asdict(protocol), "seed": run.seed},
+        "result": {
+            "test_bits": best.evaluate(windows("test"), verbose=0) / text.characters_per_symbol,
+            "validation_bits": min(entry["val_loss"] for entry in done.history) / text.characters_per_symbol,
+            "seconds": done.history[-1]["seconds"],
+            "training_seconds": _training.training_seconds(done.history),
+            "characters": characters * text.characters_per_symbol,
+        },
+        "curve": done.history,
+    }
+
+
+def count(model: str, text: Text) -> Record:
+    """The record of one of `COUNTED`, counted on the training text.
+
+    The window of naive Bayes, 1 to 6 characters, is chosen on the validation text.
+    """
+    from keras_interp_rnn import analysis
+
+    started = time.monotonic()
+    train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
+    models: list[Any] = (
+        [analysis.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
+        if model == "naive Bayes"
+        else [analysis.BackoffModel(train, 1 + COUNTED.index(model), vocabulary_size=text.outputs)]
+    )
+    validation_bits, best = min((counted.bits(validation), i) for i, counted in enumerate(models))
+    seconds = time.monotonic() - started
+    return {
+        "data": dict(text.info),
+        "model": {"layer": model, "parameters": 0, "size": ""},
+        "protocol": {"seed": 0},
+        "result": {
+            "test_bits": models[best].bits(test) / text.characters_per_symbol,
+            "validation_bits": validation_bits / text.characters_per_symbol,
+            "seconds": seconds,
+            "training_seconds": seconds,
+            "characters": len(train) * text.characters_per_symbol,
+        },
+        "curve": [],
+    }
+
+
+def text8(data: Path | None, smoke: bool = False) -> Text:
+    """text8, or the text in a file, split 90/5/5; generated in a moment for `smoke`."""
+    from keras_interp_rnn import datasets
+
+    names = ("train", "validation", "test")
+    symbols = len(datasets.text.ALPHABET)
+    if smoke:
+        short = datasets.text.python_documentation()[:20_000]
+        digest = {"text_sha256": datasets.text.sha256(short)}
+        info = {"name": "smoke", "characters": len(short), "whole_text8": False, **digest}
+        return Text(dict(zip(names, datasets.text.split(short), strict=True)), symbols, None, info)
+    parts = {name: datasets.text8.load(name, source=data) for name in names}
+    return Text(parts, symbols, None, datasets.text8.info(source=data))
+
+
+class CharacterTable(Experiment):
+    """A table of networks that predict the next symbol; a row's settings are those of `Protocol`, network and size."""
+
+    measure = "bits per character"
+    data = TEXT
+    options = frozenset({"data", "budget"})
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Text:
+        """The text."""
+        return text8(data, smoke)
+
+    def setting(self, run: Run) -> tuple[str, str, Text, Protocol]:
+        """Network, size, text and protocol of a run."""
+        chosen = {"epochs": 10, **run.settings}
+        network, size = chosen.pop("network"), chosen.pop("size")
+        if network not in RATES:
+            raise ValueError(
+                f"A network on characters is one of {', '.join(RATES)}. Received: {network!r}. Correct the row, or add "
+                "the network to RATES, `parameters` and `build`."
+            )
+        chosen.setdefault("learning_rate", RATES[network])
+        protocol = self.of_protocol(Protocol, chosen)
+        if run.smoke:
+            size = "4e3"
+            protocol = dataclasses.replace(protocol, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
+        return network, size, self.load(run), protocol
+
+    def run(self, run: Run) -> Record:
+        if run.settings["network"] in COUNTED:
+            return count(run.settings["network"], self.load(run))
+        return train(*self.setting(run), run)
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        return {"text_sha256": self.load(run).info["text_sha256"]}
+
+    def is_timed(self, row: str) -> bool:
+        return not self.is_deterministic(row) and "steps" not in self.rows[row]
+
+    def is_deterministic(self, row: str) -> bool:
+        return self.rows[row]["network"] in COUNTED
+
+    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
+        if run.settings["network"] in COUNTED:
+            return super().tunable(run, steps, epochs)
+        network, size, text, protocol = self.setting(run)
+        return Tunable(network, size, text, dataclasses.replace(protocol, steps=steps, epochs=epochs), run.seed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tunable:
+    """A network that predicts the next character, for `tuning.search`.
+
+    Args:
+        network, size, text: as `train`. base: what is not searched; its steps and epochs are those of a trial.
+        seed: of the initial weights, the same for every trial.
+    """
+
+    network: str
+    size: str
+    text: Text
+    base: Protocol
+    seed: int = 0
+
+    @functools.cached_property
+    def units(self) -> int:
+        """State size."""
+        return largest_units(self.network, float(self.size), self.text.inputs, self.text.outputs)
+
+    @property
+    def worst(self) -> float:
+        """Twice the loss of a guess, which stands for the loss of a training that diverged."""
+        return 2 * math.log2(self.text.outputs)
+
+    def protocol(self, hp: Any) -> Protocol:
+        """The protocol with the settings of a trial, which reads the same number of characters for every batch size."""
+        batch = hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch}))
+
+        def rescaled(windows: int) -> int:
+            return max(1, windows * self.base.batch // batch)
+
+        return dataclasses.replace(
+            self.base,
+            batch=batch,
+            steps=rescaled(self.base.steps),
+            validation=None if self.base.validation is None else rescaled(self.base.validation),
+            learning_rate=hp.Float("learning_rate", 0.1, 30.0, sampling="log"),
+            decay=hp.Choice("decay", [0.01, 0.1, 1.0]),
+            clip=hp.Float("clip", 0.01, 3.0, sampling="log"),
+            scale=hp.Float("scale", 0.25, 1.5),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that a search depends on, except its own seed."""
+        own = {"network": self.network, "units": self.units, "weights_seed": self.seed, "data": self.text.info}
+        return {**dataclasses.asdict(self.base), **own}
+
+    def build(self, protocol: Protocol) -> keras.Model:
+        """A compiled model."""
+        import keras
+
+        keras.utils.set_random_seed(self.seed)
+        return build(self.network, self.units, self.text, protocol)
+
+    def fit(self, protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
+        """Trains the model for the protocol's steps."""
+        from keras_interp_rnn import callbacks
+        from keras_interp_rnn.datasets import Windows
+
+        def windows(part: str, count: int | None) -> Windows:
+            return Windows(
+                *(self.text.parts[part], protocol.batch),
+                length=protocol.length,
+                num_windows=count,
+                input_table=self.text.read,
+            )
+
+        kwargs["callbacks"] = [callbacks.CarriedState(across_epochs=True), *kwargs.get("callbacks", [])]
+        return model.fit(
+            windows("train", protocol.steps * protocol.epochs),
+            epochs=protocol.epochs,
+            steps_per_epoch=protocol.steps,
+            shuffle=False,
+            validation_data=windows("validation", protocol.validation),
+            **kwargs,
+        )

@@ -1,0 +1,559 @@
+"""Which class does a sequence have: one protocol for every recurrent network (Wang, Lawrence and Niepert, 2022).
+
+Reviews (table 4), pixels (table 5) and news (section 6). A tenth of the training data is held out, and the weights with
+the highest accuracy on it are evaluated on the test data. A killed run resumes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from examples.papers import _records
+from examples.papers._experiment import Experiment, Record, Run
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+    from numpy.typing import NDArray
+
+NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
+HEADS = ("last", "last_and_cell", "mean")
+
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "Adam": {},
+    "RMSprop": {"rho": 0.95, "momentum": 0.9, "epsilon": 1e-4, "centered": True},
+}
+"""Settings of each; those of RMSprop are the paper's."""
+
+SLID = "slid_accuracy"
+"""The validation accuracy in the logs of a sliding network, NaN while the strength is below 1."""
+
+WORDS: dict[str, Any] = {"units": 64, "embedding": 64}
+"""Sizes of networks that read words."""
+
+
+def regularized(
+    network: str, centroids: int, transition: str = "mixture", temperature: float = 1.0, **settings: Any
+) -> dict[str, Any]:
+    """Settings of a network with centroids."""
+    own = {"network": network, "centroids": centroids, "transition": transition, "temperature": temperature}
+    return {**own, **settings}
+
+
+def lstms(centroids: int, plain: dict[str, Any], with_centroids: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The LSTMs of the paper's tables 4 and 5: name of the row -> settings.
+
+    Args:
+        centroids: k of most rows. plain, with_centroids: settings of the networks without and with centroids.
+    """
+    k = f"k = {centroids}"
+    return {
+        "LSTM": {"network": "LSTM", **plain},
+        "LSTM-P": {"network": "LSTM-P", **plain},
+        f"SR-LSTM ({k})": {**regularized("SR-LSTM", centroids), **with_centroids},
+        f"SR-LSTM-P ({k}, eq. 17)": {**regularized("SR-LSTM-P", centroids, "soft_argmax"), **with_centroids},
+        f"SR-LSTM-P ({k}, eq. 19)": {**regularized("SR-LSTM-P", centroids, "gumbel"), **with_centroids},
+        f"SR-LSTM-P ({k}, eq. 20)": {**regularized("SR-LSTM-P", centroids), **with_centroids},
+        "SR-LSTM-P (k = 50)": {**regularized("SR-LSTM-P", 50), **with_centroids},
+    }
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences and their classes.
+
+    Attributes:
+        train, test: (x, y); x ids (rows, time), 0 for padding, or real (rows, time, features); y int classes.
+        classes: names of the classes. vocabulary: names of the ids, None where x is real.
+        info: what the record says of the data.
+        groups: (rows of train,), rows of one number are held out together, as reviews of one film; None for each row by
+            itself.
+    """
+
+    train: tuple[NDArray[Any], NDArray[Any]]
+    test: tuple[NDArray[Any], NDArray[Any]]
+    classes: tuple[str, ...]
+    vocabulary: tuple[str, ...] | None
+    info: dict[str, Any]
+    groups: NDArray[Any] | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """`info`, and the sha256 of all sequences and classes."""
+        return {**self.info, "sha256": _records.sha256(*self.train, *self.test)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """A network, and how it is trained.
+
+    Args:
+        network: one of `NETWORKS`. centroids, transition, temperature: of the SR networks, otherwise 0, "" and 0.
+        units: size of the recurrent layer. embedding: size of an embedding; 0 for real inputs.
+        head: reads the "last" hidden state; "last_and_cell", the cell state too, as for pixels in the paper; or the
+            "mean" hidden state over time.
+        vectors: root mean square of the initial embeddings, which are word vectors counted from the training texts
+            (`datasets.words.vectors`, the held-out texts among them, without their classes); 0 for small random ones.
+        segment: number of ids of a text read in training, from a place drawn again in each epoch; 0 for all.
+        dropout: of the embedding's features and of what the head reads. word_dropout: fraction of ids read as unknown
+            words in training.
+        batch: rows. epochs: number. steps: batches in an epoch; 0 for one pass over the data.
+        optimizer: one of `OPTIMIZERS`.
+        learning_rate: the highest, after 100 steps of linear growth; then it falls along a cosine to the fraction
+            `decay` of it.
+        clip: largest global norm of a gradient. average: momentum of a moving average of the weights, which takes their
+            place at the end of each epoch; 0 for none.
+        slide: whether the cell learns without its centroids for a third of the steps, and the strength of the
+            regularization grows from 0 to 1 over the second third; the weights that are kept are of full strength. With
+            `coarse`, which is without centroids, it grows over the first third.
+        peepholes: their initializer.
+        coarse: fraction of the minutes in which the LSTM, without centroids, learns from the means of four neighbouring
+            pixels each, for `epochs` epochs of its own. It goes on with all pixels, its memory made four times as slow.
+    """
+
+    network: str
+    centroids: int = 0
+    transition: str = ""
+    temperature: float = 0.0
+    units: int = 128
+    embedding: int = 128
+    head: str = "last"
+    vectors: float = 0.0
+    segment: int = 0
+    dropout: float = 0.5
+    word_dropout: float = 0.0
+    batch: int = 64
+    epochs: int = 6
+    steps: int = 0
+    learning_rate: float = 2e-3
+    clip: float = 1.0
+    decay: float = 0.01
+    average: float = 0.0
+    slide: bool = False
+    peepholes: str = "glorot_uniform"
+    coarse: float = 0.0
+    optimizer: str = "Adam"
+
+
+def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
+    """The recurrent layer, named "recurrent"."""
+    import keras
+
+    from keras_interp_rnn import layers
+
+    kind = protocol.network
+    flags: dict[str, Any] = {
+        "return_state": protocol.head == "last_and_cell",
+        "return_sequences": protocol.head == "mean",
+        "name": "recurrent",
+    }
+    if kind.endswith("LSTM-P"):
+        flags["peephole_initializer"] = protocol.peepholes
+    if kind not in NETWORKS:
+        raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
+    if protocol.head not in HEADS:
+        raise ValueError(f"A head reads {', '.join(HEADS)}. Received: {protocol.head!r}.")
+    if not kind.startswith("SR"):
+        if protocol.slide:
+            raise ValueError(f"slide is for networks with centroids. Received: {kind!r}. Leave it out.")
+        plain = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
+        return plain.get(kind, layers.PeepholeLSTM)(protocol.units, **flags)
+    with_centroids = {
+        "SR-RNN": layers.SRSimpleRNN,
+        "SR-GRU": layers.SRGRU,
+        "SR-LSTM": layers.SRLSTM,
+        "SR-LSTM-P": layers.SRPeepholeLSTM,
+    }[kind]
+    return with_centroids(
+        protocol.units,
+        protocol.centroids,
+        temperature=protocol.temperature,
+        transition=protocol.transition,
+        regularize_last_step=False,
+        seed=seed,
+        **flags,
+    )
+
+
+def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.Model:
+    """A compiled model, sequences to logits: one for two classes, otherwise one for each.
+
+    Args:
+        steps: of the whole training, over which the learning rate falls.
+    """
+    import keras
+
+    from examples.papers import _training
+    from keras_interp_rnn import layers
+
+    keras.utils.set_random_seed(seed)
+    x, _ = data.train
+    inputs = keras.Input((None, *x.shape[2:]), dtype=x.dtype.name)
+    reads: Any = inputs
+    if data.vocabulary is not None:
+        if protocol.word_dropout:
+            reads = layers.WordDropout(protocol.word_dropout, seed=seed)(reads)
+        embedding = keras.layers.Embedding(len(data.vocabulary), protocol.embedding, mask_zero=True)
+        reads = embedding(reads)
+        if protocol.vectors:
+            embedding.set_weights([protocol.vectors * _vectors(data, protocol.embedding)])
+        reads = keras.layers.SpatialDropout1D(protocol.dropout, seed=seed + 1)(reads)
+    states = recurrent(protocol, seed + 2)(reads)
+    if protocol.head == "last_and_cell":
+        states = keras.layers.Concatenate()(list(states[1:]))
+    elif protocol.head == "mean":
+        states = keras.layers.GlobalAveragePooling1D()(states)
+    if protocol.dropout:
+        states = keras.layers.Dropout(protocol.dropout, seed=seed + 3)(states)
+    is_binary = len(data.classes) == 2
+    model = keras.Model(inputs, keras.layers.Dense(1 if is_binary else len(data.classes))(states))
+    rate = _training.schedule(protocol.learning_rate, steps, 100, protocol.decay)
+    averaged: dict[str, Any] = {}
+    if protocol.average:
+        every = max(1, steps // protocol.epochs)
+        averaged = {"use_ema": True, "ema_momentum": protocol.average, "ema_overwrite_frequency": every}
+    if protocol.optimizer not in OPTIMIZERS:
+        raise ValueError(f"The optimizers are {', '.join(OPTIMIZERS)}. Received: {protocol.optimizer!r}.")
+    make = getattr(keras.optimizers, protocol.optimizer)
+    optimizer = make(rate, global_clipnorm=protocol.clip, **OPTIMIZERS[protocol.optimizer], **averaged)
+    if is_binary:
+        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)
+    else:
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+    model.compile(optimizer, loss, metrics=[accuracy])
+    return model
+
+
+@functools.lru_cache(maxsize=1)
+def _vectors(data: Sequences, features: int) -> NDArray[np.float32]:
+    from keras_interp_rnn.datasets import words
+
+    assert data.vocabulary is not None
+    return words.vectors(data.train[0], len(data.vocabulary), num_features=features)
+
+
+def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of the training data to train on, and a tenth to validate on: drawn one by one, or group by group."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    tenth = len(data.train[0]) // 10
+    if data.groups is None:
+        order = rng.permutation(len(data.train[0]))
+        return np.sort(order[tenth:]), np.sort(order[:tenth])
+    _, of_row, sizes = np.unique(data.groups, return_inverse=True, return_counts=True)
+    if len(sizes) < 2:
+        raise ValueError(
+            "Training needs a group of rows beside the one that is held out. "
+            f"Received: {len(of_row)} rows of one group. Read more of the data."
+        )
+    order = rng.permutation(len(sizes))
+    is_held_out = np.isin(of_row, order[: np.searchsorted(sizes[order].cumsum(), tenth) + 1])
+    return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
+
+
+def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
+    """Trains a network, or resumes its training.
+
+    Args:
+        protocol, data: as they say. run: in its folder are the checkpoints, TensorBoard's logs and the plan. Its
+            minutes of training, without validation, replace `protocol.steps`.
+
+    Returns:
+        The record, and the best model.
+    """
+    from examples.papers import _training
+    from keras_interp_rnn.datasets import words
+
+    x, y = data.train
+    kept, held_out = split(data, run.seed)
+
+    def batches(start: int = 0, count: int | None = None) -> _training.Shuffled:
+        return _training.Shuffled(x[kept], y[kept], protocol.batch, run.seed, start, count, protocol.segment)
+
+    identity = data.identity()
+    own = {"seed": run.seed, "minutes": run.minutes, "data": identity}
+    environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+    if data.vocabulary is not None:
+        words.Vocabulary(data.vocabulary).save(run.folder / "vocabulary.txt")
+    coarse = _coarse(protocol, data, run) if protocol.coarse else None
+
+    def start() -> keras.Model:
+        model = build(protocol, data, steps * protocol.epochs, run.seed)
+        if coarse is not None:
+            _take_over(coarse[1], model)
+        return model
+
+    steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
+    if run.minutes is not None:
+        steps = _training.steps_for_minutes(
+            run.folder,
+            run.minutes * (1 - protocol.coarse),
+            protocol.epochs,
+            _training.trial_steps(lambda: (build(protocol, data, 100, run.seed), batches())),
+        )
+    print(f"\n{len(kept)} sequences, {steps} steps an epoch.", flush=True)
+    done = _training.fit(
+        run.folder,
+        start,
+        batches,
+        (x[held_out], y[held_out]),
+        steps,
+        protocol.epochs,
+        run.verbose,
+        SLID if protocol.slide else "val_accuracy",
+        _sliding(steps * protocol.epochs, begins=0 if protocol.coarse else 1) if protocol.slide else (),
+    )
+    model = done.load_best()
+    _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
+    record: Record = {
+        "environment": environment,
+        "data": {**identity, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
+        "model": {"network": protocol.network, "parameters": model.count_params()},
+        "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": run.seed},
+        "result": {
+            "test_error": 1 - accuracy,
+            "validation_error": 1
+            - max(entry["val_accuracy"] for entry in done.history if entry.get("strength", 1.0) == 1.0),
+            "seconds": done.history[-1]["seconds"],
+            "training_seconds": _training.training_seconds(done.history),
+            "sequences": steps * protocol.epochs * protocol.batch,
+        },
+        **({} if coarse is None else {"coarse": coarse[0]["result"]}),
+        "curve": [{name: value for name, value in entry.items() if name != SLID} for entry in done.history],
+    }
+    return record, model
+
+
+def _coarse(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
+    """Record and model of the first part of a training, by a quarter of the pixels; in a folder within the run's."""
+    if not protocol.network.endswith(("LSTM", "LSTM-P")):
+        raise ValueError(f"coarse is for LSTMs. Received: {protocol.network!r}. Leave it out.")
+    plain: dict[str, Any] = {
+        "network": protocol.network.removeprefix("SR-"),
+        "centroids": 0,
+        "transition": "",
+        "temperature": 0.0,
+    }
+    first = dataclasses.replace(protocol, **plain, slide=False, coarse=0.0)
+    minutes = None if run.minutes is None else run.minutes * protocol.coarse
+    print(f"\nBy a quarter of the pixels first, in {run.folder / 'coarse'}.", flush=True)
+    return train(first, quartered(data), dataclasses.replace(run, folder=run.folder / "coarse", minutes=minutes))
+
+
+def _take_over(first: keras.Model, model: keras.Model) -> None:
+    """Gives a model the weights of one that read a fourth of the steps, its memory c made four times as slow.
+
+    Near c' = f c + i g with 1 - f and i small, both are divided by four where the bias of f grows by log 4 and that of
+    i falls by as much.
+    """
+    from keras import ops
+
+    for before, layer in zip(first.layers, model.layers, strict=True):
+        learned = {weight.name: ops.convert_to_numpy(weight).copy() for weight in before.weights}
+        if layer.name == "recurrent":
+            units = len(learned["bias"]) // 4  # of each gate: i, f, c, o
+            learned["bias"][:units] -= math.log(4)
+            learned["bias"][units : 2 * units] += math.log(4)
+        for weight in layer.weights:
+            if weight.name in learned:  # not the centroids'
+                weight.assign(learned[weight.name])
+
+
+def _sliding(steps: int, begins: int) -> list[keras.callbacks.Callback]:
+    """Sets the strength over so many steps, growing after `begins` thirds of them, and logs `SLID` once it is 1."""
+    import keras
+
+    from keras_interp_rnn import callbacks
+
+    def strength(step: int) -> float:
+        return min(max(3 * step / steps - begins, 0.0), 1.0)
+
+    def rank(_: int, logs: dict[str, float]) -> None:
+        logs[SLID] = logs["val_accuracy"] if logs["strength"] == 1 else math.nan
+
+    schedule = callbacks.TemperatureSchedule(strength=strength, update_freq="batch")
+    return [schedule, keras.callbacks.LambdaCallback(on_epoch_end=rank)]
+
+
+class ClassTable(Experiment):
+    """A table of networks that classify sequences; a row's settings are those of `Protocol` and of its data."""
+
+    measure = "error"
+    options = frozenset({"data", "budget"})
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        identity = self.load(run).identity()
+        return {name: identity[name] for name in ("name", "sha256")}
+
+    def setting(self, run: Run) -> tuple[Protocol, Sequences]:
+        """Protocol and sequences of a run."""
+        own = {name: value for name, value in run.settings.items() if name not in self.of_data}
+        protocol = self.of_protocol(Protocol, own)
+        if run.smoke:
+            small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
+            protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
+        return protocol, self.load(run)
+
+    def run(self, run: Run) -> Record:
+        protocol, data = self.setting(run)
+        record, model = train(protocol, data, run)
+        self.interpret(record, model, data, run)
+        return record
+
+    def interpret(self, record: Record, model: keras.Model, data: Sequences, run: Run) -> None:
+        """Adds to the record what the trained network shows; nothing here."""
+
+    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
+        protocol, data = self.setting(run)
+        return Tunable(dataclasses.replace(protocol, steps=steps, epochs=epochs), data, run.seed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tunable:
+    """A network that classifies sequences, for `tuning.search`.
+
+    Args:
+        base: what is not searched; its steps and epochs are those of a trial. data: sequences and classes.
+        seed: of weights, draws and orders, the same for every trial.
+    """
+
+    base: Protocol
+    data: Sequences
+    seed: int = 0
+
+    @property
+    def worst(self) -> float:
+        """Twice the loss of a guess, which stands for the loss of a training that diverged."""
+        return 2 * math.log(len(self.data.classes))
+
+    def protocol(self, hp: Any) -> Protocol:
+        """The protocol with the settings of a trial."""
+        settings = {
+            "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
+            "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
+            "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
+            "dropout": hp.Float("dropout", 0.0, 0.6) if self.base.dropout else 0.0,
+            "batch": hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch})),
+        }
+        if self.data.vocabulary is not None:
+            settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
+        if self.base.network.startswith("SR"):
+            settings["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
+            # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), explains.
+            settings["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
+        return dataclasses.replace(self.base, **settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that a search depends on, except its own seed."""
+        return {**dataclasses.asdict(self.base), "weights_seed": self.seed, "data": self.data.identity()}
+
+    def build(self, protocol: Protocol) -> keras.Model:
+        """A compiled model."""
+        return build(protocol, self.data, self._steps(protocol) * protocol.epochs, self.seed)
+
+    def fit(self, protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
+        """Trains the model for the protocol's steps, or one pass an epoch; half the steps for twice the batch size."""
+        from examples.papers import _training
+
+        steps = self._steps(protocol)
+        kept, held_out = split(self.data, self.seed)
+        x, y = self.data.train
+        return model.fit(
+            _training.Shuffled(
+                *(x[kept], y[kept], protocol.batch, self.seed),
+                count=steps * protocol.epochs,
+                segment=protocol.segment,
+            ),
+            epochs=protocol.epochs,
+            steps_per_epoch=steps,
+            shuffle=False,
+            validation_data=(x[held_out], y[held_out]),
+            **kwargs,
+        )
+
+    def _steps(self, protocol: Protocol) -> int:
+        rows = self.base.steps * self.base.batch if self.base.steps else len(split(self.data, 0)[0])
+        return max(1, rows // protocol.batch)
+
+
+def encoded(
+    train: tuple[list[str], NDArray[Any]],
+    test: tuple[list[str], NDArray[Any]],
+    classes: tuple[str, ...],
+    vocabulary_size: int,
+    max_length: int,
+    info: dict[str, Any],
+    keep_first: bool = False,
+    groups: NDArray[Any] | None = None,
+) -> Sequences:
+    """Texts as ids of the training texts' most frequent words.
+
+    Args:
+        train, test: texts and their classes. info, groups: as in `Sequences`.
+        keep_first: whether of long texts the first words are kept, where a post says what it is about, or the last.
+    """
+    from keras_interp_rnn.datasets import words
+
+    tokens = [[words.tokenize(text) for text in texts] for texts, _ in (train, test)]
+    vocabulary = words.Vocabulary.of(tokens[0], vocabulary_size)
+    if keep_first:
+        tokens = [[text[: max_length - 2] for text in texts] for texts in tokens]
+    x = [vocabulary.encode(texts, max_length) for texts in tokens]
+    return Sequences((x[0], train[1]), (x[1], test[1]), classes, vocabulary.names, info, groups)
+
+
+def generated(classes: tuple[str, ...]) -> Sequences:
+    """Sequences of 12 ids, each with its class's own word in it."""
+    import numpy as np
+
+    from keras_interp_rnn.datasets import words
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60, dtype=np.int32) % len(classes)
+    x = rng.integers(4 + len(classes), 12 + len(classes), (60, 12)).astype(np.int32)
+    x[:, 5] = 4 + y
+    names = (*words.SPECIAL, *(f"word{i}" for i in range(8 + len(classes))))
+    return Sequences((x[:40], y[:40]), (x[40:], y[40:]), classes, names, {"name": "smoke"})
+
+
+def digits(data: Path | None, smoke: bool = False, side: int = 28) -> Sequences:
+    """Digits as side² steps of one number in [0, 1]; with a side of 14 the means of four pixels each."""
+    import numpy as np
+
+    from keras_interp_rnn import datasets
+
+    names = tuple(map(str, range(10)))
+    if smoke:
+        rng = np.random.default_rng(0)
+        x, y = rng.random((60, 16, 1)).astype("float32"), np.arange(60, dtype=np.int32) % 10
+        return Sequences((x[:40], y[:40]), (x[40:], y[40:]), names, None, {"name": "smoke"})
+    parts = []
+    for split in ("train", "test"):
+        images, labels = datasets.mnist.load(split, source=data)
+        parts.append((_pixels(images / 255, side), labels))
+    info = {"name": "mnist", "pixels": side * side}
+    return Sequences(parts[0], parts[1], names, None, info)
+
+
+def quartered(data: Sequences) -> Sequences:
+    """The same digits by the means of four neighbouring pixels each."""
+
+    def part(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        side = math.isqrt(x.shape[1])
+        return _pixels(x.reshape(-1, side, side), side // 2), y
+
+    train, test = part(*data.train), part(*data.test)
+    return dataclasses.replace(data, train=train, test=test, info={**data.info, "pixels": train[0].shape[1]})
+
+
+def _pixels(images: NDArray[Any], side: int) -> NDArray[np.float32]:
+    """Images (n, m, m) as sequences (n, side², 1) of the means of squares of pixels."""
+    n, of_one, _ = images.shape
+    squares = images.reshape(n, side, of_one // side, side, of_one // side)
+    return squares.mean(axis=(2, 4)).reshape(n, -1, 1).astype("float32")

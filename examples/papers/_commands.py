@@ -1,0 +1,377 @@
+"""`python -m examples.papers`: list, run, report, tune and check experiments."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from examples.papers import _records, _report
+from examples.papers._experiment import Experiment, Record, Run
+
+EXAMPLES = """
+examples:
+  python -m examples.papers list                         # experiments, their rows and data
+  python -m examples.papers run sr-imdb --data aclImdb   # every row of a table; the same command resumes
+  python -m examples.papers report --out results.md      # the report of all records, with its figures
+  python -m examples.papers tune sr-imdb --row LSTM --data aclImdb --trials 20
+  python -m examples.papers check --records examples/papers/records --report docs/results.md
+"""
+
+RECORDS = Path("runs/records")
+
+
+def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
+    """Adds the commands to the subparsers of a command line; `execute` is in the namespace that it parses."""
+    names = f"experiments: {', '.join(experiment.name for experiment in experiments)}"
+
+    def verb(name: str, execute: Callable[[Sequence[Experiment], argparse.Namespace], None], says: str) -> Any:
+        of_verb = verbs.add_parser(
+            name,
+            help=says,
+            description=f"{says[0].upper()}{says[1:]}.",
+            epilog=names if name in ("run", "tune") else "",
+        )
+        of_verb.set_defaults(execute=lambda args: guarded(lambda: execute(experiments, args)))
+        return of_verb
+
+    verb("list", lambda of, args: print(listing(of)), "list the experiments, their rows and their data")
+
+    run = verb("run", run_command, "run an experiment, or resume it where it was interrupted")
+    run.add_argument("name", metavar="EXPERIMENT", help="an experiment, or `all`")
+    run.add_argument("--rows", nargs="+", metavar="ROW", help="rows to run (default: all)")
+    run.add_argument("--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row (default: 1)")
+    run.add_argument(
+        "--budget", type=_positive(float), metavar="MINUTES", help="minutes of training per run (default: the row's)"
+    )
+    run.add_argument("--model", type=Path, metavar="FILE", help="trained model to analyse (default: train a small one)")
+    _add_data(run)
+    verbose = 1 if sys.stdout.isatty() else 2
+    _add_folders(run, "runs/papers", "checkpoints, TensorBoard logs and figures", verbose)
+
+    report = verb("report", report_command, "write the report of all records")
+    report.add_argument("--out", type=Path, metavar="FILE", help="file of the report (default: print the text)")
+    _add_records(report)
+    _add_templates(report)
+
+    tune = verb("tune", tune_command, "search for the hyperparameters of a row; the same command resumes the search")
+    tune.add_argument("name", metavar="EXPERIMENT", help="an experiment; `list` shows its rows")
+    tune.add_argument("--row", required=True, help="the row whose hyperparameters are searched")
+    tune.add_argument("--trials", type=_positive(int), default=20, help="number of trials (default: 20)")
+    tune.add_argument(
+        "--steps", type=_positive(int), default=300, help="batches per epoch, of the row's own size (default: 300)"
+    )
+    tune.add_argument("--epochs", type=_positive(int), default=2, help="epochs of a trial (default: 2)")
+    tune.add_argument(
+        "--keep", nargs="+", default=[], metavar="SETTING", help="settings that are not searched (default: none)"
+    )
+    tune.add_argument("--seed", type=int, default=0, help="seed of the search and of the weights (default: 0)")
+    _add_data(tune)
+    _add_folders(tune, "runs/tune", "the trials, with TensorBoard logs", verbose=0)
+
+    check = verb("check", check_command, "check that every record is readable, registered and shown in the report")
+    check.add_argument("--report", type=Path, metavar="FILE", help="report to compare (default: none)")
+    _add_records(check)
+    _add_templates(check)
+
+
+def needs_keras(args: argparse.Namespace) -> bool:
+    """Whether a command imports Keras."""
+    return args.verb in ("run", "tune", "preset") or bool(getattr(args, "out", None))
+
+
+def listing(experiments: Sequence[Experiment]) -> str:
+    """The experiments, with their rows, data and the paper's figures."""
+    parts = []
+    for experiment in experiments:
+        budget = f"; {experiment.minutes:g} minutes of training a row" if experiment.minutes else ""
+        parts.append(f"{experiment.name}: {experiment.title}, {experiment.place}; {experiment.measure}{budget}")
+        if experiment.data:
+            parts.append(f"  data: {experiment.data}")
+        for row in filter(None, experiment.rows):
+            paper = experiment.paper.get(row)
+            parts.append(f"  - {row}" + ("" if paper is None else f" (paper: {paper})"))
+    parts.append("\nTo run one: python -m examples.papers run EXPERIMENT. With --smoke it takes seconds.")
+    return "\n".join(parts)
+
+
+def run_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
+    """Runs every row and seed that has no record yet, of one experiment or of all."""
+    if args.smoke:
+        _work_in_scratch(args)
+    if args.name != "all":
+        run_rows(_named(experiments, args.name), args)
+        return
+    given = [f"--{name}" for name in ("data", "rows", "model", "budget") if getattr(args, name) is not None]
+    if given:
+        raise ValueError(f"All experiments share no {given[0]}. Received: all with {given[0]}. Name an experiment.")
+    failed = []
+    for experiment in filter(lambda experiment: experiment.rows, experiments):
+        try:
+            run_rows(experiment, args)
+        except (ValueError, ImportError) as error:
+            print(f"papers: {experiment.name}: {error}", file=sys.stderr, flush=True)
+            failed.append(experiment.name)
+    if failed:
+        raise ValueError(f"Not every experiment could be run. Received: all, without {', '.join(failed)}; see above.")
+
+
+def run_rows(experiment: Experiment, args: argparse.Namespace) -> None:
+    """Runs every row and seed of an experiment that has no record yet."""
+    if not experiment.rows:
+        raise ValueError(
+            f"{experiment.title} are made by `tune EXPERIMENT --row ROW`. Received: run {experiment.name}."
+        )
+    rows = list(experiment.rows) if args.rows is None else args.rows
+    for row in rows:
+        _settings(experiment, row)
+    _require_used(experiment, rows, args)
+    runs = [(row, seed) for row in rows for seed in range(1 if experiment.is_deterministic(row) else args.seeds)]
+    started, trained = time.monotonic(), 0
+    for i, (row, seed) in enumerate(runs):
+        left = (time.monotonic() - started) / trained * (len(runs) - i) if trained else None
+        remaining = "" if left is None else f"; about {_duration(left)} left"
+        what = ", ".join(filter(None, (experiment.name, row, f"seed {seed}")))
+        print(f"\n[{i + 1} of {len(runs)}{remaining}] {what}", flush=True)
+        record, is_new = _run(experiment, row, seed, args)
+        trained += is_new
+        date = record.get("environment", {}).get("date", "")
+        data = record.get("data", {}).get("name", "its data")
+        before = "" if is_new else f" (recorded before, {date}, on {data})"
+        print(f"{row or experiment.name}: {experiment.summary(record)}{before}", flush=True)
+    print(f"\nRecords: {args.records}", flush=True)
+
+
+def _run(experiment: Experiment, row: str, seed: int, args: argparse.Namespace) -> tuple[Record, bool]:
+    """The record of a run, and whether it is new; a run that has a record is not repeated."""
+    name = f"{_slug(f'{experiment.name}-{row}')}-{seed}"
+    minutes = None
+    if experiment.is_timed(row) and not args.smoke:
+        minutes = args.budget if args.budget is not None else experiment.minutes
+    settings = experiment.rows[row]
+    run = Run(row, settings, args.data, args.model, minutes, seed, args.runs / name, args.smoke, args.verbose)
+    protocol = {"minutes": minutes} if args.smoke else {**settings, "minutes": minutes}
+    finished = _records.find(args.records, experiment.name, name)
+    if finished is not None:
+        place = _records.path_of(args.records, experiment.name)
+        _records.require_equal(finished, place, table={"row": row}, protocol=protocol)
+        _records.require_equal(finished, place, data=experiment.identity(run))
+        return finished, False
+    run.folder.mkdir(parents=True, exist_ok=True)
+    record = experiment.run(run)
+    record["protocol"]["minutes"] = minutes
+    if experiment.data and not _records.has_digest(record):
+        raise AssertionError(f"The record of {experiment.name} has no digest of its data.")
+    row_of_table = {"table": experiment.name, "row": row, "order": list(experiment.rows).index(row)}
+    return _records.append(
+        args.records, {"experiment": experiment.name, "run": name, "table": row_of_table, **record}
+    ), True
+
+
+def _require_used(experiment: Experiment, rows: Sequence[str], args: argparse.Namespace) -> None:
+    """Refuses an option that these rows have no use for."""
+    for option in ("data", "model", "budget"):
+        value = getattr(args, option)
+        used = option in experiment.options and (option != "budget" or any(map(experiment.is_timed, rows)))
+        if value is not None and not used and not args.smoke:
+            which = ", ".join(filter(None, rows[:3]))
+            remedy = "Leave it out."
+            if option == "budget":
+                remedy = "Leave it out: the number of epochs is part of the experiment."
+            raise ValueError(
+                f"{experiment.name}{f' ({which})' if which else ''} has no use for --{option}. "
+                f"Received: --{option} {value}. {remedy}"
+            )
+
+
+def report_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
+    """Prints the report, or writes it with its figures."""
+    records = _report.read(args.records)
+    templates = args.templates or args.records
+    if args.out is None:
+        print(_report.results(experiments, records, templates))
+    else:
+        _report.write(experiments, records, args.out, templates)
+
+
+def check_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
+    """Checks records, templates and, if it is given, the report made from them."""
+    records = _report.read(args.records)
+    folder = args.report.parent if args.report else None
+    text = _report.results(experiments, records, args.templates or args.records, folder)
+    if args.report and (not args.report.is_file() or args.report.read_text() != text):
+        raise ValueError(
+            f"A report is generated from its records. Received: {args.report}, which differs from what {args.records} "
+            f"gives. Write it again: report --records {args.records} --out {args.report}."
+        )
+    undigested = [
+        Path(record["file"]).name
+        for experiment, of_this in _report.by_experiment(experiments, records)
+        for record in of_this
+        if experiment.data and not _records.has_digest(record)
+    ]
+    print(f"{len(records)} records of {len({record['experiment'] for record in records})} experiments can be read.")
+    if undigested:
+        print(f"{len(undigested)} of them, older than digests, do not say which data they are of exactly.")
+
+
+def tune_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
+    """Searches, prints the best trials, and writes all of them into one record."""
+    if args.smoke:
+        _work_in_scratch(args)
+        args.trials, args.steps, args.epochs = min(args.trials, 3), min(args.steps, 2), 1
+    if args.name == "all":
+        raise ValueError("One row is tuned at a time. Received: all. Name its experiment.")
+    experiment = _named(experiments, args.name)
+    slug = _slug(f"{experiment.name}-{args.row}")
+    run = Run(
+        *(args.row, _settings(experiment, args.row), args.data, None, None, args.seed, args.runs / slug),
+        smoke=args.smoke,
+        verbose=args.verbose,
+    )
+    model = experiment.tunable(run, args.steps, args.epochs)
+    from examples.papers import tuning
+
+    tuner = tuning.search(
+        model,
+        run.folder,
+        args.trials,
+        seed=args.seed,
+        verbose=args.verbose,
+        keep=args.keep,
+    )
+    trials = tuning.trials(tuner, model.worst)
+    record = {
+        "experiment": "tuning",
+        "run": f"tuning-{slug}-{args.seed}",
+        "environment": _records.run_environment(run.folder),
+        "table": {"table": experiment.name, "row": args.row},
+        "data": model.settings()["data"],
+        "protocol": {
+            "steps": args.steps,
+            "epochs": args.epochs,
+            "seed": args.seed,
+            "batch": model.base.batch,
+            "kept": args.keep,
+        },
+        "result": {"trials": trials},
+    }
+    is_chief = os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief"
+    if is_chief:
+        _records.append(args.records, record)
+    for trial in trials[:5]:
+        settings = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
+        loss = "diverged" if trial["val_loss"] is None else f"{trial['val_loss']:.4f}"
+        print(f"{loss}: {settings}")
+    print(f"{len(trials)} trials. TensorBoard: tensorboard --logdir {run.folder / 'tensorboard'}")
+    if is_chief:
+        print(f"Record: {_records.path_of(args.records, 'tuning')}")
+
+
+def scratch_folder() -> Path:
+    """A new folder for `--smoke`."""
+    return Path(tempfile.mkdtemp(prefix="keras_interp_rnn-"))
+
+
+def _work_in_scratch(args: argparse.Namespace) -> None:
+    """Sets the folders of a `--smoke` run to new ones."""
+    scratch = scratch_folder()
+    args.runs, args.records = scratch / "runs", scratch / "records"
+
+
+def guarded(command: Callable[[], None]) -> int:
+    """Runs a command; returns its exit code: 0, 2 with one line on a user error, 130 if Ctrl-C stopped it."""
+    try:
+        command()
+        sys.stdout.flush()
+    except BrokenPipeError:  # as in `list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, ImportError) as error:
+        print(f"papers: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"papers: {error}. Finished epochs and records are kept: the same command resumes.",
+            file=sys.stderr,
+        )
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped. The same command resumes after the last finished epoch.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _named(experiments: Sequence[Experiment], name: str) -> Experiment:
+    for experiment in experiments:
+        if experiment.name == name:
+            return experiment
+    names = ", ".join(experiment.name for experiment in experiments)
+    raise ValueError(f"The experiments are {names}; `list` says more. Received: {name!r}.")
+
+
+def _settings(experiment: Experiment, row: str) -> Any:
+    if row not in experiment.rows:
+        rows = ", ".join(map(repr, experiment.rows))
+        raise ValueError(f"{experiment.name} has the rows {rows}. Received: {row!r}. Take one of them.")
+    return experiment.rows[row]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, metavar="PATH", help="file or folder, as `list` says (default: download)")
+    parser.add_argument(
+        "--smoke", action="store_true", help="try it in seconds: generated data, tiny networks, a temporary folder"
+    )
+
+
+def _add_folders(parser: argparse.ArgumentParser, runs: str, hold: str, verbose: int) -> None:
+    parser.add_argument("--runs", type=Path, default=Path(runs), metavar="FOLDER", help=f"{hold} (default: {runs})")
+    _add_records(parser)
+    parser.add_argument(
+        "--verbose",
+        type=int,
+        default=verbose,
+        metavar="{0,1,2}",
+        help="as in fit: 0 silent, 1 a progress bar, 2 a line per epoch (default: %(default)s)",
+    )
+
+
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--records", type=Path, default=RECORDS, metavar="FOLDER", help=f"the records (default: {RECORDS})"
+    )
+
+
+def _add_templates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--templates", type=Path, metavar="FOLDER", help="Markdown around the tables (default: the folder of records)"
+    )
+
+
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A finite number above 0, for argparse."""
+
+    def number(text: str) -> Any:
+        value = kind(text)
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"must be a finite number above 0. Received: {text}")
+        return value
+
+    number.__name__ = kind.__name__  # argparse names the type in its error
+    return number

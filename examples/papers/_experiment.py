@@ -1,0 +1,358 @@
+"""An experiment: the rows of a paper's table, how each is run, and how its records are shown in the report.
+
+Nothing here imports Keras, so that the list of experiments and `--help` come at once; an experiment imports what it
+trains with inside `run`.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Record = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of a row.
+
+    Attributes:
+        row: its name. settings: what the experiment says of it.
+        data: file or folder of local data; None downloads them. model: file of the trained model that is analysed, if
+            the experiment takes one. minutes: of training; None for the row's own number of epochs.
+        seed: of weights and draws. folder: for checkpoints, logs and figures.
+        smoke: tiny networks on generated data. verbose: as in `fit`.
+    """
+
+    row: str
+    settings: Mapping[str, Any]
+    data: Path | None
+    model: Path | None
+    minutes: float | None
+    seed: int
+    folder: Path
+    smoke: bool = False
+    verbose: int = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that a claim says, and what the records have of it.
+
+    Attributes:
+        figure: ours, or what is missing. holds: whether it is as the claim says; None where nothing was measured.
+    """
+
+    figure: str
+    holds: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, held against the records.
+
+    Attributes:
+        place: section, table or figure of the paper. says: the claim, with the paper's figures.
+        rule: when it counts as found. findings: what is needed for that; the verdict follows from them.
+    """
+
+    place: str
+    says: str
+    rule: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def measured(self) -> float:
+        """The fraction of the findings that were measured."""
+        return sum(finding.holds is not None for finding in self.findings) / max(len(self.findings), 1)
+
+    @property
+    def verdict(self) -> str:
+        """Found if all findings hold, partly if some do, not found if none does, not tried if nothing was measured."""
+        holds = [finding.holds for finding in self.findings]
+        if all(holds):
+            return "found"
+        if any(holds):
+            return "partly"
+        return "not found" if False in holds else "not tried"
+
+
+UNTRIED: tuple[Finding, ...] = (Finding("", None),)
+"""The findings of a claim of which nothing was measured."""
+
+
+class Experiment(abc.ABC):
+    """A table or figure of a paper, repeated.
+
+    A subclass stands in a file of its own and is listed in `EXPERIMENTS`. Its prose is a Markdown template,
+    `<name>.md` beside the records, in which `{table}` and the other names of `fields` are replaced.
+
+    Attributes:
+        name: name on the command line, in records and of the template.
+        title, place: what is reproduced, and where the paper has it.
+        measure: what its numbers measure, such as "bits per character".
+        data: what `--data` takes; "" if the experiment reads no data.
+        options: those of "data", "model", "budget" that it uses. The command refuses the others.
+        rows: name -> settings. A single run without a name is the row "".
+        paper: row -> the paper's figure, or its words where it gives none.
+        minutes: default budget of training; None trains for the row's own number of epochs.
+        of_data: names of those settings of a row on which its data depend.
+        resets_before: whether the reset gates of its GRUs multiply before the product, as in the papers.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    place: ClassVar[str]
+    measure: ClassVar[str]
+    data: ClassVar[str] = ""
+    options: ClassVar[frozenset[str]] = frozenset()
+    rows: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
+    paper: ClassVar[Mapping[str, float | str]] = {}
+    minutes: ClassVar[float | None] = None
+    of_data: ClassVar[tuple[str, ...]] = ()
+    resets_before: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def run(self, run: Run) -> Record:
+        """Runs a row.
+
+        Returns:
+            Its record: data, model, protocol, result and, where it trains, curve and environment.
+
+        Raises:
+            ValueError: if the data or the model cannot be read.
+        """
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        """What a record says of its data, digest included; a record of other data is not taken for this run's."""
+        return {}
+
+    def is_timed(self, row: str) -> bool:
+        """Whether a row trains for `--budget` minutes."""
+        return "budget" in self.options
+
+    def is_deterministic(self, row: str) -> bool:
+        """Whether all seeds give a row the same result."""
+        return False
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Any:
+        """The data of a row: local, downloaded, or generated for `smoke`."""
+        raise NotImplementedError(f"{self.name} reads no data.")
+
+    def load(self, run: Run) -> Any:
+        """The data of a run; kept for the next one, which often has the same.
+
+        Raises:
+            ValueError: if the data cannot be read.
+        """
+        written = run.data.stat().st_mtime_ns if run.data is not None and run.data.exists() else None
+        of_data = {name: run.settings[name] for name in self.of_data if name in run.settings}
+        key = (run.data, written, run.smoke, of_data)
+        if getattr(self, "_loaded", (None,))[0] != key:
+            try:
+                self._loaded = key, self.read(run.data, run.smoke, of_data)
+            except ValueError as error:  # it names the argument of the function that reads
+                raise ValueError(re.sub("`(source|path|data_dir)`", "`--data`", str(error))) from None
+        return self._loaded[1]
+
+    def of_protocol(self, protocol: type, settings: Mapping[str, Any]) -> Any:
+        """A protocol, a dataclass, with these settings.
+
+        Raises:
+            ValueError: if one of them is none of the protocol's.
+        """
+        known = [field.name for field in dataclasses.fields(protocol)]
+        unknown = [name for name in settings if name not in known]
+        if unknown:
+            raise ValueError(
+                f"A row of {self.name} has settings of its protocol: {', '.join(known)}. Received: {unknown}. "
+                "Correct the row."
+            )
+        return protocol(**settings)
+
+    def tunable(self, run: Run, steps: int, epochs: int) -> Any:
+        """What `tune` searches, as `tuning.search` takes it, with trials of `epochs` epochs of `steps`.
+
+        Raises:
+            ValueError: if the experiment has no hyperparameters to search.
+        """
+        raise ValueError(
+            f"Networks on characters and on classes are tuned. Received: {self.name}, {run.row}. Choose another."
+        )
+
+    def summary(self, record: Record) -> str:
+        """One line on a result, for the screen."""
+        result = record["result"]
+        if "test_bits" in result:
+            return f"{result['test_bits']:.3f} {self.measure}"
+        return f"{result['test_error']:.1%} {self.measure}"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        """Name -> Markdown that replaces `{name}` in the template."""
+        return {"table": table_of_rows(records, self.paper), "runs": runs(records, row_and_seed)}
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        """The paper's claims that these records bear on, in the paper's order."""
+        return []
+
+    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+        """File name -> figure drawn from the records.
+
+        Raises:
+            ImportError: without matplotlib.
+        """
+        return {}
+
+    def template(self, fields: Mapping[str, str]) -> str:
+        """The section of a report that has no template for this experiment."""
+        parts = "\n\n".join(f"{{{name}}}" for name, text in fields.items() if text)
+        return (
+            f"## {self.title} ({self.place})\n\n"
+            f"`python -m examples.papers run {self.name}`; {self.measure}.\n\n{parts}\n"
+        )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table; None is an empty cell."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("|" + "".join(_cell(cell) + "|" for cell in line) for line in lines)
+
+
+def _cell(cell: object) -> str:
+    if cell == "---":
+        return "---"
+    return " " if cell is None or cell == "" else f" {cell} "
+
+
+def runs(
+    records: Sequence[Record],
+    name: Callable[[Record], str],
+    heading: str = "Runs",
+) -> str:
+    """A folded list of the records: date, code, hardware, versions, settings.
+
+    Args:
+        name: record -> what it is called. heading: shown while the list is folded.
+    """
+    lines = [f"<details><summary>{heading}</summary>\n"]
+    for record in records:
+        environment = record["environment"]
+        settings = ", ".join(
+            f"{key.replace('_', ' ')} {value}"
+            for key, value in sorted(record["protocol"].items())
+            if value not in ("", None)
+        )
+        versions = ", ".join(f"{package} {version}" for package, version in sorted(environment["versions"].items()))
+        commits = dict.fromkeys(place["commit"] for place in _places(environment))
+        commit = f"commit `{'`, then `'.join(commits)}`" if all(commits) else "outside a checkout"
+        parts = [environment["date"], commit, hardware(environment), f"Python {environment['python']}", versions]
+        lines.append(f"- {name(record)}: {', '.join(parts)}{'; ' * bool(settings)}{settings}.")
+    return "\n".join([*lines, "\n</details>"])
+
+
+def below(value: float | None, bound: float | None, shown: Callable[[float], str], margin: float = 0.0) -> Finding:
+    """Whether a value is below another one, by more than the margin; what is missing was not measured."""
+    if value is None or bound is None:
+        return Finding("", None)
+    return Finding(f"{shown(value)} against {shown(bound)}", value + margin < bound)
+
+
+def number(value: float | None, paper: float, shown: Callable[[float], str], tolerance: float) -> Finding:
+    """Whether a figure, of which less is better, is the paper's or better: at most the tolerance above it."""
+    return Finding("", None) if value is None else Finding(shown(value), value <= paper + tolerance)
+
+
+def percent(value: float) -> str:
+    """An error."""
+    return f"{value:.1%}"
+
+
+def two_standard_errors(error: float, tested: int) -> float:
+    """Of an error on this number of test examples."""
+    return 2.0 * (error * (1 - error) / tested) ** 0.5
+
+
+def mean_of_row(records: Sequence[Record], row: str, name: str) -> float | None:
+    """The mean over seeds of a result of a row; None without records of it."""
+    values = [record["result"][name] for record in records if record["table"]["row"] == row]
+    return statistics.mean(values) if values else None
+
+
+def hardware(environment: Mapping[str, Any]) -> str:
+    """Processor and accelerator of a run, of each place where it was resumed too."""
+
+    def of_place(place: Mapping[str, Any]) -> str:
+        processor = re.sub(r"^1 cores\b", "1 core", place["hardware"])
+        return f"{processor} and {place['accelerator']}" if place.get("accelerator") else processor
+
+    return ", then ".join(dict.fromkeys(map(of_place, _places(environment))))
+
+
+def _places(environment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Where a run was started, and where it was resumed."""
+    return [environment, *environment.get("resumed", ())]
+
+
+def row_and_seed(record: Record) -> str:
+    """What a record of a table is called."""
+    return f"{record['table']['row']}, seed {record['protocol']['seed']}"
+
+
+def grouped(records: Iterable[Record], key: Callable[[Record], Any]) -> dict[Any, list[Record]]:
+    """Key -> its records, keys in ascending order."""
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return dict(sorted(groups.items()))
+
+
+def mean_and_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """The mean, and in brackets the lowest and the highest of several."""
+    brackets = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
+    return shown(statistics.mean(values)) + brackets
+
+
+def table_of_rows(records: Sequence[Record], paper: Mapping[str, float | str]) -> str:
+    """The usual table: a line for each row with means over seeds, and in brackets the lowest and the highest."""
+
+    def order(record: Record) -> tuple[str, int, str]:
+        return record["data"].get("name", ""), record["table"]["order"], record["table"]["row"]
+
+    header = ["data", "network", "weights", "seeds", "test", "paper", "validation", "minutes of training", "read"]
+    return table(
+        header,
+        [[name, row, *_of_row(group, paper.get(row))] for (name, _, row), group in grouped(records, order).items()],
+    )
+
+
+def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
+    results = [record["result"] for record in group]
+    bits = "test_bits" in results[0]
+    test, validation = ("test_bits", "validation_bits") if bits else ("test_error", "validation_error")
+
+    def shown(value: float | str | None) -> str:
+        if value is None or isinstance(value, str):
+            return value or ""
+        return f"{value:.3f}" if bits else f"{value:.1%}"
+
+    minutes = f"{statistics.mean(result['training_seconds'] for result in results) / 60:.0f}"
+    if budget := group[0]["protocol"].get("minutes"):
+        minutes += f" of {budget:g}"
+    read = statistics.mean(result["characters" if bits else "sequences"] for result in results)
+    return [
+        f"{group[0]['model']['parameters']:,}",
+        f"{len(group)}",
+        mean_and_range([result[test] for result in results], shown),
+        shown(paper),
+        shown(statistics.mean(result[validation] for result in results)),
+        minutes,
+        f"{read / 1e6:,.1f} M characters" if bits else f"{read:,.0f} sequences",
+    ]

@@ -1,0 +1,514 @@
+"""Which words are in a language: one protocol for every network (Wang, Lawrence and Niepert, 2022, section 5.2).
+
+Symbols are embedded and read in order, an end token last. Training goes from short words to long ones, and the weights
+with the lowest validation error are kept. A killed run resumes after its last pass over the words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import random
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from examples.papers import _records
+from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn.automata import DFA
+    from keras_interp_rnn.datasets import LabelledWords
+
+NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+
+STEPS = 16
+"""Training steps in one execution."""
+
+JIT_COMPILE = True
+"""Whether training runs through XLA."""
+
+SYMBOLS = 1 << 15
+"""Padded symbols that are evaluated at a time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    """How a network is built and trained.
+
+    Args:
+        units: state size. centroids: of a network that has them. readout_decay: L2 penalty on the readout kernel.
+        passes: over the words of each stage. stages: number of equal steps in which the maximum length grows; 1 reads
+            all words from the start. last: factor by which the last stage has more passes.
+        batch: words in a batch. learning_rate, rho, momentum, epsilon, centered: of RMSProp. clip: largest global norm
+            of a gradient.
+        start_token: whether words are read after a start token. paper_weights: whether weights are initialized as in
+            the published code: orthogonal for each gate, no forget bias, U(-0.5, 0.5) for embeddings, peepholes and
+            readout. shared_peephole: whether the forget gate reads the input gate's peephole, as in the published code.
+        steps: training steps in a pass, of words drawn at random; 0 reads all words of a stage. Then `passes` and
+            `stages` have no meaning: the maximum length grows over the first `growing` passes, so that each of them
+            adds the same number of words; the validation error counts from then on, and training ends once twice as
+            many passes have been made as up to the lowest one, after at least three and at most eight times `growing`.
+    """
+
+    units: int = 10
+    centroids: int = 0
+    readout_decay: float = 5e-4
+    passes: int = 2
+    stages: int = 10
+    last: int = 3
+    batch: int = 32
+    learning_rate: float = 2e-3
+    rho: float = 0.95
+    momentum: float = 0.9
+    epsilon: float = 1e-7
+    centered: bool = False
+    clip: float = 1.0
+    start_token: bool = False
+    paper_weights: bool = False
+    shared_peephole: bool = False
+    steps: int = 0
+    growing: int = 0
+
+
+PAPER: dict[str, Any] = {
+    **{"learning_rate": 1e-4, "epsilon": 1e-4, "centered": True, "clip": 1e6},
+    **{"start_token": True, "paper_weights": True, "steps": 1024, "growing": 48},
+}
+"""The paper's training as its published code does it. The bound on the gradient's norm is never reached; without one,
+XLA on a CPU compiles steps that take a hundred times as long."""
+
+
+def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Model:
+    """A compiled model, ids of words with an end token (batch, time) to logits (batch, 1).
+
+    Centroids are drawn from U(-0.5, 0.5), and the end token's step is not regularized (section 4.4).
+
+    Args:
+        network: one of `NETWORKS`. symbols: size of the alphabet.
+
+    Raises:
+        ValueError: if there is no such network.
+    """
+    import keras
+
+    from examples.papers import _shared_peephole
+    from keras_interp_rnn import automata, layers
+
+    if network not in NETWORKS:
+        raise ValueError(f"The networks are {NETWORKS}. Received: {network!r}.")
+    if protocol.shared_peephole and network != "SR-LSTM-P":
+        raise ValueError(f"shared_peephole is for SR-LSTM-P. Received: {network!r}. Leave it out.")
+    keras.utils.set_random_seed(seed)
+    units = protocol.units
+    if network.startswith("SR"):
+        regularized = layers.SRPeepholeLSTM if network.endswith("-P") else layers.SRLSTM
+        if protocol.shared_peephole:
+            regularized = _shared_peephole.SRSharedPeepholeLSTM
+        recurrent = regularized(units, protocol.centroids, regularize_last_step=False, name="recurrent")
+    else:
+        recurrent = (layers.PeepholeLSTM if network.endswith("-P") else keras.layers.LSTM)(units, name="recurrent")
+    ids = automata.WordEncoding.with_tokens(range(symbols), start=True, end=True).size
+    decay = keras.regularizers.L2(protocol.readout_decay)
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(ids, units, mask_zero=True),
+            recurrent,
+            keras.layers.Dense(1, kernel_regularizer=decay),
+        ]
+    )
+    if protocol.paper_weights:
+        _initialize_as_published(model, seed)
+    model.compile(
+        keras.optimizers.RMSprop(
+            protocol.learning_rate,
+            rho=protocol.rho,
+            momentum=protocol.momentum,
+            epsilon=protocol.epsilon,
+            centered=protocol.centered,
+            global_clipnorm=protocol.clip,
+        ),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+        jit_compile=JIT_COMPILE,
+        steps_per_execution=STEPS,
+    )
+    return model
+
+
+def _initialize_as_published(model: keras.Model, seed: int) -> None:
+    """Orthogonal matrices for each gate, biases of zero, and U(-0.5, 0.5) for everything else."""
+    import keras
+    import numpy as np
+
+    for i, weight in enumerate(model.trainable_variables):
+        draw = 1000 * seed + 10 * i
+        rows, columns = (*weight.shape, 1)[:2]
+        if weight.name == "bias":
+            value = np.zeros(weight.shape)
+        elif weight.name.endswith("kernel") and columns > 1:
+            gates = [keras.initializers.Orthogonal(seed=draw + gate)((rows, columns // 4)) for gate in range(4)]
+            value = np.concatenate([keras.ops.convert_to_numpy(gate) for gate in gates], axis=1)
+        else:
+            value = keras.initializers.RandomUniform(-0.5, 0.5, seed=draw)(weight.shape)
+        weight.assign(value)
+
+
+class Schedule:
+    """Which words each pass reads, and when training ends.
+
+    Args:
+        words: of the training. protocol: how they are read. seed: of the orders, which depend on it and the number of
+            the pass alone.
+    """
+
+    def __init__(self, words: LabelledWords, protocol: Protocol, seed: int) -> None:
+        import numpy as np
+
+        self.protocol, self.seed = protocol, seed
+        self.lengths = np.array([len(word) for word in words.words])
+        if protocol.steps:
+            longest = int(self.lengths.max())
+            share = (1 + np.arange(protocol.growing)) / protocol.growing
+            growing = np.ceil(np.quantile(self.lengths, share)).astype(int).tolist()
+            self.limits = [*growing, *([longest] * 7 * protocol.growing)]
+            return
+        self.limits = []
+        for stage in range(1, protocol.stages + 1):
+            limit = math.ceil(stage * self.lengths.max() / protocol.stages)
+            if len(set(words.labels[self.lengths <= limit].tolist())) == 2:  # words of one label teach nothing
+                self.limits += [limit] * (protocol.passes * (protocol.last if stage == protocol.stages else 1))
+        self._rng = np.random.default_rng(seed)
+        self._orders = [self._order(limit) for limit in self.limits]
+
+    def _order(self, limit: int) -> NDArray[Any]:
+        import numpy as np
+
+        among = np.flatnonzero(self.lengths <= limit)
+        # Whole executions, so that nothing is compiled for a remainder.
+        execution = self.protocol.batch * STEPS
+        count = max(1, len(among) // execution) * execution
+        orders = [self._rng.permutation(among) for _ in range(math.ceil(count / len(among)))]
+        return np.concatenate(orders)[:count]
+
+    def order(self, index: int) -> NDArray[Any]:
+        """Indices of the words of a pass, in the order in which they are read."""
+        import numpy as np
+
+        if not self.protocol.steps:
+            return self._orders[index]
+        among = np.flatnonzero(self.lengths <= self.limits[index])
+        rng = np.random.default_rng([self.seed, index])
+        return rng.choice(among, self.protocol.steps * self.protocol.batch)
+
+    def is_validated(self, index: int) -> bool:
+        """Whether the validation error after a pass counts."""
+        return index >= self.protocol.growing
+
+    def is_over(self, errors: Sequence[float]) -> bool:
+        """Whether training ends, after passes with these validation errors."""
+        import numpy as np
+
+        if len(errors) >= len(self.limits):
+            return True
+        growing = self.protocol.growing
+        if not growing or len(errors) < 3 * growing:
+            return False
+        lowest = growing + int(np.nanargmin(errors[growing:]))
+        return len(errors) >= 2 * (lowest + 1)
+
+
+def train(
+    network: str,
+    words: LabelledWords,
+    validation: LabelledWords,
+    protocol: Protocol,
+    seed: int,
+    folder: Path,
+    verbose: int = 0,
+) -> tuple[keras.Model, list[dict[str, Any]]]:
+    """Trains a network, or resumes its training.
+
+    Args:
+        folder: of the checkpoints; `model.keras` in it is the best model. The rest as `build`.
+        verbose: 0 prints nothing, otherwise a line for each pass.
+
+    Returns:
+        The model with the weights of the lowest validation error, and the curve: after each pass the steps and seconds
+        so far, the maximum length, the loss and the validation error. A loss that is not finite ends the training; it
+        and its validation error are None.
+
+    Raises:
+        ValueError: if all words have the same label.
+    """
+    import keras
+    import numpy as np
+
+    from examples.papers import _shared_peephole, _training  # noqa: F401 - a class of models to resume
+    from keras_interp_rnn import callbacks
+
+    if words.positives in (0, len(words)):
+        raise ValueError(
+            f"A language is learned from words in it and words outside. Received: {len(words)} words, of which "
+            f"{words.positives} are in it. Add words with the other label."
+        )
+    schedule = Schedule(words, protocol, seed)
+    rows, labels = words.ids(start=protocol.start_token, end=True), words.labels.astype("float32")
+    longest = rows.shape[1]
+    widths = [math.ceil(third * longest / 3) for third in (1, 2, 3)]  # each is compiled
+    resumable = callbacks.Resumable(folder, "validation_error")
+    model = resumable.load() or build(network, len(words.alphabet), protocol, seed)
+
+    def evaluate(epoch: int, logs: dict[str, float]) -> None:
+        logs.update(length=schedule.limits[epoch], step=int(model.optimizer.iterations), validation_error=math.nan)
+        if math.isfinite(logs["loss"]) and not protocol.steps:
+            logs["validation_error"] = error(model, validation)
+        elif math.isfinite(logs["loss"]) and schedule.is_validated(epoch):
+            logits = predict(model, validation, protocol.start_token)
+            logs["validation_error"] = float(np.mean((logits > 0) != validation.labels))
+            # Among passes with equal errors the one with the lowest loss is the best.
+            logs["val_loss"] = float(np.mean(np.logaddexp(0, np.where(validation.labels, -logits, logits))))
+        if verbose:
+            number = f"{'at most ' * bool(protocol.steps)}{len(schedule.limits)}"
+            progress = f"pass {epoch + 1} of {number}, length {logs['length']}"
+            print(f"{progress}: loss {logs['loss']:.4f}, validation error {logs['validation_error']:.3f}", flush=True)
+
+    evaluated = keras.callbacks.LambdaCallback(on_epoch_end=evaluate)
+    while not schedule.is_over([entry["validation_error"] for entry in resumable.history]):
+        epoch = resumable.epoch
+        if epoch and not math.isfinite(resumable.history[-1]["loss"]):
+            break
+        order = schedule.order(epoch)
+        width = next(width for width in widths if width > schedule.limits[epoch] + protocol.start_token)
+        _training.fit_next_epoch(model, rows[order, :width], labels[order], protocol.batch, resumable, [evaluated])
+    if not math.isfinite(resumable.history[0]["loss"]):  # no weights are better than the initial ones
+        build(network, len(words.alphabet), protocol, seed).save(resumable.best)
+    return resumable.load_best(), [_point(entry) for entry in resumable.history]
+
+
+def _point(entry: Mapping[str, float]) -> dict[str, Any]:
+    point: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in entry.items()}
+    return {**point, "length": int(entry["length"]), "step": int(entry["step"])}
+
+
+def error(model: keras.Model, words: LabelledWords, start_token: bool = False) -> float:
+    """Fraction of the words that are misclassified; `start_token` as in `Protocol`."""
+    import numpy as np
+
+    return float(np.mean((predict(model, words, start_token) > 0) != words.labels))
+
+
+def predict(model: keras.Model, words: LabelledWords, start_token: bool = False) -> NDArray[Any]:
+    """The logit of every word."""
+    import numpy as np
+
+    longest, num_tokens = max(map(len, words.words)), 1 + start_token
+    length = next((n for n in (100, 200, 500, 1000) if n >= longest), longest)  # few shapes, for each is compiled
+    length += num_tokens
+    rows = words.ids(start=start_token, end=True, length=length)
+    batch = max(1, SYMBOLS // length)
+    padded = np.pad(rows, ((0, -len(rows) % batch), (0, 0)), mode="edge")
+    logits = [model.predict_on_batch(padded[i : i + batch])[:, 0] for i in range(0, len(padded), batch)]
+    return np.concatenate(logits)[: len(rows)]
+
+
+def identity(config: str, words: LabelledWords) -> dict[str, Any]:
+    """What a record says of the training words."""
+    digest = _records.sha256(words.ids(), words.labels)
+    return {"config": config, "words": len(words), "positives": words.positives, "sha256": digest}
+
+
+def short_words(language: DFA, max_length: int) -> LabelledWords:
+    """All words over 0 and 1 of at most this length, with their labels."""
+    import numpy as np
+
+    from keras_interp_rnn.datasets import LabelledWords
+
+    words = ["".join(word) for n in range(max_length + 1) for word in itertools.product("01", repeat=n)]
+    return LabelledWords(tuple(words), np.array([language.accepts(word) for word in words]), "01")
+
+
+def generated(seed: int = 0) -> LabelledWords:
+    """Words of nearly one length, labelled by whether they begin with a bracket; for `smoke`, in a moment."""
+    import numpy as np
+
+    from keras_interp_rnn.datasets import LabelledWords
+
+    rng = random.Random(seed)
+    words = tuple("".join(rng.choices("()abcde", k=rng.randint(18, 20))) for _ in range(200))
+    return LabelledWords(words, np.array([word[0] == "(" for word in words]), "()abcde")
+
+
+class LanguageExperiment(Experiment):
+    """An experiment on the words of a language; a row's settings are `config` and those of the protocol.
+
+    Attributes:
+        language: name of the module of `datasets` that loads the words. tests: its splits, in the paper's order.
+    """
+
+    measure = "error"
+    data = "generated by the package; --data: the folder in which the words are kept"
+    options = frozenset({"data"})
+    of_data = ("config",)
+    language: ClassVar[str]
+    tests: ClassVar[tuple[str, ...]]
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
+        """Split -> its words."""
+        from keras_interp_rnn import datasets
+
+        if smoke:
+            return functools.cache(lambda split: generated(("train", "validation", *self.tests).index(split)))
+        load = getattr(datasets, self.language).load
+        return functools.cache(functools.partial(load, config=settings["config"], data_dir=data))
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        return identity("smoke" if run.smoke else run.settings["config"], self.load(run)("train"))
+
+    def protocol(self, run: Run) -> Protocol:
+        """The protocol of a run."""
+        own = {name: value for name, value in run.settings.items() if name not in ("config", "network")}
+        protocol: Protocol = self.of_protocol(Protocol, own)
+        if not run.smoke:
+            return protocol
+        steps, growing = min(protocol.steps, 32), min(protocol.growing, 1)
+        return dataclasses.replace(protocol, units=4, passes=1, last=1, steps=steps, growing=growing)
+
+    def tests_of(self, run: Run) -> tuple[str, ...]:
+        """The splits on which a run is tested."""
+        return self.tests[:1] if run.smoke else self.tests
+
+
+class LanguageTable(LanguageExperiment):
+    """A table of networks that learn one language; a row has the setting `network` too.
+
+    Attributes:
+        paper_errors: row -> the paper's errors on the tests.
+    """
+
+    paper_errors: ClassVar[Mapping[str, Sequence[float]]]
+
+    def run(self, run: Run) -> Record:
+        words, protocol, network = self.load(run), self.protocol(run), run.settings["network"]
+        own = {"network": network, "seed": run.seed, "data": self.identity(run)}
+        environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+        model, curve = train(network, words("train"), words("validation"), protocol, run.seed, run.folder, run.verbose)
+        errors = [point["validation_error"] for point in curve if point["validation_error"] is not None]
+        return {
+            "environment": environment,
+            "data": self.identity(run),
+            "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
+            "protocol": dataclasses.asdict(protocol),
+            "result": {
+                "errors": {test: error(model, words(test), protocol.start_token) for test in self.tests_of(run)},
+                "validation_error": min(errors, default=None),
+                "seconds": curve[-1]["seconds"],
+            },
+            "curve": curve,
+        }
+
+    def summary(self, record: Record) -> str:
+        return ", ".join(f"{test} {wrong:.1%}" for test, wrong in record["result"]["errors"].items())
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        by_config = grouped(records, lambda record: (not is_of_the_paper(record), record["data"]["config"]))
+        first = [group[0] for of_config in by_config.values() for group in _by_network(of_config).values()]
+        return {
+            "tables": "\n\n".join(self._table(config, of_config) for (_, config), of_config in by_config.items()),
+            "runs": runs(first, _name),
+        }
+
+    def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
+        """Name of a row -> mean errors on the tests, without records of a shared peephole or of a few tests."""
+        groups = grouped(
+            [
+                record
+                for record in records
+                if not record["protocol"].get("shared_peephole") and set(self.tests) <= set(record["result"]["errors"])
+            ],
+            lambda record: row_name(
+                record["data"]["config"], record["model"]["layer"], record["protocol"]["centroids"]
+            ),
+        )
+        return {
+            row: [statistics.mean(record["result"]["errors"][test] for record in group) for test in self.tests]
+            for row, group in groups.items()
+        }
+
+    def _table(self, config: str, records: Sequence[Record]) -> str:
+        """A line for each network and number of centroids, the paper's figures below it."""
+        tests = sorted(records[0]["result"]["errors"], key=self.tests.index)
+        rows: list[list[object]] = []
+        for (_, network, centroids, shared), group in _by_network(records).items():
+            results = [record["result"] for record in group]
+            minutes = statistics.median(result["seconds"] for result in results) / 60
+            cells = [_mean([result["errors"][test] for result in results]) for test in tests]
+            called = f"{network}, p_f = p_i" if shared else network
+            rows.append([called, centroids, len(group), f"{minutes:.1f}", *cells])
+            paper = self.paper_errors.get(row_name(config, network, centroids or 0))
+            if paper is not None:
+                rows.append(["*the paper's*", centroids, None, None, *(f"*{wrong:.1%}*" for wrong in paper)])
+        data = records[0]["data"]
+        return (
+            f"`{config}`, {data['words']:,} words for training, {data['positives']:,} of them in the language:\n\n"
+            + table(["network", "k", "seeds", "median minutes", *map(shown, tests)], rows)
+        )
+
+
+def rows_of(networks: Iterable[str], config: str, centroids: int = 5, **settings: Any) -> dict[str, dict[str, Any]]:
+    """Rows of these networks on a config of the words, with settings of the protocol."""
+    rows = {}
+    for network in networks:
+        own = {"centroids": centroids} if network.startswith("SR") else {}
+        row = row_name(config, network, own.get("centroids", 0))
+        rows[row] = {"config": config, "network": network, **own, **settings}
+    return rows
+
+
+def row_name(config: str, network: str, centroids: int) -> str:
+    """The row of a network; the number of centroids is named where it is not 5."""
+    return f"{config}-{network}" + (f"-{centroids}" if centroids not in (0, 5) else "")
+
+
+def percentages(paper_errors: Mapping[str, Sequence[float]]) -> dict[str, str]:
+    """Row -> the paper's errors, as the list of experiments shows them."""
+    return {row: ", ".join(f"{wrong:.1%}" for wrong in errors) for row, errors in paper_errors.items()}
+
+
+def is_of_the_paper(record: Record) -> bool:
+    """Whether words and training are the paper's; these come first."""
+    config = str(record["data"]["config"])
+    return config.endswith("_paper") and "_near" not in config
+
+
+def shown(test: str) -> str:
+    """The name of a test set, as tables head their columns."""
+    return test.removeprefix("test_").replace("_", " ")
+
+
+def _by_network(records: Sequence[Record]) -> dict[tuple[int, str, int | None, bool], list[Record]]:
+    """(place of the network, network, its number of centroids if any, whether gates share a peephole) -> records."""
+
+    def key(record: Record) -> tuple[int, str, int, bool]:
+        network, protocol = record["model"]["layer"], record["protocol"]
+        return NETWORKS.index(network), network, protocol["centroids"], protocol.get("shared_peephole", False)
+
+    return {(i, network, k or None, shared): group for (i, network, k, shared), group in grouped(records, key).items()}
+
+
+def _name(record: Record) -> str:
+    centroids, shared = record["protocol"]["centroids"], record["protocol"].get("shared_peephole", False)
+    network = f"{record['data']['config']}, {record['model']['layer']}"
+    return network + f", k = {centroids}" * bool(centroids) + ", p_f = p_i" * shared
+
+
+def _mean(errors: Sequence[float]) -> str:
+    """The mean, and in brackets the lowest and the highest of several."""
+    spread = f" ({min(errors):.1%} to {max(errors):.1%})" if len(errors) > 1 else ""
+    return f"{statistics.mean(errors):.1%}{spread}"

@@ -1,0 +1,216 @@
+"""The report of records, docs/results.md for ours: a figure without a record cannot appear in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from examples.papers import _records
+from examples.papers._experiment import Claim, Experiment, Record, table
+
+HEAD = """# Results
+
+Generated from records by `python -m examples.papers report`; not to be edited.
+"""
+
+GLANCE = """
+## The claims of the papers at a glance
+
+{counts}
+
+A line for each claim of the papers that a figure can bear out. The verdicts come from the records, by the rule in the
+third column: **found** if all of it holds, **partly** if some of it does, **not found** if none of it does, **not
+tried** if nothing was measured. A ✓ or ✗ before a figure says whether it holds, a – that it is missing. Data, sizes and
+training times are often not the papers': the linked sections say in what.
+
+{tables}
+"""
+
+VERDICTS = ("found", "partly", "not found", "not tried")
+
+INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Raised where a record lacks something, or has something of another kind."""
+
+WHICH_GRU = """
+GRU: Keras's, whose reset gate multiplies after the product with the recurrent kernel (`reset_after=True`). In the
+papers it multiplies before.
+"""
+
+
+def read(folder: Path) -> list[Record]:
+    """All records of a folder, in the order of their runs' names.
+
+    Raises:
+        ValueError: if there is no such folder, or a record in it cannot be read.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"`--records` must be a folder of .jsonl files. Received: {folder}. Give another.")
+    found = (
+        {**record, "file": f"{path}: {record['run']}"}
+        for path in folder.glob("*.jsonl")
+        for record in _records.read(path)
+    )
+    return sorted(found, key=lambda record: record["run"])
+
+
+def results(
+    experiments: Sequence[Experiment],
+    records: Sequence[Record],
+    templates: Path | None = None,
+    folder: Path | None = None,
+) -> str:
+    """The report of these records as Markdown.
+
+    Args:
+        experiments: in the order of the report.
+        templates: folder of the Markdown templates, `<name of the experiment>.md`; an experiment without one gets a
+            heading and its tables.
+        folder: of the report; pictures that are not there, or all without a folder, are left out.
+
+    Raises:
+        ValueError: if a record is of none of the experiments, or lacks what its section says of it, naming its file;
+            if a template has a field that its experiment does not fill in.
+    """
+    recorded = [(experiment, of_this) for experiment, of_this in by_experiment(experiments, records) if of_this]
+    parts = [section(experiment, of_this, templates) for experiment, of_this in recorded]
+    if glance := at_a_glance(recorded, parts):
+        parts.insert(0, glance)
+    picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
+    text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
+    return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
+
+
+def by_experiment(
+    experiments: Sequence[Experiment], records: Sequence[Record]
+) -> list[tuple[Experiment, list[Record]]]:
+    """Each experiment with its records, whose rows stand where the experiment has them now.
+
+    Raises:
+        ValueError: if a record is of none of them.
+    """
+    known = {experiment.name: i for i, experiment in enumerate(experiments)}
+    found: list[list[Record]] = [[] for _ in experiments]
+    for record in records:
+        if record["experiment"] not in known:
+            raise ValueError(
+                f"A record must be of an experiment that `list` names. Received: {record.get('file', 'a record')} of "
+                f"{record['experiment']!r}. Remove it, or register the experiment."
+            )
+        i = known[record["experiment"]]
+        found[i].append(_placed(record, [*experiments[i].rows]))
+    return list(zip(experiments, found, strict=True))
+
+
+def _placed(record: Record, rows: Sequence[str]) -> Record:
+    """The record, with the place of its row among these, to which rows may have been added since it was written."""
+    place = record.get("table")
+    if not isinstance(place, dict) or place["row"] not in rows:  # some have the name of the table alone
+        return record
+    return {**record, "table": {**place, "order": rows.index(place["row"])}}
+
+
+def at_a_glance(recorded: Sequence[tuple[Experiment, Sequence[Record]]], sections: Sequence[str]) -> str:
+    """The claims of the papers, the verdict on each, and how many are found; "" if the records bear on none.
+
+    Where several experiments bear on one claim, as on all pixels and on a quarter of them, the one counts that has
+    measured most of it; of equal ones the first.
+
+    Args:
+        recorded: experiments with their records. sections: of the report, one for each, which the claims link to.
+    """
+    by_paper: dict[str, dict[tuple[str, str], tuple[Claim, str]]] = {}
+    for (experiment, records), text in zip(recorded, sections, strict=True):
+        anchor = _anchor(re.findall(r"^###? (.*)$", text, re.MULTILINE)[-1])
+        paper = re.sub(r", (section|table|figure).*", "", experiment.place)
+        for claim in _told(experiment.claims, records):
+            of_paper, what = by_paper.setdefault(paper, {}), (claim.place, claim.says)
+            if what not in of_paper or claim.measured > of_paper[what][0].measured:
+                of_paper[what] = claim, anchor
+    if not by_paper:
+        return ""
+    parts = []
+    for paper, of_paper in by_paper.items():
+        rows = []
+        for claim, anchor in of_paper.values():
+            ours = "; ".join(f"{_mark(finding.holds)} {finding.figure}".strip() for finding in claim.findings)
+            rows.append([f"[{claim.place}](#{anchor})", claim.says, claim.rule, ours, f"**{claim.verdict}**"])
+        header = ["place", "the paper says", "counts as found if", "ours", "verdict"]
+        parts.append(f"### {paper}: {_counts([*of_paper.values()])}\n\n{table(header, rows)}")
+    every = [claim for of_paper in by_paper.values() for claim in of_paper.values()]
+    return GLANCE.format(counts=f"Of {len(every)} claims: {_counts(every)}.", tables="\n\n".join(parts))
+
+
+def _counts(claims: Sequence[tuple[Claim, str]]) -> str:
+    verdicts = [claim.verdict for claim, _ in claims]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
+
+
+def _mark(holds: bool | None) -> str:
+    return "–" if holds is None else "✓" if holds else "✗"
+
+
+def section(experiment: Experiment, records: Sequence[Record], templates: Path | None) -> str:
+    """The section of an experiment, with a note on the GRU below its first table that has one."""
+    fields = _told(experiment.fields, records)
+    path = templates / f"{experiment.name}.md" if templates else None
+    template = path.read_text() if path and path.is_file() else experiment.template(fields)
+
+    def filled(field: re.Match[str]) -> str:
+        if field[1] not in fields:
+            raise ValueError(
+                f"A template has the fields {', '.join(fields)}. Received: {{{field[1]}}} in {path}. Remove it."
+            )
+        return fields[field[1]]
+
+    lines = ("\n" + re.sub(r"\{(\w+)\}", filled, template)).split("\n")
+    of_gru = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]
+    if of_gru and not experiment.resets_before:
+        end = next((i for i in range(of_gru[0], len(lines)) if not lines[i].startswith("|")), len(lines))
+        lines[end:end] = WHICH_GRU.rstrip("\n").split("\n")
+    return "\n".join(lines)
+
+
+def write(
+    experiments: Sequence[Experiment], records: Sequence[Record], path: Path, templates: Path | None = None
+) -> None:
+    """Writes the report, and in the folder `figures` beside it the pictures drawn from the records.
+
+    Raises:
+        ImportError: if there are pictures to draw, and no matplotlib.
+        ValueError: as `results`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for experiment, of_this in by_experiment(experiments, records):
+        pictures = _told(experiment.pictures, of_this) if of_this else {}
+        for name, figure in pictures.items():
+            (path.parent / "figures").mkdir(exist_ok=True)
+            figure.savefig(path.parent / "figures" / name, dpi=150)
+    path.write_text(results(experiments, records, templates, path.parent))
+
+
+def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) -> Any:
+    """What is told of records; a ValueError names the file of the first of which it cannot be told."""
+    try:
+        return tell(records)
+    except INCOMPLETE as error:
+        for record in records:
+            try:
+                tell([record])
+            except INCOMPLETE as reason:
+                raise ValueError(
+                    f"A record of {record['experiment']} holds all that the report reads of one. Received: "
+                    f"{record.get('file', 'a record')} ({reason!r}). Remove it, or make it again."
+                ) from error
+        raise
+
+
+def _contents(text: str) -> str:
+    """Links to the sections, whose names are made into anchors as GitHub does it."""
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    return "\n" + "".join(f"- [{heading}](#{_anchor(heading)})\n" for heading in headings)
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-")

@@ -1,0 +1,246 @@
+"""Random automata from words with wrong labels: the search beside RPNI and EDSM, which take every label for right."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import statistics
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from examples.papers import _aalpy, _records
+from examples.papers._experiment import Experiment, Record, Run, runs, table
+
+if TYPE_CHECKING:
+    from keras_interp_rnn.automata import DFA
+
+    Word = tuple[str, ...]
+
+NUM_AUTOMATA = 40
+
+STATES, SYMBOLS = range(3, 16), range(2, 5)
+"""Each automaton is one state larger than the one before, over one symbol more, in turn."""
+
+SHORT, LONGER, LONGEST = 1000, 3000, 20
+"""All words up to the first length with so many, and so many longer ones, of all lengths up to `LONGEST`."""
+
+NUM_FRESH, LONGEST_FRESH = 2000, 30
+"""Words that no search has seen, with their right labels."""
+
+EVERY = 4
+"""With wrong labels RPNI and EDSM, which rarely end in time then, are given every fourth automaton."""
+
+SECONDS = 10.0
+"""After which RPNI and EDSM are ended, in a process of their own."""
+
+SEARCH, LEARNERS = "search", _aalpy.MERGING
+
+
+class Sample(NamedTuple):
+    """An automaton's words, with the labels that are given and whether these are wrong; and fresh words."""
+
+    words: list[Word]
+    labels: list[bool]
+    wrong: list[bool]
+    fresh: list[Word]
+
+
+class AutomataFromNoise(Experiment):
+    """How many automata are found exactly, for several fractions of wrong labels."""
+
+    name = "automata-noise"
+    title = "Random automata from words with wrong labels"
+    place = "no table of the papers"
+    measure = "automata found exactly"
+    rows = {
+        **{f"{noise:.0%}": {"noise": noise, "known": True} for noise in (0.0, 0.01, 0.05, 0.1)},
+        **{f"{noise:.0%}, not known": {"noise": noise, "known": False} for noise in (0.01, 0.05)},
+    }
+
+    def is_deterministic(self, row: str) -> bool:
+        return False
+
+    def run(self, run: Run) -> Record:
+        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed})
+        results: dict[str, Any] = {}
+        for index in range(1 if run.smoke else NUM_AUTOMATA):
+            compare = functools.partial(_compared, index, run)
+            results[str(index)] = _records.kept(run.folder / f"{index}.json", compare, {"states": int})
+            if run.verbose:
+                one = results[str(index)]
+                said = ", ".join(f"{name} {_said(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)
+                print(f"  {one['states']} states, {one['symbols']} symbols: {said}", flush=True)
+        return {
+            "environment": environment,
+            "data": {"name": "random automata", "short": SHORT, "longer": LONGER, "longest": LONGEST},
+            "model": {"layer": "SRGRU", "compiled": True},
+            "protocol": {**run.settings, "method": "search", "seconds": SECONDS, "seed": run.seed},
+            "result": results,
+        }
+
+    def summary(self, record: Record) -> str:
+        found = [one[SEARCH] for one in record["result"].values()]
+        return f"{sum(one['exact'] for one in found)} of {len(found)} exact"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        header = "wrong labels | learner | exact | certified | nothing | states too many | median s | longest s | fresh"
+        rows, labels, estimates, missed = [], [], [], []
+        for record in records:
+            row, found = record["table"]["row"], [*record["result"].values()]
+            for learner in (SEARCH, *LEARNERS):
+                of_it = [(one["states"], one[learner]) for one in found if learner in one]
+                if of_it:
+                    rows.append([row, learner, *_cells(of_it)])
+            ended = [one for one in found if one[SEARCH]["found"] is not None]
+            labels.append(
+                [
+                    *(row, sum(one["wrong"] for one in ended)),
+                    *(sum(one[SEARCH][name] for one in ended) for name in ("contradicted", "wrong_contradicted")),
+                ]
+            )
+            if not record["protocol"]["known"] and ended:
+                rates = [one[SEARCH]["label_noise"] for one in ended]
+                inside = [one[SEARCH]["interval"][0] <= one["noise"] <= one[SEARCH]["interval"][1] for one in ended]
+                estimates.append(
+                    [row, f"{statistics.median(rates):.2%}", f"{min(rates):.2%} to {max(rates):.2%}", sum(inside)]
+                )
+            missed += [
+                f"| {row} | {one['states']} | {one['symbols']} | {_said(one[SEARCH])} |"
+                for one in found
+                if not one[SEARCH]["exact"]
+            ]
+        return {
+            "table": table(header.split(" | "), rows),
+            "labels": table(["wrong labels", "wrong", "contradicted", "both"], labels),
+            "estimates": table(["wrong labels", "median estimate", "range", "true rate in the interval"], estimates)
+            if estimates
+            else "No such row was run so far.",
+            "missed": "\n".join(["| wrong labels | states | symbols | what was found |", "|---|---|---|---|", *missed]),
+            "runs": runs(records, lambda record: record["table"]["row"]),
+        }
+
+
+def automaton(index: int) -> DFA:
+    """A minimal automaton with a random table, of the states and symbols whose turn it is."""
+    import numpy as np
+
+    from keras_interp_rnn import automata
+
+    rng = np.random.default_rng([index, 0])
+    states, alphabet = STATES[index % len(STATES)], "abcd"[: SYMBOLS[index % len(SYMBOLS)]]
+    while True:
+        drawn = rng.integers(states, size=(states, len(alphabet)))
+        accepting = np.flatnonzero(rng.random(states) < 0.5)
+        dfa = automata.DFA(drawn.tolist(), accepting.tolist(), alphabet=alphabet).minimize()
+        if len(dfa) == states:
+            return dfa
+
+
+def sample(truth: DFA, noise: float, seed: Sequence[int], short: int = SHORT, longer: int = LONGER) -> Sample:
+    """Words of an automaton: drawn from one seed, their noise from another, and fresh words from a third."""
+    import numpy as np
+
+    symbols = [str(symbol) for symbol in truth.alphabet]
+    words: list[Word] = [()]
+    length = 0
+    while len(words) < short:
+        length += 1
+        words += itertools.product(symbols, repeat=length)
+
+    def some(rng: np.random.Generator, number: int, shortest: int, longest: int) -> list[Word]:
+        lengths = rng.integers(shortest, longest + 1, size=number)
+        return [tuple(rng.choice(symbols, size=each).tolist()) for each in lengths]
+
+    longer_words = some(np.random.default_rng([*seed, 1]), longer, length + 1, LONGEST)
+    words = [*dict.fromkeys([*words, *longer_words])]
+    wrong = np.random.default_rng([*seed, 2]).random(len(words)) < noise
+    seen = {*words}
+    fresh = some(np.random.default_rng([*seed, 3]), NUM_FRESH, 0, LONGEST_FRESH)
+    labels = [truth.accepts(word) != flipped for word, flipped in zip(words, wrong.tolist(), strict=True)]
+    return Sample(words, labels, wrong.tolist(), [word for word in fresh if word not in seen])
+
+
+def _compared(index: int, run: Run) -> dict[str, Any]:
+    """What each learner makes of the words of an automaton."""
+    truth = automaton(index)
+    sizes = {"short": 60, "longer": 60} if run.smoke else {}
+    given = sample(truth, run.settings["noise"], (index, run.seed), **sizes)
+    result = {
+        **{"states": len(truth), "symbols": len(truth.alphabet), "noise": run.settings["noise"]},
+        **{"words": len(given.words), "wrong": sum(given.wrong)},
+        SEARCH: _searched(truth, given, run),
+    }
+    compared = run.settings["known"] and (not run.settings["noise"] or index % EVERY == 0)
+    for learner in LEARNERS if compared else ():
+        result[learner] = _merged(learner, truth, given)
+    return result
+
+
+def _searched(truth: DFA, given: Sample, run: Run) -> dict[str, Any]:
+    """What `train_recognizer` finds."""
+    from keras_interp_rnn import automata
+
+    began = time.monotonic()
+    try:
+        model = automata.train_recognizer(
+            given.words,
+            given.labels,
+            alphabet=truth.alphabet,
+            seed=run.seed,
+            verbose=0,
+            label_noise=run.settings["noise"] if run.settings["known"] else None,
+            method="search",
+        )
+    except ValueError as error:
+        if "No automaton was found" not in str(error):
+            raise
+        return {"seconds": time.monotonic() - began, **_quality(truth, None, given), "certified": False}
+    seconds, report = time.monotonic() - began, model.report
+    assert report is not None
+    dfa = automata.extract(model).dfa.minimize()
+    assert isinstance(dfa, automata.DFA)  # of a network with one output
+    contradicted = {*report.contradicted}
+    truly = {word for word, wrong in zip(given.words, given.wrong, strict=True) if wrong}
+    return {
+        **{"seconds": seconds, "method": report.method, "certified": report.certified, **_quality(truth, dfa, given)},
+        **{"contradicted": len(contradicted), "wrong_contradicted": len(contradicted & truly)},
+        **{"label_noise": report.label_noise, "interval": list(report.label_noise_interval)},
+    }
+
+
+def _merged(learner: str, truth: DFA, given: Sample) -> dict[str, Any]:
+    """What RPNI or EDSM finds."""
+    seconds, dfa = _aalpy.merged(learner, given.words, given.labels, truth.alphabet, SECONDS)
+    return {"seconds": seconds, **_quality(truth, dfa, given)}
+
+
+def _quality(truth: DFA, dfa: DFA | None, given: Sample) -> dict[str, Any]:
+    """States, whether they are the right ones, and accuracy on fresh words; None where nothing was found."""
+    if dfa is None:
+        return {"found": None, "exact": False, "accuracy": None}
+    right = [dfa.accepts(word) == truth.accepts(word) for word in given.fresh]
+    dfa = dfa.minimize()
+    return {"found": len(dfa), "exact": dfa.equivalent(truth), "accuracy": statistics.fmean(right)}
+
+
+def _cells(found: Sequence[tuple[int, dict[str, Any]]]) -> list[object]:
+    """Of the states of automata, with what a learner found of them."""
+    ended = [(states, one) for states, one in found if one["found"] is not None]
+    seconds = [one["seconds"] for _, one in found]
+    certified = [one["certified"] for _, one in found if "certified" in one]
+    return [
+        f"{sum(one['exact'] for _, one in found)} of {len(found)}",
+        sum(certified) if certified else None,
+        len(found) - len(ended),
+        f"{statistics.median(one['found'] - states for states, one in ended):+.0f}" if ended else None,
+        f"{statistics.median(seconds):.1f}",
+        f"{max(seconds):.1f}",
+        f"{statistics.fmean(one['accuracy'] for _, one in ended):.2%}" if ended else None,
+    ]
+
+
+def _said(one: dict[str, Any]) -> str:
+    if one["found"] is None:
+        return f"nothing, in {one['seconds']:.0f} s"
+    return f"{'exact' if one['exact'] else 'another'}, {one['found']} states, in {one['seconds']:.1f} s"

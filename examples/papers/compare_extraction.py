@@ -1,0 +1,193 @@
+"""Section 5.1 of Wang, Lawrence and Niepert, 2022: automata read off a network, and learned by queries.
+
+A state-regularized GRU is read as an automaton; AALpy's L* and KV learn one from it, from a GRU and from an LSTM by
+membership queries, with three oracles that look for counterexamples.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from examples.papers import _aalpy, _languages
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, runs, table
+
+if TYPE_CHECKING:
+    from keras_interp_rnn.automata import DFA, Recognizer
+    from keras_interp_rnn.datasets import LabelledWords
+
+ALPHABET = ("0", "1")
+
+Learner = Callable[["Recognizer", int], tuple["DFA", int]]
+"""Network and the number of symbols that it may read -> automaton, and the number that it read."""
+
+
+class CompareExtraction(Experiment):
+    """Reading the automaton of a network, against learning it by queries."""
+
+    name = "compare-extraction"
+    title = "Automata read off and automata learned by asking"
+    place = "Wang, Lawrence and Niepert 2022, section 5.1"
+    measure = "agreement of the automata with the networks"
+    rows = {str(language): {"longest": 10, "most": 20_000} for language in range(1, 8)}
+
+    def run(self, run: Run) -> Record:
+        import keras
+
+        from keras_interp_rnn import automata
+
+        settings, networks, learners = dict(run.settings), ["GRU", "LSTM"], _learners()
+        if run.smoke:
+            settings, networks = {"longest": 3, "most": 500}, ["GRU"]
+        keras.utils.set_random_seed(run.seed)
+        truth = automata.tomita(int(run.row))
+        words = _languages.short_words(truth, settings["longest"])
+        models = {
+            "SR-GRU": automata.train_recognizer(
+                words.words, words.labels, alphabet=ALPHABET, seed=run.seed, verbose=0, method="training"
+            )
+        }
+        for network in networks:
+            recurrent = getattr(keras.layers, network)(24)
+            models[network] = _train(recurrent, words, num_batches=40 if run.smoke else 400)
+        tests = ["".join(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]
+        rows: list[Record] = []
+        for network, model in models.items():
+            methods = {"exact": _extract, **learners} if network == "SR-GRU" else learners
+            for method, learn in methods.items():
+                row = _tested(model, learn, settings["most"], tests, truth)
+                rows.append({"network": network, "method": method, **row})
+                if run.verbose:
+                    print(" | ".join(str(cell or "") for cell in _cells(rows[-1])), flush=True)
+        return {
+            "data": {"name": f"Tomita {run.row}"},
+            "protocol": {**settings, "seed": run.seed},
+            "result": {"rows": rows},
+        }
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        findings = []
+        for record in records:
+            of_it = [row for row in record["result"]["rows"] if row["network"] == "SR-GRU"]
+            exact = [row for row in of_it if row["method"] == "exact"][0]
+            fewest = min(row["read"] for row in of_it if row["method"] != "exact")
+            figure = f"{record['data']['name']}: {exact['read']} symbols against {fewest} or more"
+            findings.append(Finding(figure, exact["agreement"] == 1 and exact["read"] < fewest))
+        return [
+            Claim(
+                "section 4.2",
+                "Reading an automaton off the centroids is faithful, and cheaper than extracting it afterwards.",
+                "it agrees on all tried words, and fewer symbols are read than by any learner that asks this network",
+                tuple(findings),
+            )
+        ]
+
+    def summary(self, record: Record) -> str:
+        rows = record["result"]["rows"]
+        learned = [row for row in rows if row["states"] is not None]
+        return f"{len(learned)} of {len(rows)} automata learned, {sum(row['true'] for row in learned)} of them right"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        rows = [[record["data"]["name"], *_cells(row)] for record in records for row in record["result"]["rows"]]
+        header = ["language", "network", "method", "states", "seconds", "symbols", "agreement", "true language"]
+        return {"table": table(header, rows), "runs": runs(records, lambda record: record["data"]["name"])}
+
+
+def _cells(row: Record) -> list[object]:
+    if row["states"] is None:
+        return [row["network"], row["method"], "gave up", None, f"{row['read']:,}", None, None]
+    return [
+        *(row["network"], row["method"], row["states"], f"{row['seconds']:.2f}", f"{row['read']:,}"),
+        *(f"{row['agreement']:.1%}", "yes" if row["true"] else "no"),
+    ]
+
+
+def _train(recurrent: Any, words: LabelledWords, num_batches: int) -> Recognizer:
+    """A network without centroids, trained on short words before long ones."""
+    import keras
+    import numpy as np
+
+    from keras_interp_rnn import automata
+
+    embedding = automata.SymbolEmbedding(ALPHABET, 4)
+    model = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1)])
+    model.compile(
+        keras.optimizers.Adam(5e-3, global_clipnorm=1.0),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+        jit_compile=num_batches > 50,  # compiling takes seconds
+        steps_per_execution=num_batches // 8,
+    )
+    ids, labels, lengths = words.ids(start=True), words.labels, np.array([len(word) for word in words.words])
+    rng = np.random.default_rng(0)
+    for length in range(min(4, lengths.max()), lengths.max() + 1):
+        parts = [np.flatnonzero((lengths <= length) & (labels == label)) for label in (False, True)]
+        rows = np.concatenate([rng.choice(part, (num_batches, 32)) for part in parts], axis=1).ravel()
+        model.fit(ids[rows], labels[rows].astype("float32"), 64, shuffle=False, verbose=0)
+    return model
+
+
+def _learners() -> dict[str, Learner]:
+    """Method -> what learns an automaton with it.
+
+    Raises:
+        ImportError: without AALpy.
+    """
+    from keras_interp_rnn import automata
+
+    try:
+        from aalpy.learning_algs import run_KV, run_Lstar
+        from aalpy.oracles import RandomWMethodEqOracle, RandomWordEqOracle, StatePrefixEqOracle
+    except ImportError as error:
+        install = "pip install 'keras_interp_rnn[automata]'"
+        raise ImportError(f"compare-extraction needs AALpy ({error}): {install}") from error
+
+    def learner(algorithm: Any, oracle: Any, settings: dict[str, int]) -> Learner:
+        def learn(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
+            system, letters = _aalpy.queried(model, max_symbols), list(ALPHABET)
+            learned = algorithm(
+                letters, system, oracle(letters, system, **settings), automaton_type="dfa", print_level=0
+            )
+            return automata.DFA.from_aalpy(learned, ALPHABET), len(system.known)
+
+        return learn
+
+    oracles = {
+        "W-method": (RandomWMethodEqOracle, {"walks_per_state": 10, "walk_len": 20}),
+        "words": (RandomWordEqOracle, {"num_walks": 200, "min_walk_len": 5, "max_walk_len": 40}),
+        "prefixes": (StatePrefixEqOracle, {"walks_per_state": 10, "walk_len": 20}),
+    }
+    return {
+        f"{name}, {looks}": learner(algorithm, *oracle)
+        for name, algorithm in (("L*", run_Lstar), ("KV", run_KV))
+        for looks, oracle in oracles.items()
+    }
+
+
+def _extract(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
+    """The automaton that is read off the network, and the number of its transitions."""
+    from keras_interp_rnn import automata
+
+    dfa = automata.extract(model).dfa
+    assert isinstance(dfa, automata.DFA)  # of a network with one output
+    return dfa, len(dfa) * len(ALPHABET)
+
+
+def _tested(model: Recognizer, learn: Learner, max_symbols: int, tests: list[str], truth: DFA) -> Record:
+    """What is recorded of an automaton; all but the symbols read is None where the learner gave up."""
+    started = time.perf_counter()
+    try:
+        dfa, read = learn(model, max_symbols)
+    except TimeoutError:
+        return {"read": max_symbols, **dict.fromkeys(("states", "seconds", "agreement", "true"))}
+    seconds = time.perf_counter() - started
+    agreeing = sum(map(operator.eq, map(dfa.accepts, tests), model.classify(tests)))
+    return {
+        "states": len(dfa.minimize()),
+        "seconds": seconds,
+        "read": read,
+        "agreement": float(agreeing / len(tests)),
+        "true": dfa.equivalent(truth),
+    }

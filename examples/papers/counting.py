@@ -1,0 +1,274 @@
+"""Section 4 of Foerster et al., 2017: an ISAN that counts parentheses, read down to zeros and ones.
+
+The network outputs the nesting levels of several types of parentheses one step late. A basis is sought in which its
+states and matrices are zeros and ones: given the true counts, and without them. A network made of the rounded matrices
+is tested beside the trained one on fresh symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from examples.papers import _records
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, runs, table
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn.datasets.counting import Counts
+    from keras_interp_rnn.layers import ISAN
+
+BATCH, LENGTH, STEPS, RATE = 32, 60, 250, 5e-3
+"""Sequences in a batch, their length, batches in an epoch, and Adam's highest learning rate."""
+
+TESTED = 10_000_000
+"""Steps of the test, in a thousand sequences."""
+
+
+class Counting(Experiment):
+    """ISANs that count nested parentheses; a row says of how many types, and up to which count."""
+
+    name = "counting"
+    title = "Counting, reverse-engineered"
+    place = "Foerster et al. 2017, section 4"
+    measure = "errors over fresh steps"
+    rows = {
+        "2 types to 5": {"types": 2, "maximum": 5, "steps": 5000, "decay": 0.4},
+        "3 types to 9": {"types": 3, "maximum": 9, "steps": 7000, "decay": 0.15},
+    }
+
+    def run(self, run: Run) -> Record:
+        from keras_interp_rnn import figures  # noqa: F401 (asks for matplotlib before anything is trained)
+
+        settings: Mapping[str, Any] = run.settings
+        if run.smoke:
+            settings = {"types": 1, "maximum": 2, "steps": 750, "decay": 0.4}
+        tested = 20_000 if run.smoke else TESTED
+        task = {"types": settings["types"], "maximum": settings["maximum"], "delay": 1, "noise": 1}
+        units = 3 * task["types"] * (task["maximum"] + 1) - 1
+        protocol = {**settings, "batch": BATCH, "length": LENGTH, "rate": RATE}
+        environment = _records.start_run(run.folder, {**protocol, "units": units, "seed": run.seed})
+        model, curve = _train(units, protocol, task, run)
+        model.save(run.folder / "counting.keras")
+        isan, dense = model.layers
+        kernel, bias = dense.get_weights()
+        wrong = errors(isan, kernel, bias, tested, task, seed=1_000_003)
+        bases, same = _read_in_bases(model, task, tested, run)
+        return {
+            "environment": environment,
+            "data": {**task, "length": LENGTH},
+            "protocol": protocol,
+            "model": {"layer": "ISAN", "units": units, "seed": run.seed, "parameters": model.count_params()},
+            "result": {"wrong": wrong, "tested": tested, "bases": bases, "same": same, **curve[-1]},
+            "curve": curve,
+        }
+
+    def summary(self, record: Record) -> str:
+        result = record["result"]
+        rounded = result["bases"]["without labels"]["rebuilt_wrong"]
+        return f"{result['wrong']:,} errors in {result['tested']:,} steps, {rounded:,} with rounded matrices"
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        def of(types: int) -> list[Record]:
+            return [record for record in records if record["data"]["types"] == types]
+
+        def read(some: Sequence[Record]) -> tuple[Finding, ...]:
+            """Whether the states have the counts' zeros and ones, and the matrices are zeros and ones."""
+            if not some:
+                return (Finding("", None),)
+            off = max(basis["matrices"] for record in some for basis in _binary(record))
+            hot = {basis["hot"] for record in some for basis in _binary(record)}
+            needed = {2 * record["data"]["types"] * (record["data"]["maximum"] + 1) for record in some}
+            dimensions = " and ".join(map(str, sorted(hot)))
+            return (Finding(f"{dimensions} dimensions", hot == needed), Finding(f"off by {off:.4f}", off <= 0.05))
+
+        wrong, tested = (sum(record["result"][name] for record in of(2)) for name in ("wrong", "tested"))
+        return [
+            Claim(
+                "section 4",
+                "An ISAN of 35 units keeps track of the nesting levels of two types of brackets, one step late.",
+                "wrong in fewer than one in a million steps",
+                (Finding(f"{wrong} of {tested:,}", wrong < 1e-6 * tested) if tested else Finding("", None),),
+            ),
+            Claim(
+                "figure 9",
+                "In a basis that regression finds, states are sums of two counts and their delayed copies, in 24 "
+                "dimensions, and matrices shift them.",
+                "24 dimensions that are 0 or 1; entries of the matrices within 0.05 of 0 or 1; every seed",
+                read(of(2)),
+            ),
+            Claim(
+                "section 4",
+                "More types and a higher maximum lead to an analogous solution.",
+                "the same for three types up to 9",
+                read(of(3)),
+            ),
+        ]
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        header = "types, up to | seed | units | seconds | errors | basis | hot | matrices off | states off | near 0"
+        rows = []
+        for record in records:
+            data, result = record["data"], record["result"]
+            for name, basis in result["bases"].items():
+                if "hot" in basis:
+                    rows.append(
+                        [
+                            *(f"{data['types']}, {data['maximum']}", record["model"]["seed"], record["model"]["units"]),
+                            *(f"{result['seconds']:.0f}", f"{result['wrong']} of {result['tested']:,}", name),
+                            *(basis["hot"], f"{basis['matrices']:.4f}", f"{basis['states']:.4f}"),
+                            *(f"{basis['near_zero']:.0%}", basis["rebuilt_wrong"]),
+                        ]
+                    )
+        return {
+            "table": table([*header.split(" | "), "rounded: errors"], rows),
+            "runs": runs(records, _name),
+        }
+
+
+def _binary(record: Record) -> list[dict[str, Any]]:
+    """What the record says of each basis that was sought."""
+    return [basis for basis in record["result"]["bases"].values() if "hot" in basis]
+
+
+def _name(record: Record) -> str:
+    return f"{record['data']['types']} types to {record['data']['maximum']}, seed {record['model']['seed']}"
+
+
+def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run: Run) -> tuple[keras.Model, list[Any]]:
+    """A network trained on fresh sequences, and its loss along the way; resumes."""
+    import keras
+    import numpy as np
+
+    from examples.papers import _training
+    from keras_interp_rnn import callbacks, layers
+    from keras_interp_rnn.datasets import counting
+
+    def build() -> keras.Model:
+        keras.utils.set_random_seed(run.seed)
+        types, maximum = task["types"], task["maximum"]
+        isan = layers.ISAN(units, 2 * types + 1, return_sequences=True, recurrent_constraint=None)
+        dense = keras.layers.Dense(types * (maximum + 1))
+        model = keras.Sequential([keras.Input((LENGTH,), dtype="int32"), isan, dense])
+        schedule = keras.optimizers.schedules.CosineDecay(RATE, protocol["steps"], alpha=0.003)
+        # The decay removes what the task does not need: the memory of earlier counts, and unused directions.
+        optimizer = keras.optimizers.AdamW(schedule, weight_decay=protocol["decay"], beta_2=0.99, global_clipnorm=1.0)
+        model.compile(optimizer, "mse")
+        return model
+
+    resumable = callbacks.Resumable(run.folder, "loss")
+    model = resumable.load() or build()
+    epochs = protocol["steps"] // STEPS
+    for epoch in range(resumable.epoch, epochs):
+        rng = np.random.default_rng([run.seed, epoch])
+        symbols, counts = _stream(rng, STEPS * BATCH, LENGTH, task)
+        _training.fit_next_epoch(model, symbols, counting.one_hot(counts, task["maximum"]), BATCH, resumable)
+        if run.verbose and (epoch % 4 == 3 or epoch + 1 == epochs):
+            logs = resumable.history[-1]
+            print(f"  step {STEPS * (epoch + 1):6,}: loss {logs['loss']:.1e}, {logs['seconds']:.0f} s", flush=True)
+    return model, [{"step": STEPS * (i + 1), **logs} for i, logs in enumerate(resumable.history)]
+
+
+def _stream(seed: int | np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> Counts:
+    """A batch of fresh sequences of a task, which has its names in records."""
+    from keras_interp_rnn.datasets import counting
+
+    return next(
+        counting.stream(
+            *(seed, batch),
+            length=length,
+            num_types=task["types"],
+            max_count=task["maximum"],
+            delay=task["delay"],
+            num_noise_symbols=task["noise"],
+        )
+    )
+
+
+def errors(
+    layer: ISAN, kernel: NDArray[Any], bias: NDArray[Any], steps: int, task: Mapping[str, int], seed: int
+) -> int:
+    """Number of wrong steps among `steps` fresh ones, in a thousand sequences; the readout is (kernel, bias)."""
+    import numpy as np
+
+    symbols, counts = _stream(np.random.default_rng(seed), 1000, steps // 1000, task)
+    wrong = 0
+    for states, right in zip(_states(layer, symbols), counts.swapaxes(0, 1), strict=True):
+        codes = (states @ kernel + bias).reshape(*right.shape, -1)
+        wrong += int((codes.argmax(axis=-1) != right).any(axis=-1).sum())
+    return wrong
+
+
+def _states(layer: ISAN, symbols: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """States after each step (batch, n), in float64."""
+    import keras
+    import numpy as np
+
+    from keras_interp_rnn import analysis
+
+    matrices, start = analysis.homogeneous_matrices(layer), keras.ops.convert_to_numpy(layer.cell.initial_state)
+    state = np.tile(np.append(start, 1.0), (len(symbols), 1))
+    for column in symbols.T:
+        following = np.empty_like(state)
+        for symbol, matrix in enumerate(matrices):
+            following[column == symbol] = state[column == symbol] @ matrix
+        state = following
+        yield state[:, :-1]
+
+
+def _read_in_bases(
+    model: keras.Model, task: Mapping[str, int], tested: int, run: Run
+) -> tuple[dict[str, dict[str, Any]], bool]:
+    """What the network is in each basis, and whether the codes found without labels are those of the counts.
+
+    Draws figure 9.
+    """
+    import numpy as np
+
+    from keras_interp_rnn import analysis, figures
+    from keras_interp_rnn.datasets import counting
+
+    isan = model.layers[0]
+    rng = np.random.default_rng
+    late, now = (_stream(rng(9), 150, 300, {**task, "delay": delay}) for delay in (1, 0))
+    codes = np.concatenate([counting.one_hot(c, task["maximum"]) for c in (late.counts, now.counts)], axis=-1)
+    states = np.stack(list(_states(isan, late.symbols)), axis=1)
+    bases = {
+        "given counts": analysis.label_basis(states, codes, num_readout=codes.shape[-1] // 2),
+        "without labels": analysis.sparse_basis(model, states),
+    }
+    result: dict[str, dict[str, Any]] = {
+        "as trained": {"near_zero": analysis.fraction_near_zero(analysis.homogeneous_matrices(isan)[:, :, :-1])}
+    }
+    for name, basis in bases.items():
+        changed, readout = analysis.change_basis(model, basis)
+        blocks = analysis.named_blocks(changed, basis)
+        rounded, head = analysis.binarized_network(model, basis)
+        result[name] = {
+            "hot": basis.num_binary,
+            "states": basis.residual,
+            "unused": basis.unused,
+            "matrices": analysis.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset),
+            "near_zero": analysis.fraction_near_zero(*blocks),
+            "rebuilt_wrong": errors(rounded, head.matrix, head.offset, tested, task, seed=1_000_033),
+        }
+    in_basis = basis.to.apply(states)
+    pairs = (in_basis[..., : basis.num_binary], codes)
+    own, true = ({code.tobytes() for code in (pair > 0.5).reshape(-1, pair.shape[-1]).T} for pair in pairs)
+
+    names, symbol, last = counting.symbol_names(task["types"]), 2 * (task["types"] > 1), slice(-40, None)
+    figures.change_of_basis(
+        (analysis.homogeneous_matrices(isan)[symbol], analysis.homogeneous_matrices(changed)[symbol]),
+        (states[0, last], in_basis[0, last]),
+        symbol=names[symbol],
+        tokens=[names[read] for read in late.symbols[0, last]],
+        parts=[
+            ("readout", basis.num_readout),
+            ("computation", basis.num_binary - basis.num_readout),
+            ("rest", len(basis.names) - basis.num_binary),
+        ],
+    ).savefig(run.folder / "figure9.png", dpi=150)
+    return result, own == true

@@ -1,0 +1,84 @@
+"""What an ISAN writes after "annual reve" at several inverse temperatures (Foerster et al., 2017, section 3.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from examples.papers import _isan_text
+from examples.papers._experiment import Claim, Finding, Record, Run, percent, table
+
+if TYPE_CHECKING:
+    import keras
+    from numpy.typing import NDArray
+
+OFTEN = 3
+"""A word of the samples is known if the training text has it this often."""
+
+
+class Samples(_isan_text.IsanText):
+    """Samples of an ISAN, and the share of their words that the training text has."""
+
+    name = "isan-samples"
+    title = "Samples"
+    place = "Foerster et al. 2017, section 3.1"
+    measure = "share of known words"
+    rows = {"": {"prompt": "annual reve", "inverse_temperatures": (1.0, 1.5, 2.0), "symbols": 240, "samples": 10}}
+
+    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
+        from keras_interp_rnn import analysis
+        from keras_interp_rnn.datasets import text
+
+        settings = {**run.settings, **({"symbols": 20, "samples": 2} if run.smoke else {})}
+        known = Counter(text.decode(parts[0]).split())
+        results = []
+        for beta in settings["inverse_temperatures"]:
+            written = [
+                analysis.generate(
+                    model,
+                    f" {settings['prompt']}",
+                    num_symbols=settings["symbols"],
+                    inverse_temperature=beta,
+                    seed=run.seed * settings["samples"] + i,
+                    alphabet=text.ALPHABET,
+                ).strip()
+                for i in range(settings["samples"])
+            ]
+            # Neither the last word, which the end cuts off, nor those of the prompt before its unfinished word.
+            begun = len(settings["prompt"].split()) - 1
+            words = [word for sample in written for word in sample.split()[begun:-1]]
+            share = sum(known[word] >= OFTEN for word in words) / max(len(words), 1)
+            results.append({"inverse_temperature": beta, "known": share, "words": len(words), "samples": written})
+        return {**settings, "inverse_temperatures": list(settings["inverse_temperatures"])}, {"by_temperature": results}
+
+    def summary(self, record: Record) -> str:
+        shares = [f"{one['known']:.0%} at {one['inverse_temperature']:g}" for one in record["result"]["by_temperature"]]
+        return f"known words: {', '.join(shares)}"
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        samples = [one for record in records for one in record["result"]["by_temperature"]]
+        findings = tuple(
+            Finding(f"{percent(one['known'])} at {one['inverse_temperature']:g}", one["known"] >= 0.95)
+            for one in samples
+            if one["inverse_temperature"] > 1
+        )
+        return [
+            Claim(
+                "section 3.1",
+                'Samples after "annual reve" are relatively coherent at inverse temperatures of 1.5 and 2.',
+                "at each, at least 95 % of the words occur in the training text three times or more",
+                findings,
+            )
+        ]
+
+    def table(self, records: Sequence[Record]) -> str:
+        rows = [
+            [
+                *(record["data"]["name"], f"{one['inverse_temperature']:g}", f"{one['known']:.1%} of {one['words']:,}"),
+                one["samples"][0],
+            ]
+            for record in records
+            for one in record["result"]["by_temperature"]
+        ]
+        return table(["text", "inverse temperature", "known words", "the first sample"], rows)

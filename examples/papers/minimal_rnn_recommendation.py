@@ -1,0 +1,366 @@
+"""Section 3 of Chen, 2017, and its figures 2, 3 and 5: next-item recommendation with four recurrent layers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from examples.papers._experiment import (
+    UNTRIED,
+    Claim,
+    Experiment,
+    Finding,
+    Record,
+    Run,
+    grouped,
+    runs,
+    table,
+)
+from examples.papers._minimal_rnn import GATED, NETWORKS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn.datasets.interactions import Interactions
+
+SCORES = ("map_20", "recall_20", "ndcg_20")
+
+STEPS = 100
+"""For which critical gates are made, four times the longest lag."""
+
+WITH_ATTRIBUTES = "MinimalRNN, with attributes"
+
+LAGS = (0, 10, 25)
+"""Of the singular values in records that do not name theirs."""
+
+
+class Recommendation(Experiment):
+    """Recommenders with four kinds of recurrent layers."""
+
+    name = "minimal-rnn-recommendation"
+    title = "Next-item recommendation"
+    place = "Chen 2017, section 3, figures 2, 3 and 5"
+    measure = "MAP@20"
+    data = (
+        "interactions of users with items: a file of lines `user item [time]`, or `user item item ...`; for attributes "
+        "NAME_item2attributes.json beside NAME.txt"
+    )
+    options = frozenset({"data"})
+    rows = {network: {"network": network} for network in NETWORKS} | {
+        "GRU, gate bias 1": {"network": "GRU", "gate_bias": 1.0},
+        **{f"{network}, gates for {STEPS} steps": {"network": network, "gate_steps": STEPS} for network in GATED},
+        WITH_ATTRIBUTES: {"network": "MinimalRNN", "attributes": True},
+    }
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> tuple[str, Interactions]:
+        """The name of the data, and the data."""
+        from keras_interp_rnn.datasets import interactions
+
+        if smoke:
+            return "smoke", interactions.generate(50, 64, length=30)
+        if data is None:
+            raise ValueError(
+                "The paper's data are not public; nothing is downloaded in their place. Give a file of interactions "
+                "by --data, a line `user item [time]` or `user item item ...` each, such as data/Video.txt of "
+                "https://github.com/kang205/SASRec."
+            )
+        return data.name.split(".")[0], interactions.load(data)
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        from examples.papers import _recommendation
+
+        return _recommendation.identity(*self.load(run))
+
+    def run(self, run: Run) -> Record:
+        from examples.papers import _recommendation
+        from keras_interp_rnn import figures
+
+        own = {name: value for name, value in run.settings.items() if name != "network"}
+        if run.smoke:
+            own |= {"units": 8, "batch": 32, "epochs": 2, "negatives": 16, "probe": 4, "lags": (0, 5)}
+        protocol = _recommendation.Protocol(**own)
+        network, (name, data) = run.settings["network"], self.load(run)
+        attributes = self._attributes(run, name, data) if protocol.attributes else None
+        record, model = _recommendation.train(network, name, data, protocol, run, attributes)
+        if network == "MinimalRNN":
+            kernel, recurrent, blocks = _recommendation.latent_weights(model)
+            figures.latent_weights(kernel, recurrent, blocks=blocks).savefig(run.folder / "figure3.png", dpi=150)
+        return record
+
+    def _attributes(self, run: Run, name: str, data: Interactions) -> NDArray[np.float32]:
+        import numpy as np
+
+        from examples.papers import _recommendation
+
+        if run.data is None:  # smoke
+            return np.random.default_rng(0).integers(2, size=(1 + len(data.names), 5)).astype("float32")
+        return _recommendation.read_attributes(run.data.with_name(f"{name}_item2attributes.json"), data.names)
+
+    def summary(self, record: Record) -> str:
+        return f"MAP@20 {record['result']['map_20']:.4f}"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        by_network = grouped(records, lambda record: (record["data"]["name"], _kind(record)))
+        rows: list[Sequence[object]] = []
+        for data, of_data in grouped(records, lambda record: record["data"]["name"]).items():
+            known = [record["result"]["popularity"] for record in of_data if "popularity" in record["result"]]
+            if known:
+                rows.append([data, "the most popular items", "", *(f"{known[0][score]:.4f}" for score in SCORES), ""])
+        for (data, network), group in by_network.items():
+            scores = [_spread([record["result"][score] for record in group]) for score in SCORES]
+            seconds = min(record["result"]["seconds"] for record in group)
+            rows.append([data, network, len(group), *scores, f"{seconds:.0f}"])
+        first = [group[0] for group in by_network.values()]
+        header = ["data", "network", "seeds", "MAP@20", "recall@20", "NDCG@20", "least seconds"]
+        return {
+            "drawn": _drawn(records),
+            **_gates(records),
+            "by_gates": _by_gates(records),
+            "table": table(header, rows),
+            "runs": runs(first, lambda record: f"{record['data']['name']}, {_kind(record)}"),
+        }
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        by_data = grouped(records, lambda record: record["data"]["name"])
+        alike: list[Finding] = []
+        behind: list[Finding] = []
+        failed: list[Finding] = []
+        order: list[Finding] = []
+        faster: list[Finding] = []
+        for data, of_data in by_data.items():
+            of = grouped(of_data, _kind)
+            if not set(NETWORKS) <= set(of):
+                continue
+            score = {kind: statistics.mean(record["result"]["map_20"] for record in of[kind]) for kind in NETWORKS}
+            seconds = {kind: min(record["result"]["seconds"] for record in of[kind]) for kind in NETWORKS}
+            own, best = score["MinimalRNN"], max(score["CFN"], score["GRU"])
+            alike.append(Finding(f"{data}: {own:.4f}, the better of the other two {best:.4f}", own >= 0.95 * best))
+            vanilla, least = score["vanilla"], min(score[kind] for kind in NETWORKS[1:])
+            behind.append(Finding(f"{data}: {vanilla:.4f} against {least:.4f}", vanilla < least))
+            failed.append(Finding(f"{vanilla / score['GRU']:.0%} of the GRU's", vanilla < 0.1 * score["GRU"]))
+            times = [seconds[kind] for kind in ("MinimalRNN", "CFN", "GRU")]
+            figure = ", ".join(f"{time:.1f}" for time in times)
+            order.append(Finding(f"{data}: {figure} s", times[0] < times[1] < times[2]))
+            share = times[0] / times[2]
+            faster.append(Finding(f"{share:.2f} of the GRU's", share <= 1.05 * 30 / 46))
+        if not alike:
+            return []
+        measured = [record["result"]["gate"] for record in _measured(records)]
+        diagonal, columns = (
+            tuple(Finding(f"{gate[name]:.1f} times", gate[name] >= 2) for gate in measured) or UNTRIED
+            for name in ("diagonal", "moving")
+        )
+        return [
+            Claim(
+                "figure 2",
+                "MinimalRNN, CFN and GRU reach about the same MAP@20.",
+                "the MinimalRNN's is at most 5 % below the better of the other two, on each data set",
+                tuple(alike),
+            ),
+            Claim(
+                "figure 2",
+                "A vanilla RNN fails early, by exploding gradients.",
+                "it is behind all others on each data set; its MAP@20 is below a tenth of the GRU's",
+                (*behind, *failed),
+            ),
+            Claim(
+                "figure 2",
+                "The MinimalRNN trains in 30 hours, the CFN in 36, the GRU in 46.",
+                "in this order; the MinimalRNN in at most 0.68 of the GRU's time (0.65 in the paper), on each data set",
+                (*order, *faster),
+            ),
+            Claim(
+                "figure 3",
+                "Most latent dimensions are used by the items, some by the context.",
+                "with attributes as context, items have the larger mean square weights in more than half of the "
+                "dimensions, the context in at least a tenth",
+                _dimensions(records),
+            ),
+            Claim(
+                "figure 3",
+                "U_h is strong on its diagonal: forgetting depends on the same dimension of the state.",
+                "entries there are at least twice as large as others, in the mean",
+                diagonal,
+            ),
+            Claim(
+                "figure 3",
+                "A few columns of U_h are strong in all rows.",
+                "entries of the largest column are at least twice as large as others, in the mean",
+                columns,
+            ),
+            *_of_figure_5(records),
+        ]
+
+    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+        """Validation MAP@20 and singular values through training, of the first seed of every network."""
+        from keras_interp_rnn import figures
+
+        gates = _first(records, GATED)
+        first = {kind: record for kind, record in _first(records).items() if kind in NETWORKS}
+        curves = {kind: record["curve"] for kind, record in first.items()}
+        progress = {
+            kind: figures.Progress(
+                [point["step"] for point in curve],
+                [point["seconds"] / 3600 for point in curve],
+                [point["map_20"] for point in curve],
+            )
+            for kind, curve in curves.items()
+        }
+        drawn = {
+            "recommendation_progress.png": figures.metric_progress(progress),
+            "jacobians_in_training.png": _percentiles(first),
+        }
+        if len(gates) > len(GATED):
+            drawn["jacobians_in_training_by_gates.png"] = _percentiles(gates)
+        return drawn
+
+
+def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
+    """What the paper says of singular values through training, at the lag of ten steps."""
+    of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
+    found = {}
+    for kind, of_kind in grouped(of_data, _kind).items():
+        first = min(of_kind, key=lambda record: record["model"]["seed"])
+        lags = list(first["protocol"].get("lags", LAGS))
+        if 10 in lags:
+            found[kind] = [point["singular_values"][lags.index(10)] for point in first["curve"]]
+    largest = {kind: [percentiles[-1] for percentiles in curve] for kind, curve in found.items()}
+    median = {kind: [percentiles[len(percentiles) // 2] for percentiles in curve] for kind, curve in found.items()}
+    jumps = {kind: max(b / a for a, b in zip(values, values[1:], strict=False)) for kind, values in largest.items()}
+    gru, own, cfn = "GRU", "MinimalRNN", "CFN"
+    if not {gru, own, cfn} <= set(found):
+        return []
+    highest = {kind: max(values) for kind, values in largest.items()}
+    last = {kind: values[-1] for kind, values in median.items()}
+    return [
+        Claim(
+            "figure 5",
+            "Singular values of the GRU grow rapidly in some iterations.",
+            "at k = 10 the largest one doubles from one evaluation to the next, and exceeds those of the others with "
+            "gates",
+            (
+                Finding(f"{jumps[gru]:.1f} times", jumps[gru] >= 2),
+                Finding(
+                    f"up to {highest[gru]:.0f} against {max(highest[own], highest[cfn]):.0f}",
+                    highest[gru] > max(highest[own], highest[cfn]),
+                ),
+            ),
+        ),
+        Claim(
+            "figure 5",
+            "Those of the CFN mostly shrink towards 0.",
+            "at k = 10 the median falls, and ends below 0.001",
+            (
+                Finding(f"from {median[cfn][0]:.1e}", last[cfn] < median[cfn][0]),
+                Finding(f"to {last[cfn]:.1e}", last[cfn] < 1e-3),
+            ),
+        ),
+        Claim(
+            "figure 5",
+            "Those of the MinimalRNN are relatively well-conditioned throughout.",
+            "at k = 10 the largest one is never above the GRU's highest; the median does not end below those of the "
+            "others",
+            (
+                Finding(f"{highest[own]:.0f} against {highest[gru]:.0f}", highest[own] <= highest[gru]),
+                Finding(
+                    f"{last[own]:.0e} against {min(last[gru], last[cfn]):.0e}",
+                    last[own] >= min(last[gru], last[cfn]),
+                ),
+            ),
+        ),
+    ]
+
+
+def _dimensions(records: Sequence[Record]) -> tuple[Finding, ...]:
+    """What moves the latent dimensions, of networks that read attributes."""
+    shares = [record["result"]["dimensions_of_items"] for record in records if _kind(record) == WITH_ATTRIBUTES]
+    if not shares:
+        return UNTRIED
+    share = statistics.mean(shares)
+    return (
+        Finding(f"items in {share:.0%}", share > 0.5),
+        Finding(f"attributes in {1 - share:.0%}", 1 - share >= 0.1),
+    )
+
+
+def _kind(record: Record) -> str:
+    """The network, what it reads beside the items, and how its gates start if not by the layer's default."""
+    bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
+    kind = str(record["model"]["layer"])
+    if record["protocol"].get("attributes"):
+        return f"{kind}, with attributes"
+    if steps is not None:
+        return f"{kind}, gates for {steps:g} steps"
+    return kind if bias is None else f"{kind}, gate bias {bias:g}"
+
+
+def _by_gates(records: Sequence[Record]) -> str:
+    """Singular values at the end of training by how the gates start; "" without networks that differ in it."""
+    first = _first(records, GATED)
+    if len(first) <= len(GATED):
+        return ""
+    rows = []
+    for kind, record in first.items():
+        lags = list(record["protocol"].get("lags", LAGS))
+        last = record["curve"][-1]["singular_values"]
+        of_lags = [f"{last[lags.index(k)][i]:.1e}" for k in lags if k for i in (len(last[0]) // 2, -1)]
+        rows.append([kind, f"{record['result']['map_20']:.4f}", *of_lags])
+        shown = [f"{name}, k = {k}" for k in lags if k for name in ("median", "largest")]
+    return table(["network", "MAP@20", *shown], rows)
+
+
+def _first(records: Sequence[Record], networks: Sequence[str] = NETWORKS) -> dict[str, Record]:
+    """The first seed of every network of these kinds on the data that are drawn, its variants too, in their order."""
+    of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
+    return {
+        kind: min(of_kind, key=lambda record: record["model"]["seed"])
+        for network in networks
+        for kind, of_kind in grouped(of_data, _kind).items()
+        if kind.split(",")[0] == network and kind != WITH_ATTRIBUTES
+    }
+
+
+def _percentiles(records: Mapping[str, Record]) -> Figure:
+    """Figure 5, of these networks."""
+    from keras_interp_rnn import figures
+
+    steps = {kind: [point["step"] for point in record["curve"]] for kind, record in records.items()}
+    singular = {kind: [point["singular_values"] for point in record["curve"]] for kind, record in records.items()}
+    lags = next(iter(records.values()))["protocol"].get("lags", LAGS)
+    return figures.jacobian_percentiles(steps, singular, lags=lags)
+
+
+def _drawn(records: Sequence[Record]) -> str:
+    """The name of the data that are drawn, the last one: a report has one picture."""
+    return str(max(record["data"]["name"] for record in records))
+
+
+def _measured(records: Sequence[Record]) -> list[Record]:
+    """Of networks whose U_h was measured: those that read attributes, as the paper's read context; or plain ones."""
+    measured = [record for record in records if "gate" in record["result"]]
+    of = grouped(measured, _kind)
+    return of.get(WITH_ATTRIBUTES) or of.get("MinimalRNN", [])
+
+
+def _gates(records: Sequence[Record]) -> dict[str, str]:
+    """Sizes of entries of U_h, figure 3, of the runs whose records have them."""
+    measured = _measured(records)
+    if not measured:
+        return dict.fromkeys(("diagonal", "moving", "moved"), "not measured") | {"gates": "no record"}
+    data = _drawn(measured)
+    gates = [record["result"]["gate"] for record in measured if record["data"]["name"] == data]
+    sizes = {}
+    for name in gates[0]:
+        low, high = (f"{bound(gate[name] for gate in gates):.1f}" for bound in (min, max))
+        sizes[name] = low if low == high else f"{low} to {high}"
+    seeds = f"lowest and highest of {len(gates)} seeds" if len(gates) > 1 else "one seed"
+    reads = _kind(measured[0]).removeprefix("MinimalRNN")
+    return {**sizes, "gates": f"{data}{reads}, {seeds}"}
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{statistics.mean(values):.4f}" + (f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else "")

@@ -1,0 +1,226 @@
+"""MLRegTest: automata of regular languages of known classes from long words alone (van der Poel et al., 2024)."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from examples.papers import _records
+from examples.papers._experiment import Experiment, Record, Run, runs, table
+
+if TYPE_CHECKING:
+    from keras_interp_rnn.automata import DFA
+
+CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "SF", "Zp", "Reg")
+"""Strictly local and piecewise; locally, and piecewise, testable; with thresholds; star-free; counting; regular. T is
+for on a tier."""
+
+EVERY = {"04": 3, "16": 5}
+"""Of the languages of so many letters every third, and every fifth, is run."""
+
+NONE = {("16", "SF"), ("16", "Zp")}
+"""The benchmark has no such languages."""
+
+NUM_WORDS, FEW_WORDS, NUM_TESTED = 10_000, 1_000, 2_000
+"""Of the training set, of the small one, and of each test set."""
+
+FEW: dict[str, Any] = {"words": FEW_WORDS}
+"""Settings of a row with the small training set."""
+
+TESTS = {"SR": "short_random", "LR": "long_random", "SA": "short_adversarial", "LA": "long_adversarial"}
+
+
+class Words(NamedTuple):
+    """Words of a set, and whether they are in the language."""
+
+    words: Sequence[Sequence[Hashable]]
+    labels: list[bool]
+
+
+class RegularLanguages(Experiment):
+    """Automata that are found, of every class and size of the alphabet."""
+
+    name = "mlregtest"
+    title = "Regular languages from long words"
+    place = "van der Poel et al. 2024, MLRegTest"
+    measure = "languages whose automaton is found"
+    data = "the benchmark's automata, a folder or an archive of it"
+    options = frozenset({"data"})
+    rows = {
+        f"{letters}.{kind}{more}": {"letters": letters, "kind": kind, **settings}
+        for more, settings in {
+            "": {},
+            ", strong": {"sampling": "strong"},
+            ", 1,000 words": FEW,
+            ", strong, 1,000 words": {"sampling": "strong", **FEW},
+        }.items()
+        for letters in EVERY
+        for kind in CLASSES
+        if (letters, kind) not in NONE
+    }
+
+    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
+        """Language -> automaton."""
+        from keras_interp_rnn import automata
+        from keras_interp_rnn.datasets import mlregtest
+
+        if smoke:
+            return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
+        if data is None:
+            raise ValueError("The benchmark's files are not downloaded. Received: no --data. Give their folder.")
+        names = mlregtest.languages(source=data)
+        chosen = [
+            name
+            for letters, every in EVERY.items()
+            for name in [name for name in names if name.startswith(f"{letters}.")][::every]
+        ]
+        return {name: mlregtest.automaton(name, source=data) for name in chosen}
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        return digest(self.load(run))
+
+    def run(self, run: Run) -> Record:
+        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
+        results: dict[str, Any] = {}
+        for name, truth in self.load(run).items():
+            letters, _, kind = name.split(".")[:3]
+            if (letters, kind) != (run.settings["letters"], run.settings["kind"]) and not run.smoke:
+                continue
+            learn = functools.partial(_learned, name, truth, run)
+            results[name] = _records.kept(run.folder / f"{name}.json", learn, {"states": int})
+            if run.verbose:
+                print(f"  {name}: {_said(results[name])}", flush=True)
+        return {
+            "environment": environment,
+            "data": read_words(run) | self.identity(run),
+            "model": {"layer": "SRGRU", "compiled": True},
+            "protocol": {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed},
+            "result": results,
+        }
+
+    def summary(self, record: Record) -> str:
+        found = record["result"].values()
+        exact = sum(one["exact"] for one in found)
+        return f"{exact} of {len(found)} exact, {sum(one['certified'] for one in found)} certified"
+
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        header = "languages | number | exact | certified | contradict no word | SR | LR | SA | LA | median seconds"
+        fields = {"runs": runs(records, lambda record: record["table"]["row"])}
+        groups = {"weak": ("weak", NUM_WORDS), "strong": ("strong", NUM_WORDS)}
+        groups |= {f"{sampling}_few": (sampling, FEW_WORDS) for sampling in groups}
+        for group, of_it in groups.items():
+            chosen = [record for record in records if _group(record) == of_it]
+            found = {name: one for record in chosen for name, one in record["result"].items()}
+            cells = [[record["table"]["row"], *_cells([*record["result"].values()])] for record in chosen]
+            missed = [[name, one["states"], _said(one)] for name, one in found.items() if not one["exact"]]
+            fields |= {
+                group: table(header.split(" | "), [*cells, ["all", *_cells([*found.values()])]]) if found else "",
+                f"{group}_exact": f"{sum(one['exact'] for one in found.values())} of {len(found)}",
+                f"{group}_certified": str(sum(one["certified"] for one in found.values())),
+                f"{group}_missed": table(["language", "states", "what was found"], missed),
+            }
+        return fields
+
+
+def read_words(run: Run) -> dict[str, Any]:
+    """What a record says of its words."""
+    return {"name": "smoke" if run.smoke else "MLRegTest", "words": run.settings.get("words", NUM_WORDS)}
+
+
+def digest(languages: Mapping[str, DFA]) -> dict[str, Any]:
+    """What a record says of its languages."""
+    import numpy as np
+
+    text = "\n".join(f"{name} {dfa.to_json()}" for name, dfa in languages.items())
+    return {"sha256": _records.sha256(np.frombuffer(text.encode(), np.uint8))}
+
+
+def word_sets(name: str, truth: DFA, run: Run, *more: str) -> dict[str, Words]:
+    """The training words of a language, those of `TESTS`, and of `more` splits."""
+    from keras_interp_rnn.datasets import mlregtest
+
+    splits = ("train", *TESTS.values(), *more)
+    if run.smoke:
+        both = truth, truth.complement()
+        words = [dfa.sample(n, seed) for dfa in both for n in range(3, 9) for seed in range(20)]
+        return dict.fromkeys(splits, Words(words, [truth.accepts(word) for word in words]))
+    assert run.data is not None
+    trained = run.settings.get("words", NUM_WORDS)
+    sizes = {"train": trained, "validation": min(trained, NUM_TESTED)}
+    sets = {}
+    for split in splits:
+        number = sizes.get(split, NUM_TESTED)
+        drawn = mlregtest.load(split, language=name, source=run.data, num_words=number, seed=run.seed)
+        sets[split] = Words(drawn.words, drawn.labels.tolist())
+    return sets
+
+
+def quality(dfa: DFA | None, truth: DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
+    """States of an automaton, whether it is the language's, and its accuracy on each test set; None without one."""
+    if dfa is None:
+        return {"found": None, "exact": False, **dict.fromkeys(TESTS)}
+    dfa = dfa.minimize()
+    accuracies = {
+        test: statistics.fmean(dfa.accepts(word) == label for word, label in zip(*sets[split], strict=True))
+        for test, split in TESTS.items()
+    }
+    return {"found": len(dfa), "exact": dfa.equivalent(truth), **accuracies}
+
+
+def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
+    """What `train_recognizer` finds of a language, with the seconds of computing that it takes."""
+    from keras_interp_rnn import automata
+
+    began = time.process_time()
+    try:
+        model = automata.train_recognizer(
+            *sets["train"],
+            alphabet=truth.alphabet,
+            seed=run.seed,
+            verbose=0,
+            method="search",
+            sampling=run.settings.get("sampling", "weak"),
+        )
+    except ValueError as error:
+        if "No automaton was found" not in str(error):
+            raise
+        model = None
+    result = {"states": len(truth), "seconds": time.process_time() - began}
+    if model is None:
+        return {**result, **quality(None, truth, sets), "certified": False, "method": ""}
+    assert model.report is not None
+    dfa = automata.extract(model).dfa
+    assert isinstance(dfa, automata.DFA)  # of a network with one output
+    return {
+        **{**result, **quality(dfa, truth, sets)},
+        **{"certified": model.report.certified, "method": model.report.method},
+    }
+
+
+def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
+    return searched(truth, word_sets(name, truth, run), run)
+
+
+def _group(record: Record) -> tuple[str, int]:
+    return record["protocol"].get("sampling", "weak"), record["data"]["words"]
+
+
+def _cells(found: Sequence[dict[str, Any]]) -> list[object]:
+    learned = [one for one in found if one["found"] is not None]
+    return [
+        *(len(found), sum(one["exact"] for one in found), sum(one["certified"] for one in found), len(learned)),
+        *(f"{statistics.fmean(one[test] for one in learned):.1%}" if learned else "" for test in TESTS),
+        f"{statistics.median(one['seconds'] for one in found):.0f}",
+    ]
+
+
+def _said(one: dict[str, Any]) -> str:
+    if one["found"] is None:
+        return f"nothing, in {one['seconds']:.0f} s"
+    if one["exact"]:
+        return f"exact, {one['states']} states, by {one['method']}, in {one['seconds']:.0f} s"
+    return f"another automaton of {one['found']} states that contradicts no word; LA {one['LA']:.1%}"

@@ -1,0 +1,155 @@
+"""Networks that predict the next character."""
+
+import keras
+import numpy as np
+import pytest
+
+from examples.papers import _characters as characters
+from keras_interp_rnn import analysis
+from keras_interp_rnn.callbacks import Resumable
+from keras_interp_rnn.datasets import Windows
+from tests.papers.common import EXPERIMENTS, a_run
+
+TINY = characters.Protocol(batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
+
+
+ALL = (*characters.NETWORKS, *characters.ABLATIONS)
+
+
+def text_of(name):
+    """The generated text of an experiment."""
+    return EXPERIMENTS[name].read(None, True, {})
+
+
+def train(folder, network, size, text, **more):
+    """The record of a training, and its best model."""
+    record = characters.train(network, size, text, TINY, a_run(folder, **more))
+    return record, keras.models.load_model(Resumable(folder).best)
+
+
+@pytest.mark.parametrize("network", ALL)
+@pytest.mark.parametrize("name", ["isan-text8", "isan-lm1b", "isan-pairs"])
+def test_weights_are_counted_as_the_model_counts_them(network, name):
+    text = text_of(name)
+    model = characters.build(network, 7, text, TINY)
+    trained = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
+    assert characters.parameters(network, 7, text.inputs, text.outputs) == trained
+
+
+@pytest.mark.parametrize("network", ALL)
+def test_the_largest_network_within_a_number_of_weights(network):
+    units = characters.largest_units(network, 80_000)
+    assert characters.parameters(network, units) <= 80_000 < characters.parameters(network, units + 1)
+
+
+def test_the_papers_largest_isan():
+    assert characters.largest_units("ISAN", 1.28e6) == 216
+
+
+@pytest.mark.slow
+def test_bits_are_those_of_the_best_model(tmp_path):
+    text = text_of("isan-text8")
+    record, best = train(tmp_path, "LSTM", "4e3", text)
+    windows = Windows(text.parts["test"], 8, length=20)
+    assert record["result"]["test_bits"] == pytest.approx(best.evaluate(windows, verbose=0))
+    assert record["result"]["characters"] == 2 * 3 * 8 * 20
+    assert 0 < record["result"]["training_seconds"] <= record["result"]["seconds"]
+
+
+@pytest.mark.parametrize(("name", "per_symbol"), [("isan-text8", 1), ("isan-pairs", 2)])
+def test_networks_of_equal_text_read_as_much_whatever_their_batch(name, per_symbol):
+    experiment = EXPERIMENTS[name]
+    rows = {row: settings for row, settings in experiment.rows.items() if not experiment.is_timed(row)}
+    assert len(rows) > 1
+    for row, settings in rows.items():
+        assert row.endswith(", 128 M characters")
+        protocol = {"batch": 256, "length": 100, **settings}
+        read = protocol["epochs"] * protocol["steps"] * protocol["batch"] * protocol["length"] * per_symbol
+        assert read == 128_000_000
+
+
+@pytest.mark.slow
+def test_minutes_become_steps_once(tmp_path):
+    text = text_of("isan-text8")
+    first, _ = train(tmp_path, "ISAN", "4e3", text, minutes=0.01)
+    again, _ = train(tmp_path, "ISAN", "4e3", text, minutes=0.01)
+    assert first["protocol"] == again["protocol"]
+    assert first["result"] == again["result"]
+    with pytest.raises(ValueError, match="resumes with the settings it was started with"):
+        train(tmp_path, "ISAN", "4e3", text, minutes=0.02)
+
+
+def test_an_isan_without_biases_keeps_none_in_training():
+    text = text_of("isan-text8")
+    model = characters.build("ISAN without biases", 5, text, TINY)
+    model.fit(Windows(text.parts["train"], 8, length=20, num_windows=3), shuffle=False, verbose=0)
+    cell = model.layers[0].cell
+    assert not np.asarray(cell.bias).any()
+    assert np.asarray(cell.recurrent_kernel).any()
+
+
+@pytest.mark.parametrize("network", ["linear", "linear, nonlinear readout"])
+def test_a_linear_network_is_linear_up_to_its_readout(network):
+    text = text_of("isan-text8")
+    model = characters.build(network, 5, text, TINY)
+    recurrent = model.layers[1]
+    states = np.random.default_rng(0).normal(size=(3, 8, 5)).astype("float32")
+    x = np.eye(27, dtype="float32")[:8]
+    steps = [np.asarray(recurrent.cell(x, [state])[0]) for state in states]
+    zero = np.asarray(recurrent.cell(0 * x, [0 * states[0]])[0])
+    both = np.asarray(recurrent.cell(2 * x, [states[0] + states[1]])[0])
+    np.testing.assert_allclose(both + zero, steps[0] + steps[1], atol=1e-5)
+    assert [type(layer).__name__ for layer in model.layers[2:]] == ["Dense"] * (1 if network == "linear" else 2)
+
+
+@pytest.mark.slow
+def test_bits_of_pairs_are_those_of_each_character(tmp_path):
+    text = text_of("isan-pairs")
+    record, best = train(tmp_path, "GRU", "9e4", text)
+    windows = Windows(text.parts["test"], 8, length=20)
+    wanted = best.evaluate(windows, verbose=0) / 2
+    assert record["result"]["test_bits"] == pytest.approx(wanted)
+    assert record["result"]["characters"] == 2 * 2 * 3 * 8 * 20
+
+
+@pytest.mark.parametrize("model", characters.COUNTED)
+def test_counted_models_are_those_of_the_analysis(model):
+    text = text_of("isan-text8")
+    result = characters.count(model, text)["result"]
+    train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
+    if model == "naive Bayes":
+        found = [analysis.NaiveBayes(train, window, vocabulary_size=27) for window in range(1, 7)]
+        best = min(found, key=lambda one: one.bits(validation))
+    else:
+        best = analysis.BackoffModel(train, 1 if model == "unigrams" else 2, vocabulary_size=27)
+    assert result["test_bits"] == pytest.approx(best.bits(test))
+    assert result["validation_bits"] == pytest.approx(best.bits(validation))
+
+
+def test_symbols_may_be_read_as_fewer_than_are_predicted():
+    read = np.array([0, 1, 2, 0, 0])
+    windows = Windows(np.array([1, 3, 4, 2, 1, 3, 0]), 1, length=6, input_table=read)
+    x, y = windows[0]
+    assert x.tolist() == [[1, 0, 0, 2, 1, 0]]
+    assert y.tolist() == [[3, 4, 2, 1, 3, 0]]
+    assert x.dtype == y.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            {"network": "ISAN", "size": "4e3", "step": 3},
+            r"isan-text8 has settings of its protocol: batch, .*\['step'\]",
+        ),
+        ({"network": "CNN", "size": "4e3"}, "network on characters is one of RNN, IRNN, .*Received: 'CNN'"),
+    ],
+)
+def test_a_row_with_a_mistake_is_named(settings, says, tmp_path):
+    with pytest.raises(ValueError, match=says):
+        EXPERIMENTS["isan-text8"].setting(a_run(tmp_path, settings=settings))
+
+
+def test_a_network_without_a_formula_has_no_number_of_weights():
+    with pytest.raises(KeyError, match="CNN"):
+        characters.parameters("CNN", 7)

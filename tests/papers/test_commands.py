@@ -1,0 +1,490 @@
+"""python -m examples.papers."""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import keras
+import pytest
+
+from examples import papers
+from examples.papers import __main__ as command_line
+from examples.papers import _commands, _report
+from examples.papers import _recommendation as recommendation
+from examples.papers import _records as records
+from keras_interp_rnn.datasets import interactions
+from keras_interp_rnn.datasets.imdb import ARCHIVE
+from tests.papers.common import EXPERIMENTS, RECORDS, committed, needs_records
+
+ROOT = Path(__file__).parents[2]
+
+ROWS = {
+    "isan-text8": ["ISAN-8e4", "IRNN-8e4"],
+    "isan-ablations": ["naive Bayes", "ISAN without biases", "linear, nonlinear readout"],
+    "tomita": ["1"],
+    "compare-extraction": ["1"],
+    "sr-parentheses": ["small-LSTM"],
+    "sr-palindromes": ["small-SR-LSTM"],
+    "sr-imdb": ["LSTM-P", "SR-LSTM-P (k = 10, eq. 19)"],
+}
+
+
+def run(name, *arguments):
+    return command_line.main(["run", name, *map(str, arguments)])
+
+
+def report(*arguments):
+    return command_line.main(["report", *map(str, arguments)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "tuning"])
+def test_every_experiment_runs_on_generated_data_and_is_reported(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
+    rows = ROWS.get(name, list(EXPERIMENTS[name].rows)[:2])
+    assert run(name, "--smoke", "--rows", *rows, "--verbose", "0", "--data", tmp_path / "data") == 0
+    found = _report.read(tmp_path / "records")
+    assert {record["table"]["row"] for record in found} == set(rows)
+    assert {record["experiment"] for record in found} == {name}
+    assert all(record["environment"]["versions"]["keras"] for record in found)
+    text = _report.results(list(EXPERIMENTS.values()), found, folder=tmp_path)
+    assert EXPERIMENTS[name].place.split(",")[0] in text
+    assert "![" not in text, "no pictures beside this report"
+    said = capsys.readouterr().out
+    assert re.search(rf"\[{len(rows)} of {len(rows)}; about \d+ min left\]", said) or len(rows) == 1
+    # A second time nothing is trained.
+    assert run(name, "--smoke", "--rows", rows[0]) == 0
+    assert "(recorded before, " in capsys.readouterr().out
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+from examples.papers import __main__, _commands
+_commands.scratch_folder = lambda: Path({folder!r})
+raise SystemExit(__main__.main({arguments!r}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("isan-text8", "LSTM-8e4"),
+        ("sr-parentheses", "large_paper-SR-LSTM-P-shared"),
+        ("minimal-rnn-recommendation", "MinimalRNN"),
+        ("pautomac", next(iter(EXPERIMENTS["pautomac"].rows))),
+    ],
+)
+def test_a_process_that_builds_no_network_resumes_a_training(name, row, tmp_path, monkeypatch):
+    """A killed run goes on in a new process, in which no class is known but those that the command imports."""
+    monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
+    arguments = ["run", name, "--smoke", "--rows", row, "--verbose", "0"]
+    assert command_line.main(arguments) == 0
+    path = records.path_of(tmp_path / "records", name)
+    [record] = records.read(path)
+    path.unlink()
+    program = COMMAND.format(folder=str(tmp_path), arguments=arguments)
+    resumed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert [set(again["result"]) for again in records.read(path)] == [set(record["result"])]
+
+
+def test_the_list_names_every_experiment_row_and_source(capsys):
+    assert command_line.main(["list"]) == 0
+    said = capsys.readouterr().out
+    for name, experiment in EXPERIMENTS.items():
+        assert f"{name}: {experiment.title}, {experiment.place}; " in said
+        assert experiment.data in said
+        assert all(f"- {row}" in said for row in experiment.rows)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_an_experiment_says_what_it_is(experiment):
+    assert experiment.title
+    assert experiment.place
+    assert experiment.measure
+    assert set(experiment.paper) <= set(experiment.rows)
+    assert experiment.options <= {"data", "model", "budget"}
+    assert bool(experiment.data) == ("data" in experiment.options)
+    assert experiment.minutes is None or "budget" in experiment.options
+
+
+def test_names_are_unique():
+    assert len(EXPERIMENTS) == len(papers.EXPERIMENTS)
+
+
+def test_an_option_without_a_use_is_refused(tmp_path, capsys):
+    folders = ["--records", tmp_path / "records"]
+    assert run("sr-imdb", "--model", "a.keras", *folders) == 2
+    assert "sr-imdb (LSTM, LSTM-P, " in (said := capsys.readouterr().err)
+    assert "has no use for --model. Received: --model a.keras. Leave it out." in said
+    assert run("isan-ablations", "--rows", "bigrams", "--budget", "5", *folders) == 2
+    assert "has no use for --budget. Received: --budget 5.0. Leave it out: the number of epochs is part of" in (
+        capsys.readouterr().err
+    )
+    assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize(
+    "given", [["list", "--seeds", "3"], ["report", "--budget", "5"], ["check", "--rows", "x"], ["tune", "--out", "x"]]
+)
+def test_a_verb_refuses_options_of_others(given, capsys):
+    with pytest.raises(SystemExit) as stop:
+        command_line.main([*given])
+    assert stop.value.code == 2
+    assert "unrecognized arguments" in capsys.readouterr().err or given[0] == "tune"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sr-imbd"], "The experiments are isan-text8, .* `list` says more. Received: 'sr-imbd'"),
+        (["sr-imdb", "--rows", "BERT"], "sr-imdb has the rows 'LSTM', 'LSTM-P', .*Received: 'BERT'. Take one"),
+        (["sr-imdb", "--data", "nowhere"], "`--data` must be a folder with reviews. Received: nowhere"),
+        (["isan-text8", "--data", "nowhere.xz"], "`--data` must be a file. Received: nowhere.xz, which does not exist"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, capsys):
+    folders = ["--runs", str(tmp_path / "runs"), "--records", str(tmp_path / "records")]
+    assert run(*arguments, *folders) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("papers: ")
+    assert re.search(says, line), line
+    assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize("more", [["--data", "somewhere"], ["--rows", "LSTM"], ["--budget", "5"]])
+def test_all_experiments_share_no_data_rows_or_minutes(more, capsys):
+    assert run("all", *more) == 2
+    assert f"All experiments share no {more[0]}." in capsys.readouterr().err
+
+
+def test_of_all_experiments_those_without_data_are_left_out_and_named(monkeypatch, capsys):
+    asked = []
+
+    def run_rows(experiment, args):
+        asked.append(experiment.name)
+        if experiment.name in ("sr-imdb", "isan-lm1b"):
+            raise ValueError("There is nothing to download.")
+
+    monkeypatch.setattr(_commands, "run_rows", run_rows)
+    assert run("all") == 2
+    assert asked == [name for name in EXPERIMENTS if name != "tuning"]
+    *_, first, second, last = capsys.readouterr().err.strip().splitlines()
+    assert first == "papers: isan-lm1b: There is nothing to download."
+    assert second == "papers: sr-imdb: There is nothing to download."
+    assert last.endswith("Received: all, without isan-lm1b, sr-imdb; see above.")
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "minutes", "seeds"),
+    [
+        ("isan-ablations", "unigrams", None, 1),
+        ("isan-ablations", "linear", 5.0, 2),
+        ("sr-imdb", "LSTM", 5.0, 2),
+        ("minimal-rnn-start", "inputs of standard deviation 1", None, 1),
+        ("sr-palindromes", "large-LSTM", None, 2),
+        ("minimal-rnn-recommendation", "GRU", None, 2),
+    ],
+)
+def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
+    table, row, minutes, seeds, tmp_path, monkeypatch, capsys
+):
+    runs = []
+
+    def recorded(self, run):
+        runs.append((run.minutes, run.seed))
+        return {"data": {"sha256": ""}, "protocol": {}, "result": {}}
+
+    monkeypatch.setattr(type(EXPERIMENTS[table]), "run", recorded)
+    monkeypatch.setattr(type(EXPERIMENTS[table]), "summary", lambda self, record: "")
+    arguments = [table, "--rows", row, "--seeds", "2", "--records", tmp_path / "records", "--runs", tmp_path / "runs"]
+    if minutes is None:  # refused, and nothing is trained
+        assert run(*arguments, "--budget", "5") == 2
+        assert f"{table} ({row}) has no use for --budget. Received: --budget 5.0." in capsys.readouterr().err
+        assert not runs
+    else:
+        arguments += ["--budget", "5"]
+    assert run(*arguments) == 0
+    assert runs == [(minutes, seed) for seed in range(seeds)]
+    [written] = (tmp_path / "records").iterdir()
+    assert {record["protocol"]["minutes"] for record in records.read(written)} == {minutes}
+
+
+@pytest.mark.parametrize("wrong", [["--budget", "-1"], ["--budget", "0"], ["--seeds", "0"], ["--seeds", "1.5"]])
+def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run("sr-imdb", *wrong)
+    assert stop.value.code == 2
+    assert f"argument {wrong[0]}: " in capsys.readouterr().err
+
+
+def test_all_tables_at_once_are_not_tuned(capsys):
+    assert command_line.main(["tune", "all", "--row", "LSTM"]) == 2
+    assert "One row is tuned at a time. Received: all" in capsys.readouterr().err
+
+
+def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):
+    path = tmp_path / "sr-imdb.jsonl"
+    record = {"experiment": "sr-imdb", "run": "sr-imdb-LSTM-0", "table": {"row": "LSTM"}, "protocol": {"minutes": 5}}
+    records.append(tmp_path, record)
+    before = path.read_text()
+    assert run("sr-imdb", "--rows", "LSTM", "--budget", "7", "--records", str(tmp_path)) == 2
+    said = capsys.readouterr().err
+    assert f"it has the same settings. Received: {{'minutes': 7.0}}, and {path} with {{'minutes': 5}}" in said
+    assert run("sr-imdb", "--rows", "LSTM", "--records", str(tmp_path), "--seeds", "2") == 2, "others' seeds"
+    assert path.read_text() == before
+
+
+def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
+    protocol = {"minutes": None, **EXPERIMENTS["sr-imdb"].rows["LSTM"], "learning_rate": 0.5}
+    record = {"experiment": "sr-imdb", "run": "sr-imdb-LSTM-0", "table": {"row": "LSTM"}, "protocol": protocol}
+    records.append(tmp_path, {**record, "result": {"test_error": 0.1}})
+    assert run("sr-imdb", "--rows", "LSTM", "--records", str(tmp_path)) == 2
+    assert "Received: {'learning_rate': 0.0118}, and" in capsys.readouterr().err
+
+
+def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
+    file = tmp_path / "one.txt"
+    file.write_text("a x y z\nb y x z\n")
+    about = recommendation.identity("one", interactions.load(file))
+    records.append(
+        tmp_path,
+        {
+            "experiment": "minimal-rnn-recommendation",
+            "run": "minimal-rnn-recommendation-GRU-0",
+            "table": {"row": "GRU"},
+            "data": about,
+            "protocol": {"minutes": None},
+            "result": {"map_20": 0.1},
+        },
+    )
+    arguments = ["minimal-rnn-recommendation", "--rows", "GRU", "--records", str(tmp_path), "--data", str(file)]
+    assert run(*arguments) == 0
+    assert "GRU: MAP@20 0.1000 (recorded before, " in capsys.readouterr().out
+    file.write_text("a x y z\nb y x x\n")
+    assert run(*arguments) == 2
+    assert f"with {{'sha256': '{about['sha256']}'}}" in capsys.readouterr().err
+    assert run(*arguments[:-1], tmp_path / "nowhere") == 2
+    assert "which does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (json.dumps({"experiment": "sr-imdb", "run": "a", "format": 99}), "up to format 1. Received: .* of format 99"),
+        ("{half", "A record must be JSON with an experiment"),
+        ("[]", "A record must be JSON with an experiment"),
+    ],
+)
+def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
+    (tmp_path / "x.jsonl").write_text(text)
+    assert report(*["--records", str(tmp_path)]) == 2
+    assert re.search(says, capsys.readouterr().err)
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
+    arguments = ["sr-imdb", "--smoke", "--rows", "LSTM", "--verbose", "0"]
+    with monkeypatch.context() as patched:
+        patched.setattr(records, "append", full)
+        assert run(*arguments) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith("papers: [Errno 28] No space left on device.")
+    assert line.endswith("Finished epochs and records are kept: the same command resumes.")
+    monkeypatch.setattr(keras.Model, "fit", lambda *args, **kwargs: pytest.fail("trained again"))
+    assert run(*arguments) == 0
+    assert records.find(tmp_path / "records", "sr-imdb", "sr-imdb-LSTM-0")
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, monkeypatch, capsys):
+    save, epochs = keras.Model.save, []
+
+    def full(model, path, **kwargs):
+        if "epoch-0002" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(model, path, **kwargs)
+
+    def counted(model, *args, **kwargs):
+        epochs.append(kwargs["initial_epoch"])
+        return fit(model, *args, **kwargs)
+
+    fit = keras.Model.fit
+    monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
+    monkeypatch.setattr(keras.Model, "fit", counted)
+    arguments = ["sr-imdb", "--smoke", "--rows", "LSTM", "--verbose", "0"]
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "save", full)
+        assert run(*arguments) == 2
+    assert capsys.readouterr().err.strip().splitlines()[-1].startswith("papers: [Errno 28] No space left")
+    assert run(*arguments) == 0
+    assert epochs == [0, 1]
+    [written] = (tmp_path / "records").iterdir()
+    [record] = records.read(written)
+    assert len(record["curve"]) == 2
+
+
+def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
+    assert report(*["--records", str(tmp_path / "not-there")]) == 2
+    assert "`--records` must be a folder of .jsonl files. Received: " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@needs_records
+def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
+    out = tmp_path / "of mine" / "results.md"
+    assert report(*["--records", str(RECORDS), "--out", str(out)]) == 0
+    drawn = [
+        *("isan-truncation.png", "jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
+        *("parentheses-centroids.png", "parentheses-counts.png", "recommendation_progress.png"),
+    ]
+    assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
+    text = out.read_text()
+    assert text.count("](figures/") == len(drawn)
+    assert all(f"](figures/{name})\n" in text for name in drawn)
+
+
+def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, capsys):
+    def unreachable(*args, **kwargs):
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    assert run("sr-imdb", "--records", str(tmp_path / "records")) == 2
+    assert f"Unpack {ARCHIVE} and give the folder aclImdb as `--data`." in capsys.readouterr().err
+
+
+# The command as a stranger runs it. Where TensorFlow is not to be imported, it cannot be.
+
+BLOCKED = "import sys; sys.modules.update(tensorflow=None, keras=None, numpy=None)"
+
+
+def command(*given, blocked=False, folder=None):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+    if blocked:
+        (folder / "sitecustomize.py").write_text(BLOCKED)
+        environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
+    return subprocess.run(
+        [sys.executable, "-m", "examples.papers", *map(str, given)],
+        capture_output=True,
+        text=True,
+        env={**environment, "COLUMNS": "120"},
+        cwd=ROOT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ([], 2, "usage: python -m examples.papers [-h] {list,run,report,tune,check,preset}"),
+        (["list"], 0, "sr-palindromes: "),
+        (["--help"], 0, "search for the hyperparameters of a row"),
+        (["run", "--help"], 0, "experiments: isan-text8, "),
+        (["tune", "--help"], 0, "number of trials (default: 20)"),
+        (["run", "sr-imdb", "--budget", "inf"], 2, "must be a finite number above 0. Received: inf"),
+    ],
+)
+def test_the_command_reads_its_options_without_tensorflow(given, code, says, tmp_path):
+    done = command(*given, blocked=True, folder=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert says in (done.stdout if code == 0 else done.stderr)
+    assert not (done.stderr if code == 0 else done.stdout)
+
+
+@pytest.mark.slow
+def test_the_command_runs_without_a_word_of_tensorflows():
+    done = command("run", "minimal-rnn-start", "--smoke")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    *lines, last = done.stdout.strip().splitlines()
+    assert last.startswith("Records: ")
+    assert sum("median singular value of dh_T/dx_(T-5): vanilla " in line for line in lines) == 2
+
+
+@pytest.mark.slow
+def test_a_program_that_names_the_package_gets_all_of_it(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__init__.py").write_text("import keras_interp_rnn")
+    (tmp_path / "program" / "__main__.py").write_text(
+        "import program\nprint(program.keras_interp_rnn.layers.ISAN.__name__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, "-m", "program", "-m", "keras_interp_rnn"], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.strip() == "ISAN", done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "report", "tune", "check"])
+def test_every_option_with_a_value_says_its_default(verb, capsys):
+    with pytest.raises(SystemExit):
+        command_line.main([verb, "--help"])
+    said = " ".join(capsys.readouterr().out.split()).split("options:")[1]
+    options = re.findall(r" (--[a-z]+) (?:[A-Z]+|{0,1,2})", said)
+    assert len(options) >= 3
+    texts = re.split(r" --[a-z]+ ", said)
+    missing = [text for text in texts if re.match(r"[A-Z{]", text) and "(default: " not in text]
+    assert [text for text in missing if not text.startswith("ROW the row whose")] == []
+
+
+@pytest.mark.parametrize("wrong", ["inf", "nan", "-inf", "1e999"])
+def test_a_budget_is_finite(wrong, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run("sr-imdb", f"--budget={wrong}")
+    assert stop.value.code == 2
+    assert f"must be a finite number above 0. Received: {wrong}" in capsys.readouterr().err
+
+
+@needs_records
+class TestCheck:
+    records = RECORDS
+
+    def check(self, *arguments):
+        return command_line.main(["check", "--records", *map(str, arguments)])
+
+    def test_the_committed_records(self, capsys):
+        assert self.check(self.records, "--report", ROOT / "docs" / "results.md") == 0
+        assert re.search(r"\d+ records of \d+ experiments can be read.", capsys.readouterr().out)
+
+    def test_a_report_that_was_edited(self, tmp_path, capsys):
+        (tmp_path / "results.md").write_text((ROOT / "docs" / "results.md").read_text().replace("1.58", "1.57"))
+        assert self.check(self.records, "--report", tmp_path / "results.md") == 2
+        assert "A report is generated from its records. Received: " in capsys.readouterr().err
+
+    def test_a_record_of_an_unknown_experiment(self, tmp_path, capsys):
+        records.append(tmp_path, {"experiment": "sr-imbd", "run": "x"})
+        assert self.check(tmp_path) == 2
+        assert re.search(r"Received: .*jsonl: x of 'sr-imbd'. Remove it, or register", capsys.readouterr().err)
+
+    def test_records_without_a_digest_are_counted(self, tmp_path, capsys):
+        records.append(tmp_path, committed("tomita")[0])
+        assert self.check(tmp_path) == 0
+        assert "older than digests" not in capsys.readouterr().out, "its words are generated"
+        whole = next(record for record in committed("sr-imdb") if record["run"] == "sr-imdb-LSTM-0")
+        whole["data"].pop("sha256", None)
+        records.append(tmp_path, whole)
+        assert self.check(tmp_path) == 0
+        assert "1 of them, older than digests," in capsys.readouterr().out
+
+
+def test_a_list_may_be_cut_short(tmp_path):
+    done = subprocess.run(
+        f"{sys.executable} -m examples.papers list | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")

@@ -1,0 +1,187 @@
+"""Experiments that take a trained ISAN apart: what they read, and what is shown of it."""
+
+import keras
+import numpy as np
+import pytest
+
+from examples.papers import (
+    _isan_text,
+    isan_ngrams,
+    isan_predictions,
+    isan_samples,
+    isan_subspaces,
+    isan_timescales,
+)
+from examples.papers import _records as records
+from keras_interp_rnn import analysis, datasets, layers
+from tests.papers.common import a_run, listed_runs, tables
+
+SYMBOLS = len(datasets.text.ALPHABET)
+
+
+def isan(units=5, symbols=SYMBOLS):
+    keras.utils.set_random_seed(1)
+    ids = keras.Input((50,), batch_size=64, dtype="int32")
+    recurrent = layers.ISAN(units, symbols, return_sequences=True, stateful=True, bias_initializer="glorot_uniform")
+    return keras.Sequential([ids, recurrent, keras.layers.Dense(symbols)])
+
+
+@pytest.fixture
+def given(tmp_path):
+    """A model and a text, as `--model` and `--data`."""
+    isan().save(tmp_path / "model.keras")
+    words = np.random.default_rng(0).choice(["the", "of", "annual", "revenue", "parser", "string"], 4000)
+    (tmp_path / "book.txt").write_text(" ".join(words))
+    return {"model": tmp_path / "model.keras", "data": tmp_path / "book.txt", "smoke": False}
+
+
+def test_the_model_and_the_text_that_were_given_are_read(given, tmp_path):
+    run = a_run(tmp_path, settings={"symbols": 500, "oldest": 10}, **given)
+    experiment = isan_timescales.Timescales()
+    record = experiment.run(run)
+    model, symbols = keras.models.load_model(given["model"]), datasets.text.read(given["data"])
+    test = datasets.text.split(symbols)[2]
+    assert record["result"]["whole"] == analysis.timescales(model, test[:500], max_age=10).whole
+    assert record["data"]["name"] == "book.txt"
+    assert record["data"]["text_sha256"] == datasets.text.sha256(symbols)
+    assert record["model"] == {
+        **{"layer": "ISAN", "units": 5, "parameters": model.count_params()},
+        "sha256": records.sha256(*model.get_weights()),
+    }
+    assert (tmp_path / "figure4.png").is_file()
+    # What a record says of its data tells another text and another model apart.
+    isan(units=6).save(tmp_path / "other.keras")
+    other = experiment.identity(a_run(tmp_path, **{**given, "model": tmp_path / "other.keras"}))
+    about = experiment.identity(run)
+    assert about.items() <= record["data"].items()
+    assert other["text_sha256"] == about["text_sha256"]
+    assert other["model_file_sha256"] != about["model_file_sha256"]
+
+
+def test_a_model_that_is_none_is_refused(given, tmp_path):
+    experiment = isan_subspaces.Subspaces()
+    isan(symbols=30).save(tmp_path / "other.keras")
+    wrong = {**given, "model": tmp_path / "other.keras"}
+    with pytest.raises(ValueError, match=r"one ISAN of 27 symbols. Received: --model .*other.keras, with \[30\]"):
+        experiment.run(a_run(tmp_path, **wrong))
+    with pytest.raises(ValueError, match="A trained model is a file. Received: --model nowhere.keras. Leave it out"):
+        experiment.run(a_run(tmp_path, **{**given, "model": tmp_path.relative_to(tmp_path) / "nowhere.keras"}))
+
+
+@pytest.mark.slow
+def test_without_a_model_a_small_one_is_trained_once_for_all_experiments(tmp_path, monkeypatch):
+    runs = [a_run(tmp_path / name, settings={"order": 2, "symbols": 100}) for name in ("one", "two")]
+    for run in runs:
+        run.folder.mkdir()
+    first = isan_ngrams.Ngrams().run(runs[0])
+    monkeypatch.setattr(keras.Model, "fit", None)
+    second = isan_ngrams.Ngrams().run(runs[1])
+    assert first["model"] == second["model"]
+    assert first["result"] == second["result"]
+    other = isan_subspaces.Subspaces()
+    (tmp_path / "three").mkdir()
+    assert other.run(a_run(tmp_path / "three"))["model"] == first["model"]
+
+
+@pytest.mark.slow
+def test_a_part_of_the_biases_that_is_empty_has_no_correlation(given, tmp_path):
+    """Five units and 27 outputs: everything is in the readout subspace."""
+    _, result = isan_subspaces.Subspaces().analyse(
+        isan(), datasets.text.split(datasets.text.read(given["data"])), a_run(tmp_path)
+    )
+    whole, readout, rest = (row["correlation"] for row in result["parts"])
+    assert whole == pytest.approx(readout)
+    assert np.isnan(rest)
+
+
+def test_words_decide_where_the_prediction_without_them_is_another():
+    letters = np.random.default_rng(0).choice(list(datasets.text.ALPHABET[1:]), (80, 7))
+    model, symbols = isan(units=12), datasets.text.encode(" ".join("".join(word) for word in letters))
+    decided = isan_predictions.decided_by_a_word(model, symbols, 100)
+    assert decided == sorted(decided, reverse=True)
+    for margin, beginning, letter, other in decided:
+        split = analysis.contributions(model, datasets.text.encode(beginning))
+        first = range(1, len(beginning.split()[0]) + 2)
+        without = split.without(first)[-1]
+        assert datasets.text.ALPHABET[split.logits[-1].argmax()] == letter != other
+        assert datasets.text.ALPHABET[without.argmax()] == other
+        assert margin > 0
+    assert decided
+
+
+def test_predictions_stand_with_every_space_shown():
+    given = {
+        "experiment": "isan-predictions",
+        "data": {"name": "a text"},
+        "protocol": {"prompt": "annual reve"},
+        "result": {
+            **{"winner": "n", "runner_up": "_", "residual": 7.1e-15},
+            "without": [{"word": "h_0", "says": "n"}, {"word": "_annual", "says": " "}],
+            "decided": [[" breaks thr", "o", "e"], [" most wide", "l", " "]],
+        },
+        "environment": records.environment(),
+    }
+    fields = isan_predictions.Predictions().fields([given])
+    [[_, row]] = tables(fields["table"])
+    assert row == ["a text", "`annual reve`", "`n`", "`␣`", "`h_0`: `n`, `␣annual`: `␣`", "7e-15"]
+    [[_, *rows]] = tables(fields["decided"])
+    assert rows == [["a text", "`breaks thr`", "`o`", "`e`"], ["a text", "`most wide`", "`l`", "`␣`"]]
+    [line] = listed_runs(fields["runs"])
+    assert line.startswith("- a text: ")
+
+
+def test_timescales_of_several_networks_stand_in_the_same_tables():
+    def of(name, history, **more):
+        result = {"scales": [1.25, 54.5], "error": 0.023, "error_of_one": 0.6, "history": history, "whole": 1.5}
+        medians = {name: [0.5 + i for i in range(12)] for name in ("median_all", "median_without", "median_only")}
+        return {
+            **{"experiment": "isan-timescales", "data": {"name": name}, "result": {**result, **medians}},
+            **{"protocol": {"symbols": 20_000, **more}, "environment": records.environment()},
+        }
+
+    given = [of("one", {"0": 4.4, "10": 1.9}), of("other", {"0": 4.69, "10": 1.76}, part="test")]
+    fields = isan_timescales.Timescales().fields(given)
+    assert tables(fields["table"])[0][1] == ["one, validation", "1.2", "54.5", "2.3%", "60.0%"]
+    [[head, *rows]] = tables(fields["history"])
+    assert head == ["text", "characters read", "0", "10", "all"]
+    assert rows == [
+        ["one, validation", "20,000", "4.40", "1.90", "1.50"],
+        ["other, test", "20,000", "4.69", "1.76", "1.50"],
+    ]
+    assert tables(fields["medians"])[0][2] == [
+        "other, test",
+        "last space",
+        *(f"{i}.50" for i in range(8)),
+        "1.50",
+        "1.50",
+    ]
+
+
+def test_a_model_is_named_by_its_weights():
+    about = {"data": {"name": "text8"}, "model": {"units": 9, "parameters": 1234, "sha256": "ab" * 32}}
+    assert _isan_text.text_and_model(about) == (
+        "text8, ISAN of 9 units, 1,234 weights, sha256 of the weights `abababababababab…`"
+    )
+
+
+def test_samples_begin_with_the_prompt_and_known_words_are_counted(given, tmp_path):
+    settings = {"prompt": "annual reve", "inverse_temperatures": (1.0, 50.0), "symbols": 40, "samples": 2}
+    experiment = isan_samples.Samples()
+    record = experiment.run(a_run(tmp_path, settings=settings, **given))
+    model = keras.models.load_model(given["model"])
+    for one in record["result"]["by_temperature"]:
+        expected = analysis.generate(
+            *(model, " annual reve"),
+            num_symbols=40,
+            inverse_temperature=one["inverse_temperature"],
+            seed=1,
+            alphabet=datasets.text.ALPHABET,
+        )
+        assert one["samples"][1] == expected.strip()
+        words = [word for sample in one["samples"] for word in sample.split()[1:-1]]
+        assert one["words"] == len(words)
+        known = {"the", "of", "annual", "revenue", "parser", "string"}
+        assert one["known"] == sum(word in known for word in words) / max(len(words), 1)
+    [[_, first, second]] = tables(experiment.fields([{**record, "environment": records.environment()}])["table"])
+    assert (first[1], second[1]) == ("1", "50")
+    assert first[3].startswith("annual reve")

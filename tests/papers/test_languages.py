@@ -1,0 +1,699 @@
+"""Networks that learn a language, their errors against a pass over each word by itself, and what training keeps."""
+
+import dataclasses
+import itertools
+import math
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from examples.papers import _languages as languages
+from examples.papers import _records as records
+from examples.papers import _report as report
+from keras_interp_rnn import layers
+from keras_interp_rnn.datasets import LabelledWords, palindromes
+from tests.papers.common import EXPERIMENTS, a_run, committed, listed_runs, needs_records, tables
+
+CENTROIDS = 5
+SMALL = languages.Protocol(units=4, centroids=CENTROIDS, passes=1)
+LAYERS = {
+    "LSTM": keras.layers.LSTM,
+    "LSTM-P": layers.PeepholeLSTM,
+    "SR-LSTM": layers.SRLSTM,
+    "SR-LSTM-P": layers.SRPeepholeLSTM,
+}
+
+every_network = pytest.mark.parametrize("network", LAYERS)
+
+
+def random_words(lengths, seed=0, alphabet="abc", distinct=False):
+    """Words of these lengths, about half of them in the language; those drawn twice are one, if `distinct`."""
+    rng = np.random.default_rng(seed)
+    words = tuple("".join(rng.choice(list(alphabet), length)) for length in lengths)
+    words = tuple(dict.fromkeys(words)) if distinct else words
+    return LabelledWords(words, rng.random(len(words)) < 0.5, alphabet)
+
+
+def random_network(network, seed=0):
+    """Three symbols, four units, with weights so large that words are judged this way and that."""
+    model = languages.build(network, 3, SMALL, seed)
+    rng = np.random.default_rng(seed)
+    for variable in model.trainable_variables:
+        variable.assign(1.5 * rng.normal(size=variable.shape))
+    return model
+
+
+def logits(model, words):
+    """Of each word by itself, without padding."""
+    codes = [[words.alphabet.index(symbol) + 2 for symbol in word] + [words.end_id] for word in words.words]
+    return np.array([float(model(np.array([code], "int32"))[0, 0]) for code in codes])
+
+
+def undecided(network, words, seed=0):
+    """A random network that judges half of the words to be in the language, and those it does."""
+    model = random_network(network, seed)
+    found = logits(model, words)
+    low, high = np.sort(found)[(len(words) - 1) // 2 :][:2]
+    assert high - low > 1e-3, "no verdict hangs on rounding"
+    model.layers[-1].bias.assign_sub([(low + high) / 2])
+    return model, found > (low + high) / 2
+
+
+class Scripted(keras.Model):
+    """A model that learns nothing: the losses of its passes are given, and its only weight counts them.
+
+    It is saved as a small archive, which `scripted` reads.
+    """
+
+    def __init__(self, losses=(), count=0):
+        super().__init__()
+        self.count = self.add_weight(shape=(), initializer=keras.initializers.Constant(count), trainable=False)
+        self.losses_to_come, self.fits = iter(losses), []
+        self.optimizer = SimpleNamespace(iterations=0)
+
+    def fit(self, rows, labels, batch, epochs, initial_epoch, callbacks, **flags):
+        assert epochs == initial_epoch + 1
+        assert flags == {"shuffle": False, "verbose": 0}
+        self.fits.append(SimpleNamespace(rows=rows, labels=labels, batch=batch))
+        self.optimizer.iterations += len(rows) // batch
+        self.count.assign_add(1)
+        listed = keras.callbacks.CallbackList(callbacks, model=self)
+        listed.on_train_begin()
+        listed.on_epoch_end(initial_epoch, {"loss": next(self.losses_to_come, 0.5)})
+        listed.on_train_end()
+
+    def predict_on_batch(self, rows):
+        return np.ones((len(rows), 1))
+
+    def save(self, path):
+        with open(path, "wb") as file:
+            np.savez(file, count=np.asarray(self.count))
+
+
+@pytest.fixture
+def scripted(monkeypatch, tmp_path):
+    """Trains a model of these losses on words; its passes, the number that was kept, and the curve."""
+
+    def load(path):
+        with np.load(path) as file:
+            return Scripted(count=file["count"])
+
+    def train(words, losses=(), validation=None, seed=0, **settings):
+        model = Scripted(losses)
+        built = [Scripted(), model]
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        with monkeypatch.context() as patched:
+            patched.setattr(keras.models, "load_model", load)
+            patched.setattr(languages, "build", lambda *_: built.pop())
+            protocol = dataclasses.replace(SMALL, **settings)
+            best, curve = languages.train("LSTM", words, validation or words, protocol, seed, folder)
+        return SimpleNamespace(fits=model.fits, kept=int(best.count), curve=curve)
+
+    return train
+
+
+def scripted_errors(monkeypatch, errors):
+    errors = itertools.chain(errors, itertools.repeat(0.9))
+    monkeypatch.setattr(languages, "error", lambda model, words: next(errors))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Short executions, and not through XLA, which compiles longer than these networks train."""
+    monkeypatch.setattr(languages, "STEPS", 2)
+    monkeypatch.setattr(languages, "JIT_COMPILE", False)
+
+
+class TestBuild:
+    @every_network
+    def test_every_network_is_an_embedding_its_layer_and_a_logit(self, network):
+        embedding, recurrent, head = languages.build(network, 3, SMALL, seed=0).layers
+        assert set(LAYERS) == set(languages.NETWORKS)
+        assert type(recurrent) is LAYERS[network]
+        assert recurrent.name == "recurrent"
+        assert tuple(embedding.embeddings.shape) == (6, 4)
+        assert embedding.mask_zero
+        assert tuple(head.kernel.shape) == (4, 1)
+        assert float(head.kernel_regularizer(np.ones((4, 1), "float32"))) == pytest.approx(4 * 5e-4)
+
+    @every_network
+    def test_weights_are_as_many_as_counted_by_hand(self, network):
+        model = languages.build(network, 3, SMALL, seed=0)
+        recurrent = 4 * (4 * 4 + 4 * 4 + 4)
+        peephole = 3 * 4 * network.endswith("-P")
+        component = (CENTROIDS * 4 + 3) * network.startswith("SR")  # centroids; temperature, strength and noise
+        assert model.count_params() == 6 * 4 + recurrent + peephole + component + 4 + 1
+
+    @every_network
+    def test_it_reads_any_number_of_words_of_any_length(self, network):
+        model = random_network(network)
+        assert model.input_shape == (None, None)
+        for words, length in ((2, 3), (5, 1)):
+            assert model(np.ones((words, length), "int32")).shape == (words, 1)
+
+    @pytest.mark.parametrize("network", ["SR-LSTM", "SR-LSTM-P"])
+    def test_centroids_are_drawn_evenly_between_minus_and_plus_one_half(self, network):
+        protocol = dataclasses.replace(SMALL, units=30, centroids=20)
+        cell = languages.build(network, 3, protocol, seed=0).get_layer("recurrent").cell
+        drawn = ops.convert_to_numpy(cell.centroids)
+        assert drawn.shape == (20, 30)
+        assert 0.49 < np.abs(drawn).max() <= 0.5
+        assert abs(drawn.var() - 1 / 12) < 0.01
+
+    @pytest.mark.parametrize("network", ["SR-LSTM", "SR-LSTM-P"])
+    @pytest.mark.parametrize("padding", [0, 3])
+    def test_the_end_tokens_step_goes_without_the_centroids(self, network, padding):
+        model = random_network(network)
+        embedding, recurrent, head = model.layers
+        ids = np.array([[2, 4, 3, 5], [3, 3, 2, 5]], "int32")
+        embedded = embedding(ids)
+        # A bare RNN regularizes every step.
+        before = keras.layers.RNN(recurrent.cell, return_state=True)(embedded[:, :-1])[1:]
+        plain, _ = recurrent.cell.cell(embedded[:, -1], before)
+        regularized, _ = recurrent.cell(embedded[:, -1], before)
+        found = model(np.pad(ids, ((0, 0), (0, padding))))
+        np.testing.assert_allclose(found, head(plain), rtol=1e-5, atol=1e-5)
+        assert np.abs(found - head(regularized)).min() > 0.01
+
+    def test_an_unknown_network_is_named(self):
+        with pytest.raises(ValueError, match=r"networks are \('LSTM', .*\). Received: 'GRU'"):
+            languages.build("GRU", 3, SMALL, seed=0)
+
+    def test_the_optimizer_has_the_settings_of_the_protocol(self):
+        protocol = dataclasses.replace(SMALL, learning_rate=0.25, rho=0.5, momentum=0.75, clip=2.0)
+        optimizer = languages.build("LSTM", 3, protocol, seed=0).optimizer
+        assert isinstance(optimizer, keras.optimizers.RMSprop)
+        assert (optimizer.rho, optimizer.momentum, optimizer.global_clipnorm) == (0.5, 0.75, 2.0)
+        assert float(optimizer.learning_rate) == 0.25
+
+    @every_network
+    def test_a_seed_repeats(self, network):
+        first, again, other = (languages.build(network, 3, SMALL, seed) for seed in (3, 3, 4))
+        for a, b in zip(first.get_weights(), again.get_weights(), strict=True):
+            np.testing.assert_array_equal(a, b)
+        drawn = [variable.ndim == 2 for variable in first.weights]
+        assert sum(drawn) >= 4
+        for a, c, random in zip(first.get_weights(), other.get_weights(), drawn, strict=True):
+            assert (np.abs(a - c).max() > 0.01) == random
+
+
+class TestError:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("lengths", [[0, 1, 5, 2, 9, 3, 7, 1, 4, 6, 8], [2, 101, 30, 4, 1]], ids=["short", "long"])
+    @every_network
+    def test_neither_padding_nor_whole_batches_change_a_verdict(self, network, lengths, monkeypatch):
+        monkeypatch.setattr(languages, "SYMBOLS", 850)  # 8 words of 101 ids, or 4 of 201: neither divides
+        words = random_words(lengths)
+        model, expected = undecided(network, words)
+        assert languages.error(model, LabelledWords(words.words, expected, "abc")) == 0
+        assert languages.error(model, LabelledWords(words.words, ~expected, "abc")) == 1
+        assert languages.error(model, words) == pytest.approx(np.mean(expected != words.labels))
+
+    def test_a_single_wrong_word_counts_as_one(self):
+        words = random_words(range(7))
+        model, expected = undecided("SR-LSTM-P", words)
+        for i in range(7):
+            labels = expected ^ (np.arange(7) == i)
+            assert languages.error(model, LabelledWords(words.words, labels, "abc")) == pytest.approx(1 / 7)
+
+    @pytest.mark.parametrize(("symbols", "length"), [(7, 101), (100, 101), (101, 201), (500, 501), (1001, 1002)])
+    def test_rows_have_few_lengths_and_batches_one_size(self, symbols, length, monkeypatch):
+        monkeypatch.setattr(languages, "SYMBOLS", 2050)
+        words = random_words([symbols, 3, symbols, 0, 5])
+        seen = []
+
+        class Watched(Scripted):
+            def predict_on_batch(self, rows):
+                seen.append(rows.shape)
+                return super().predict_on_batch(rows)
+
+        assert languages.error(Watched(), words) == pytest.approx(np.mean(~words.labels))
+        batch = {101: 20, 201: 10, 501: 4, 1002: 2}[length]
+        assert seen == [(batch, length)] * math.ceil(5 / batch)
+
+
+class TestTrain:
+    WORDS = random_words([length for length in range(1, 21) for _ in range(1 + length)], seed=3, distinct=True)
+
+    def test_words_grow_and_are_read_as_often_as_asked(self, scripted):
+        trained = scripted(self.WORDS, passes=2, batch=4)
+        lengths = [2 * tenth for tenth in range(1, 11) for _ in range(2)] + [20] * 4
+        assert [point["length"] for point in trained.curve] == lengths
+        assert len(trained.fits) == len(trained.curve)
+        assert [point["step"] for point in trained.curve] == list(
+            itertools.accumulate(len(fit.rows) // fit.batch for fit in trained.fits)
+        )
+        seconds = [point["seconds"] for point in trained.curve]
+        assert seconds == sorted(seconds)
+
+    def test_a_protocol_may_read_all_words_from_the_start(self, scripted):
+        assert [point["length"] for point in scripted(self.WORDS, passes=3, stages=1, last=1).curve] == [20] * 3
+
+    def test_a_pass_reads_words_up_to_its_length_evenly_in_whole_executions(self, scripted, monkeypatch):
+        monkeypatch.setattr(languages, "STEPS", 3)
+        trained = scripted(self.WORDS, batch=4)
+        letters = ["", "", *"abc"]
+        labels = dict(zip(self.WORDS.words, self.WORDS.labels, strict=True))
+        for point, fit in zip(trained.curve, trained.fits, strict=True):
+            among = {word for word in self.WORDS.words if len(word) <= point["length"]}
+            assert fit.batch == 4
+            assert len(fit.rows) % (3 * 4) == 0
+            ends = (fit.rows == 5).argmax(axis=1)
+            assert ((fit.rows == 0).sum(axis=1) == fit.rows.shape[1] - ends - 1).all(), "padding after the end alone"
+            read = [
+                "".join(letters[i] for i in row[:end])
+                for row, end in zip(fit.rows.tolist(), ends.tolist(), strict=True)
+            ]
+            assert set(read) <= among
+            # Less than an execution is left out; words of less than one are read again.
+            assert len(read) > len(among) - 3 * 4
+            counts = [read.count(word) for word in among]
+            assert max(counts) - min(counts) <= 1
+            assert fit.labels.tolist() == [labels[word] for word in read]
+
+    def test_rows_have_three_lengths_that_hold_the_words_and_no_shorter_would(self, scripted):
+        trained = scripted(self.WORDS)
+        widths = [fit.rows.shape[1] for fit in trained.fits]
+        assert widths == [min(w for w in (7, 14, 21) if w > point["length"]) for point in trained.curve]
+        assert set(widths) == {7, 14, 21}
+
+    def test_a_seed_repeats_the_order_and_another_does_not(self, scripted):
+        orders = [[fit.rows for fit in scripted(self.WORDS, passes=2, seed=seed).fits] for seed in (1, 1, 2)]
+        first, again, other = orders
+        assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+        assert not any(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+        assert not np.array_equal(first[0], first[1]), "another order in every pass"
+
+    def test_the_curve_has_the_loss_and_the_validation_error_of_every_pass(self, scripted, monkeypatch):
+        scripted_errors(monkeypatch, [0.5, 0.25, 0.375])
+        curve = scripted(self.WORDS, [3.0, 2.0, 1.0]).curve
+        assert [(point["loss"], point["validation_error"]) for point in curve[:3]] == [
+            (3.0, 0.5),
+            (2.0, 0.25),
+            (1.0, 0.375),
+        ]
+        assert set(curve[0]) == {"step", "seconds", "length", "loss", "validation_error"}
+
+    @pytest.mark.parametrize(("errors", "kept"), [([0.5, 0.25, 0.375, 0.25], 2), ([0.5], 1), ([0.95] * 11, 12)])
+    def test_the_first_weights_of_the_least_validation_error_are_kept(self, errors, kept, scripted, monkeypatch):
+        """After the scripted errors comes 0.9."""
+        scripted_errors(monkeypatch, errors)
+        trained = scripted(self.WORDS)
+        assert len(trained.curve) == 12
+        assert trained.kept == kept
+
+    def test_lengths_with_words_of_one_label_alone_are_left_out(self, scripted):
+        labels = np.array([len(word) > 5 and word.count("a") % 2 == 0 for word in self.WORDS.words])
+        words = LabelledWords(self.WORDS.words, labels, "abc")
+        assert [point["length"] for point in scripted(words).curve] == [*range(6, 21, 2), 20, 20]
+
+    @pytest.mark.parametrize("loss", [math.nan, math.inf])
+    def test_a_loss_that_is_not_finite_ends_the_training_with_the_best_weights(self, loss, scripted, monkeypatch):
+        scripted_errors(monkeypatch, [0.5, 0.25, 0.75])
+        trained = scripted(self.WORDS, [1.0, 1.0, loss], passes=2)
+        assert len(trained.curve) == len(trained.fits) == 3
+        assert (trained.curve[-1]["loss"], trained.curve[-1]["validation_error"]) == (None, None)
+        assert trained.kept == 2
+
+    @pytest.mark.parametrize("losses", [[math.nan], [1.0, math.nan]])
+    def test_weights_of_a_loss_that_is_not_finite_are_never_the_best(self, losses, scripted, monkeypatch):
+        scripted_errors(monkeypatch, [0.5, 0.25][-len(losses) :])
+        assert scripted(self.WORDS, losses, passes=2).kept == len(losses) - 1
+
+    def test_words_of_one_label_teach_nothing(self, tmp_path):
+        words = LabelledWords(("a", "b"), np.array([True, True]), "ab")
+        with pytest.raises(ValueError, match=r"Received: 2 words, of which 2 are in it. Add words"):
+            languages.train("LSTM", words, words, SMALL, 0, tmp_path)
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("quick")
+    def test_a_network_learns_and_is_left_with_the_least_error(self, tmp_path, capsys):
+        """Whether a word has a b; all words of up to three symbols are without."""
+        texts = ["", "a", "c", "ac", *map("".join, itertools.product("abc", repeat=4))]
+        words = LabelledWords(tuple(texts), np.array(["b" in text for text in texts]), "abc")
+        protocol = dataclasses.replace(SMALL, passes=3, batch=8)
+        before = languages.error(languages.build("SR-LSTM-P", 3, protocol, seed=0), words)
+        model, curve = languages.train("SR-LSTM-P", words, words, protocol, 0, tmp_path, verbose=1)
+        assert [point["length"] for point in curve] == [4] * (2 * 3 + 3 * 3)
+        assert curve[-1]["loss"] < curve[0]["loss"]
+        least = min(point["validation_error"] for point in curve)
+        assert languages.error(model, words) == least < before
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == len(curve)
+        assert lines[0].startswith("pass 1 of 15, length 4: loss 0.")
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("quick")
+    def test_killed_in_any_pass_it_ends_with_the_same_weights(self, tmp_path, monkeypatch):
+        words, protocol = random_words([1, 2, 3] * 20, distinct=True), dataclasses.replace(SMALL, batch=8)
+        judge = languages.error
+        whole, expected = languages.train("SR-LSTM-P", words, words, protocol, 4, tmp_path / "whole")
+        kills = 0
+
+        def killed(model, words):
+            """Before every pass but the first is judged, once."""
+            nonlocal kills
+            if calls and len(expected) > kills + 1:
+                kills += 1
+                raise KeyboardInterrupt
+            calls.append(1)
+            return judge(model, words)
+
+        monkeypatch.setattr(languages, "error", killed)
+        while True:
+            calls = []
+            try:
+                model, found = languages.train("SR-LSTM-P", words, words, protocol, 4, tmp_path / "killed")
+                break
+            except KeyboardInterrupt:
+                continue
+        assert kills == len(expected) - 1 >= 10
+        for one, other in zip(found, expected, strict=True):
+            assert {**one, "seconds": 0} == {**other, "seconds": 0}
+        assert [point["seconds"] for point in found] == sorted(point["seconds"] for point in found)
+        for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        files = [sorted(path.name for path in (tmp_path / name).iterdir()) for name in ("whole", "killed")]
+        assert files[0] == files[1]
+
+
+class TestRun:
+    CURVE = [
+        {"step": 2, "seconds": 1.5, "length": 1, "loss": 0.75, "validation_error": 0.25},
+        {"step": 4, "seconds": 2.5, "length": 2, "loss": 0.5, "validation_error": 0.375},
+        {"step": 6, "seconds": 3.5, "length": 2, "loss": None, "validation_error": None},
+    ]
+
+    @pytest.fixture
+    def experiment(self, monkeypatch):
+        """On random words, and without Keras's training."""
+        experiment = type(EXPERIMENTS["sr-palindromes"])()
+        monkeypatch.setattr(experiment, "read", lambda data, smoke, settings: self.load)
+        return experiment
+
+    def load(self, split):
+        splits = ("train", "validation", "test_l100", "test_l200", "test_l500")
+        return random_words([5] * 6, splits.index(split))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("network", "centroids"), [("LSTM", 0), ("SR-LSTM-P", CENTROIDS)])
+    def test_a_record_says_what_was_trained_on_what_and_what_came_out(
+        self, network, centroids, experiment, tmp_path, monkeypatch
+    ):
+        given = {}
+
+        def train(network, words, validation, protocol, seed, folder, verbose):
+            given.update(words=words.words, validation=validation.words, protocol=protocol, seed=seed, folder=folder)
+            model = languages.build(network, 3, protocol, seed)
+            model.layers[-1].kernel.assign_add(np.ones((10, 1)))
+            return model, self.CURVE
+
+        monkeypatch.setattr(languages, "train", train)
+        settings = experiment.rows[f"small-{network}"]
+        run = a_run(tmp_path, f"small-{network}", seed=9, settings=settings, smoke=False)
+        record = experiment.run(run)
+        words, tests = self.load("train"), experiment.tests
+        protocol = languages.Protocol(centroids=centroids, passes=100)
+        assert given == {
+            "words": words.words,
+            "validation": self.load("validation").words,
+            "protocol": protocol,
+            "seed": 9,
+            "folder": tmp_path,
+        }
+        fresh = languages.build(network, 3, protocol, seed=9)
+        fresh.layers[-1].kernel.assign_add(np.ones((10, 1)))
+        assert record.pop("environment")
+        assert record == {
+            "data": {
+                "config": "small",
+                "words": 6,
+                "positives": int(words.labels.sum()),
+                "sha256": records.sha256(words.ids(), words.labels),
+            },
+            "model": {"layer": network, "seed": 9, "parameters": fresh.count_params()},
+            "protocol": dataclasses.asdict(protocol),
+            "result": {
+                "errors": {test: languages.error(fresh, self.load(test)) for test in tests},
+                "validation_error": 0.25,
+                "seconds": 3.5,
+            },
+            "curve": self.CURVE,
+        }
+        assert len(set(record["result"]["errors"].values())) > 1
+        assert record["data"] == experiment.identity(run)
+        assert experiment.summary(record).startswith(f"test_l100 {record['result']['errors']['test_l100']:.1%}, ")
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("quick")
+    def test_a_run_trains_and_judges_with_the_weights_it_kept(self, experiment, tmp_path):
+        run = a_run(tmp_path, settings=experiment.rows["small-LSTM"])
+        record = experiment.run(run)
+        model = keras.models.load_model(tmp_path / "model.keras")
+        assert record["result"]["validation_error"] == languages.error(model, self.load("validation"))
+        assert record["result"]["errors"] == {"test_l100": languages.error(model, self.load("test_l100"))}
+        assert record["result"]["seconds"] == record["curve"][-1]["seconds"]
+        other = a_run(tmp_path, settings={**run.settings, "learning_rate": 1.0})
+        with pytest.raises(ValueError, match=r"Received: {'learning_rate': 1.0}, and .*settings.json with"):
+            experiment.run(other)
+
+
+@needs_records
+@pytest.mark.parametrize("name", ["sr-parentheses", "sr-palindromes"])
+def test_the_committed_records_have_the_settings_of_their_row(name):
+    experiment = EXPERIMENTS[name]
+    assert committed(name)
+    for record in committed(name):
+        protocol = record["protocol"]
+        row = languages.row_name(record["data"]["config"], record["model"]["layer"], protocol["centroids"])
+        settings = {"centroids": 0, **experiment.rows[row]}
+        # Older records do not have all settings.
+        assert all(protocol[name] == value for name, value in settings.items() if name in protocol), row
+        assert {"passes", "centroids"} <= set(protocol)
+
+
+def test_the_papers_training_on_palindromes_reads_the_same_words(monkeypatch):
+    asked = []
+    monkeypatch.setattr(palindromes, "load", lambda split, config, data_dir: asked.append((split, config)))
+    experiment = EXPERIMENTS["sr-palindromes"]
+    for row in ("large-LSTM", "large_paper-LSTM"):
+        experiment.read(None, False, {"config": experiment.rows[row]["config"]})("train")
+    assert asked == [("train", "large")] * 2
+    assert experiment.rows["large_paper-LSTM"]["learning_rate"] == languages.PAPER["learning_rate"]
+
+
+PARENTHESES = {
+    "test_d1_10_l100": 0.011,
+    "test_d10_20_l100": 0.022,
+    "test_d10_20_l200": 0.033,
+    "test_d5_l200": 0.044,
+    "test_d10_l200": 0.055,
+    "test_d20_l1000": 0.066,
+}
+PALINDROMES = {"test_l100": 0.011, "test_l200": 0.022, "test_l500": 0.033}
+
+
+def a_record(network, k=0, config="small", seed=0, seconds=90, plus=0.0, errors=PARENTHESES):
+    """The errors, `plus` so much, in an order that is not the report's."""
+    return {
+        "experiment": "sr-palindromes" if errors is PALINDROMES else "sr-parentheses",
+        "data": {"config": config, "words": 1286, "positives": 601},
+        "model": {"layer": network, "seed": seed, "parameters": 99},
+        "protocol": {"units": 10, "centroids": k, "passes": 2},
+        "result": {
+            "errors": {name: errors[name] + plus for name in sorted(errors, reverse=True)},
+            "validation_error": 0.25,
+            "seconds": seconds,
+        },
+        "environment": records.environment(),
+    }
+
+
+def section(given):
+    """The section of the report, with its own prose."""
+    return report.section(EXPERIMENTS[given[0]["experiment"]], given, None)
+
+
+def percents(values, how="{}"):
+    return [how.format(f"{value}%") for value in values.split()]
+
+
+class TestReport:
+    @pytest.mark.parametrize("errors", [PARENTHESES, PALINDROMES], ids=["parentheses", "palindromes"])
+    def test_errors_stand_in_the_order_of_the_papers_tables(self, errors):
+        [[head, row]] = tables(section([a_record("LSTM-P", config="small_near", errors=errors)]))
+        names = ["d1 10 l100", "d10 20 l100", "d10 20 l200", "d5 l200", "d10 l200", "d20 l1000"]
+        if errors is PALINDROMES:
+            names = ["l100", "l200", "l500"]
+        assert head == ["network", "k", "seeds", "median minutes", *names]
+        assert row == ["LSTM-P", "", "1", "1.5", *percents("1.1 2.2 3.3 4.4 5.5 6.6")[: len(names)]]
+
+    def test_errors_have_their_mean_and_range_over_the_seeds(self):
+        seconds, plus = (60, 240, 90), (0.0, 0.03, 0.006)
+        given = [a_record("LSTM", seed=i, seconds=seconds[i], plus=plus[i], errors=PALINDROMES) for i in range(3)]
+        text = section(given)
+        [[_, row]] = tables(text)
+        assert row == ["LSTM", "", "3", "1.5", "2.3% (1.1% to 4.1%)", "3.4% (2.2% to 5.2%)", "4.5% (3.3% to 6.3%)"]
+        assert text.count("- small, LSTM: ") == 1
+
+    def test_every_set_of_words_has_its_table_with_the_networks_in_order(self):
+        networks = [("SR-LSTM-P", 50), ("SR-LSTM-P", 2), ("SR-LSTM", 10), ("LSTM-P", 0), ("LSTM", 0)]
+        given = [a_record(network, k, config) for config in ("small_near", "large_near") for network, k in networks]
+        given[0]["data"].update(words=12_345, positives=6_789)
+        given[4]["data"].update(words=12_345, positives=6_789)
+        text = section(given)
+        for _, *rows in tables(text):
+            assert [row[:2] for row in rows] == [[network, str(k or "")] for network, k in reversed(networks)]
+        titles = [line for line in text.splitlines() if line.startswith("`") and line.endswith(":")]
+        assert titles == [
+            "`large_near`, 1,286 words for training, 601 of them in the language:",
+            "`small_near`, 12,345 words for training, 6,789 of them in the language:",
+        ]
+        assert len(listed_runs(text)) == len(given)
+        assert "- large_near, SR-LSTM-P, k = 50: " in text
+        assert "; centroids 50, passes 2, units 10." in text
+
+    # Tables 1, 2 and 3 of Wang, Lawrence and Niepert, 2022.
+    SAID = {
+        ("large", "LSTM", 0): "0.5 33.4 34.1 0.2 20.7 54.3",
+        ("large", "LSTM-P", 0): None,
+        ("large", "SR-LSTM", 5): "3.8 25.5 31.3 4.4 22.7 54.0",
+        ("large", "SR-LSTM", 10): None,
+        ("large", "SR-LSTM-P", 2): None,
+        ("large", "SR-LSTM-P", 5): "0.0 0.1 0.3 0.0 0.4 2.0",
+        ("large", "SR-LSTM-P", 50): None,
+        ("small", "LSTM", 0): "6.8 47.2 47.9 4.2 40.9 51.9",
+        ("small", "LSTM-P", 0): None,
+        ("small", "SR-LSTM", 2): None,
+        ("small", "SR-LSTM", 5): "3.7 34.7 35.2 2.8 27.9 50.8",
+        ("small", "SR-LSTM-P", 2): "1.9 9.6 9.7 1.4 3.8 39.9",
+        ("small", "SR-LSTM-P", 5): "1.7 18.9 19.6 1.5 13.8 38.0",
+        ("small", "SR-LSTM-P", 7): None,
+        ("small", "SR-LSTM-P", 10): "2.1 20.5 21.3 1.2 15.4 43.2",
+        ("small", "SR-LSTM-P", 50): "3.4 19.2 19.1 4.7 12.8 41.0",
+        **dict.fromkeys(itertools.product(["large_near"], ["LSTM", "SR-LSTM-P"], [0, 5])),
+        **dict.fromkeys(itertools.product(["small_near"], ["SR-LSTM-P"], [2, 5, 10, 50])),
+    }
+    SAID_OF_PALINDROMES = {
+        ("large", "LSTM", 0): "31.2 42.0 47.7",
+        ("large", "LSTM-P", 0): "28.4 36.2 41.5",
+        ("large_paper", "LSTM-P", 0): "28.4 36.2 41.5",
+        ("large", "SR-LSTM", 5): "28.0 36.0 44.6",
+        ("large", "SR-LSTM-P", 2): None,
+        ("large", "SR-LSTM-P", 5): "10.5 16.7 29.8",
+        ("small", "LSTM", 0): None,
+        ("small", "SR-LSTM-P", 2): None,
+        ("small", "SR-LSTM-P", 5): None,
+    }
+
+    @pytest.mark.parametrize(
+        ("errors", "said"),
+        [(PARENTHESES, SAID), (PALINDROMES, SAID_OF_PALINDROMES)],
+        ids=["parentheses", "palindromes"],
+    )
+    def test_the_papers_figures_stand_beside_what_they_belong_to_and_nothing_else(self, errors, said):
+        for (config, network, k), figures in said.items():
+            [[_, row, *paper]] = tables(section([a_record(network, k, config, errors=errors)]))
+            assert row[:3] == [network, str(k or ""), "1"]
+            expected = [["*the paper's*", str(k or ""), "", "", *percents(figures, "*{}*")]] if figures else []
+            assert paper == expected, (config, network, k)
+
+    def test_the_papers_row_follows_its_network(self):
+        given = [a_record("SR-LSTM-P", k) for k in (50, 7, 5, 2, 10)] + [a_record("LSTM")]
+        [[_, *rows]] = tables(section(given))
+        beside = {"LSTM", "2", "5", "10", "50"}
+        expected = []
+        for network, k in (("LSTM", ""), *(("SR-LSTM-P", str(k)) for k in (2, 5, 7, 10, 50))):
+            expected.append((network, k))
+            expected += [("*the paper's*", k)] * bool({network, k} & beside)
+        assert [(row[0], row[1]) for row in rows] == expected
+
+    def test_figure_6_has_the_lowest_seed_of_every_number_of_centroids_of_which_there_are_several(self):
+        experiment, curve = EXPERIMENTS["sr-parentheses"], TestRun.CURVE
+        given = [
+            {**a_record("SR-LSTM-P", k, seed=seed), "curve": [{**point, "step": k + seed} for point in curve]}
+            for k, seed in ((5, 1), (5, 0), (2, 3))
+        ]
+        others = [{**a_record("SR-LSTM-P", 7, "large"), "curve": curve}, {**a_record("LSTM"), "curve": curve}]
+        [(name, figure)] = experiment.pictures([*given, *others]).items()
+        assert name == "parentheses-centroids.png"
+        lines = {line.get_label(): line.get_xdata().tolist() for line in figure.axes[0].lines}
+        assert {label: steps for label, steps in lines.items() if label.startswith("k")} == {
+            "k = 2": [5, 5],
+            "k = 5": [5, 5],
+        }
+        assert experiment.pictures([given[0], *others]) == {}
+
+
+class TestPublishedTraining:
+    """`PAPER`: how the published code trains."""
+
+    WORDS = random_words([length for length in range(1, 21) for _ in range(1 + length)], seed=3, distinct=True)
+    PROTOCOL = languages.Protocol(**{**languages.PAPER, "steps": 4, "growing": 5, "batch": 8})
+
+    @pytest.mark.parametrize("network", languages.NETWORKS)
+    def test_initial_weights(self, network):
+        centroids = 5 if network.startswith("SR") else 0
+        protocol = dataclasses.replace(self.PROTOCOL, centroids=centroids, units=6)
+        model = languages.build(network, 3, protocol, seed=4)
+        for weight in model.trainable_variables:
+            value = keras.ops.convert_to_numpy(weight)
+            if weight.name == "bias":
+                assert not value.any()
+            elif weight.name.endswith("kernel") and value.shape[-1] == 24:
+                for gate in np.split(value, 4, axis=1):
+                    np.testing.assert_allclose(gate @ gate.T, np.eye(6), atol=1e-5)
+                assert len({gate.tobytes() for gate in np.split(value, 4, axis=1)}) == 4
+            else:
+                assert 0.3 < np.abs(value).max() <= 0.5, weight.path
+        again = languages.build(network, 3, protocol, seed=4)
+        other = languages.build(network, 3, protocol, seed=5)
+        for weights in zip(*(each.trainable_variables for each in (model, again, other)), strict=True):
+            a, b, c = map(keras.ops.convert_to_numpy, weights)
+            np.testing.assert_array_equal(a, b)
+            assert (a != c).any() or not a.any()
+
+    def test_the_optimizer(self):
+        optimizer = languages.build("LSTM", 3, self.PROTOCOL, seed=0).optimizer
+        assert (optimizer.centered, optimizer.rho, optimizer.momentum) == (True, 0.95, 0.9)
+        assert (optimizer.epsilon, float(optimizer.learning_rate)) == (1e-4, pytest.approx(1e-4))
+
+    def test_words_grow_by_equal_numbers_and_are_drawn_anew_in_every_pass(self):
+        schedule = languages.Schedule(self.WORDS, self.PROTOCOL, seed=2)
+        lengths = np.array([len(word) for word in self.WORDS.words])
+        assert len(schedule.limits) == 8 * 5
+        assert schedule.limits[4:] == [20] * 36
+        for i, limit in enumerate(schedule.limits[:5]):
+            assert np.mean(lengths <= limit) >= (i + 1) / 5 > np.mean(lengths < limit)
+        orders = [schedule.order(i) for i in range(7)]
+        assert all(len(order) == 4 * 8 for order in orders)
+        assert all(lengths[order].max() <= limit for order, limit in zip(orders, schedule.limits, strict=False))
+        assert len({order.tobytes() for order in orders}) == 7
+        again = languages.Schedule(self.WORDS, self.PROTOCOL, seed=2)
+        np.testing.assert_array_equal(again.order(6), orders[6])
+        assert (languages.Schedule(self.WORDS, self.PROTOCOL, seed=3).order(6) != orders[6]).any()
+
+    def test_it_ends_when_the_error_has_not_improved_for_as_long_again(self):
+        schedule = languages.Schedule(self.WORDS, self.PROTOCOL, seed=0)
+        growing = [math.nan] * 5
+        assert [schedule.is_validated(i) for i in range(7)] == [False] * 5 + [True] * 2
+        assert not schedule.is_over([])
+        assert not schedule.is_over([*growing, 0.1, *[0.2] * 8])  # 14 passes, at least 15
+        assert schedule.is_over([*growing, 0.1, *[0.2] * 9])
+        late = [*growing, *[0.2] * 6, 0.1]  # the lowest after 12 passes
+        assert not schedule.is_over([*late, *[0.1] * 11])
+        assert schedule.is_over([*late, *[0.1] * 12])
+        falling = [*growing, *np.linspace(0.5, 0.1, 35)]
+        assert not schedule.is_over(falling[:-1])
+        assert schedule.is_over(falling)
+
+    @pytest.mark.slow
+    def test_the_weights_of_the_lowest_error_after_growing_are_kept(self, tmp_path):
+        model, curve = languages.train("LSTM", self.WORDS, self.WORDS, self.PROTOCOL, 0, tmp_path)
+        assert [point["validation_error"] is None for point in curve] == [True] * 5 + [False] * (len(curve) - 5)
+        lowest = min(point["validation_error"] for point in curve[5:])
+        assert languages.error(model, self.WORDS, start_token=True) == pytest.approx(lowest)
+        assert all("val_loss" in point for point in curve[5:])

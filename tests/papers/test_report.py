@@ -1,0 +1,457 @@
+import functools
+import itertools
+import json
+import re
+import types
+from pathlib import Path
+
+import keras
+import pytest
+
+from examples import papers
+from examples.papers import _experiment as experiment
+from examples.papers import _records as records
+from examples.papers import _report as report
+from tests.papers.common import EXPERIMENTS, RECORDS, tables
+
+ROOT = Path(__file__).parents[2]
+
+
+if not RECORDS.is_dir():
+    pytest.skip("the source archive has no records", allow_module_level=True)
+
+
+def tables_of_sections(text):
+    """All but those of the claims."""
+    return tables("".join(text.split("\n## ")[2:]))
+
+
+def results(given, folder=None, templates=RECORDS):
+    """The report, with the committed prose."""
+    return report.results(papers.EXPERIMENTS, given, templates, folder)
+
+
+def record(name="mine", size="8e4", bits=1.9):
+    return {
+        "experiment": "isan-text8",
+        "data": {"name": name, "characters": 1000, "text_sha256": "ab" * 32, "whole_text8": False},
+        "model": {"size": size, "units": 53, "parameters": 78785},
+        "protocol": {"batch": 2, "epochs": 1},
+        "result": {"test_bits": bits, "validation_bits": 1.95, "characters": 2e6, "seconds": 7200},
+        "environment": {**records.environment(), "commit": "c0ffee"},
+    }
+
+
+def test_the_committed_report_is_generated_from_the_committed_records():
+    text = results(report.read(RECORDS), ROOT / "docs")
+    assert (ROOT / "docs" / "results.md").read_text() == text
+    assert text.count("](figures/") > 20
+
+
+def test_networks_of_several_seeds_share_a_line_on_hardware_of_one_kind():
+    one, other, elsewhere = record(bits=1.8), record(bits=2.0), record(bits=1.7)
+    elsewhere["environment"] = {**elsewhere["environment"], "hardware": "16 cores of something", "accelerator": "a GPU"}
+    text = results([one, elsewhere, other])
+    assert "| 2 | 1.900 (1.800 to 2.000) | 1.950 | 1.92 | 2 M | 120 |" in text
+    assert "| 1 | 1.700 | 1.950 | 1.92 | 2 M | 120 | 16 cores of something and a GPU |" in text
+
+
+def test_the_hardware_is_that_of_every_place_where_a_run_was_resumed():
+    found = record()
+    here = {**found["environment"], "hardware": "1 cores of one"}
+    there, again = {**here, "hardware": "2 cores of another", "accelerator": "a GPU"}, {**here, "commit": "decaf"}
+    found["environment"] = {**here, "resumed": [there, again]}
+    assert "| 120 | 1 core of one, then 2 cores of another and a GPU |" in results([found])
+
+
+def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
+    found = [read for read in report.read(RECORDS) if read["experiment"] == "temperature"]
+    (tmp_path / "figures").mkdir()
+    for folder in (None, tmp_path):
+        assert "](figures/" not in results(found, folder)
+    (tmp_path / "figures" / "temperature.png").write_bytes(b"")
+    assert "](figures/temperature.png)\n" in results(found, tmp_path)
+
+
+def test_every_figure_of_a_record_appears_beside_its_data_and_the_papers():
+    text = results([record()])
+    assert "| mine | ISAN | 8e4 | 53 | 78,785 | 1 | 1.900 | 1.950 | 1.92 | 2 M | 120 |" in text
+    assert "`abababababababab…`. Not the whole text8." in text
+    assert "commit `c0ffee`" in text
+
+
+def test_every_section_is_linked_at_the_top_and_its_runs_are_folded():
+    text = results(report.read(RECORDS))
+    top, *sections = text.split("\n## ")
+    links = re.findall(r"^- \[(.*)\]\(#(.*)\)$", top, re.MULTILINE)
+    assert [heading for heading, _ in links] == [section.splitlines()[0] for section in sections]
+    assert len({anchor for _, anchor in links}) == len(links)
+    assert links[1][1] == "isan-on-character-text-foerster-et-al-2017-table-1"
+    glance, *of_experiments = sections
+    assert glance.startswith("The claims of the papers at a glance\n")
+    for section in of_experiments:
+        assert section.count("<details>") == section.count("</details>") > 0
+        assert section.endswith("\n\n</details>\n")
+
+
+def test_figures_in_the_readme_are_those_of_the_section_they_lead_to():
+    top, *sections = results(report.read(RECORDS)).split("\n## ")
+    anchors = re.findall(r"^- \[.*\]\(#(.*)\)$", top, re.MULTILINE)
+    found = dict(zip(anchors, sections, strict=True))
+    checked = 0
+    for item in re.split(r"^- ", (ROOT / "README.md").read_text(), flags=re.MULTILINE):
+        for anchor in re.findall(r"\(docs/results\.md#(.*?)\)", item):
+            for figure in re.findall(r"\*\*(\d.*?)\*\*", item):
+                assert figure in found[anchor], (figure, anchor)
+                checked += 1
+    assert checked >= 9
+
+
+def test_the_readme_counts_the_networks_that_are_proved():
+    results = [each["result"] for each in report.read(RECORDS) if each["experiment"] == "tomita"]
+    assert all(result["certified"] and result["exact"] for result in results)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert len(results) == 7 * 5
+    assert "five networks were trained on each, and all 35 are proved right" in readme
+
+
+@pytest.mark.parametrize("experiment", papers.EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_an_experiment_with_records_has_a_template_with_all_its_fields(experiment):
+    of_this = [each for each in report.read(RECORDS) if each["experiment"] == experiment.name]
+    path = RECORDS / f"{experiment.name}.md"
+    if of_this:
+        assert path.exists(), f"write {path}"
+        used = re.findall(r"\{(\w+)\}", path.read_text())
+        assert set(used) == set(experiment.fields(of_this))
+        assert used[-1] == "runs"
+
+
+def test_no_template_is_without_an_experiment():
+    assert {path.stem for path in RECORDS.glob("*.md")} <= set(EXPERIMENTS)
+
+
+def test_without_a_template_an_experiment_has_a_heading_and_its_tables():
+    text = results([record()], templates=None)
+    assert "\n## ISAN on character text (Foerster et al. 2017, table 1)\n\n`python -m examples.papers run" in text
+    assert len(tables(text)) >= 1
+
+
+def test_a_template_with_an_unknown_field_is_named(tmp_path):
+    (tmp_path / "isan-text8.md").write_text("## Mine\n\n{tabel}\n")
+    says = r"has the fields by_characters, .* Received: {tabel} in .*isan-text8.md. Remove"
+    with pytest.raises(ValueError, match=says):
+        results([record()], templates=tmp_path)
+
+
+def test_a_record_of_no_experiment_is_refused():
+    with pytest.raises(ValueError, match="of an experiment that .* Received: mine.json of 'composition'"):
+        results([{**record(), "experiment": "composition", "file": "mine.json"}])
+
+
+def test_the_gru_that_was_trained_is_named_below_the_first_table_that_has_one():
+    text = results([equal_time("GRU", 2.0), equal_time("LSTM", 2.1)])
+    assert text.count("GRU: Keras's, whose reset gate multiplies after") == 1
+    assert text.index("| GRU |") < text.index("GRU: Keras's") < text.index("Data:")
+    assert "GRU: Keras's" not in results([equal_time("LSTM", 2.1)])
+
+
+def test_without_records_there_are_no_figures():
+    assert "No records yet." in results([])
+
+
+def test_rows_are_sorted_by_data_and_size():
+    text = results([record("b", "1.28e6"), record("b", "8e4"), record("a", "3.2e5")])
+    rows = [line.split("|")[1:4:2] for line in text.splitlines() if line.startswith(("| a", "| b"))]
+    assert [[cell.strip() for cell in row] for row in rows] == [["a", "3.2e5"], ["b", "8e4"], ["b", "1.28e6"]]
+
+
+def test_sections_stand_in_one_order_whatever_the_order_of_the_records():
+    given = [of_table("LSTM", 0, 0.1), {**of_table("LSTM", 0, 0.1), "experiment": "sr-imdb"}, record()]
+    for order in itertools.permutations(given):
+        text = results(list(order))
+        found = [text.index(title) for title in ("## ISAN on", "## IMDB", "## MNIST")]
+        assert found == sorted(found)
+        assert text.count("\n## ") == 4  # the claims first
+
+
+def equal_time(network, bits, minutes=30, size="1.28e6"):
+    found = record(bits=bits)
+    found["model"] = {**found["model"], "layer": network, "size": size, "parameters": int(float(size))}
+    found["protocol"] = {**found["protocol"], "minutes": minutes}
+    found["result"] = {**found["result"], "training_seconds": 60 * minutes}
+    return found
+
+
+def test_networks_given_equal_time_have_a_table_of_their_own_the_best_first():
+    text = results([equal_time("LSTM", 2.0), record(), equal_time("ISAN", 1.6)])
+    [[_, whole], [_, best, other]] = tables_of_sections(text)[:2]
+    assert whole[1:3] == ["ISAN", "8e4"]
+    assert (best[1], best[4], best[5]) == ("ISAN", "1.600", "1.58")
+    assert (other[1], other[4], other[5]) == ("LSTM", "2.000", "1.59")
+    assert best[6] == "30 of 30"
+
+
+def test_networks_given_equal_time_stand_by_size():
+    given = [equal_time("LSTM", 2.0), equal_time("ISAN", 1.9, 6, "8e4"), equal_time("ISAN", 1.6)]
+    [[_, *rows]] = tables_of_sections(results([record(), *given]))[1:2]
+    assert [(row[1], row[3], row[6]) for row in rows] == [
+        ("ISAN", "80,000", "6 of 6"),
+        ("ISAN", "1,280,000", "30 of 30"),
+        ("LSTM", "1,280,000", "30 of 30"),
+    ]
+
+
+def of_table(row, order, error, seed=0):
+    return {
+        "experiment": "sr-mnist",
+        "environment": record()["environment"],
+        "table": {"row": row, "order": order},
+        "data": {"name": "mnist", "pixels": 784, "test": 1000},
+        "model": {"network": "LSTM", "parameters": 1234},
+        "protocol": {"seed": seed},
+        "result": {
+            "test_error": error,
+            "validation_error": 0.1,
+            "training_seconds": 120.0,
+            "seconds": 130.0,
+            "sequences": 900,
+        },
+    }
+
+
+def test_tables_of_the_command_have_a_line_for_each_row_in_its_order_with_the_papers_figure():
+    given = [
+        of_table("SR-GRU (k = 100)", 9, 0.2),
+        of_table("of our own", 2, 0.4),
+        of_table("LSTM", 0, 0.1),
+        of_table("LSTM", 0, 0.3, seed=1),
+    ]
+    text = results(given)
+    assert "## MNIST pixel by pixel (Wang, Lawrence and Niepert 2022, table 5)" in text
+    [[_, first, second, third]] = tables_of_sections(text)
+    assert first == ["mnist", "LSTM", "1,234", "2", "20.0% (10.0% to 30.0%)", "2.3%", "10.0%", "2", "900 sequences"]
+    assert second[1:6] == ["of our own", "1,234", "1", "40.0%", ""]
+    assert third[1:6] == ["SR-GRU (k = 100)", "1,234", "1", "20.0%", "failed to converge"]
+
+
+def test_the_environment_names_versions_and_hardware():
+    found = records.environment()
+    assert set(found) == {"date", "commit", "python", "versions", "backend", "hardware", "accelerator"}
+    assert "cores of" in found["hardware"]
+    assert found["backend"] == keras.backend.backend() in found["versions"]
+    assert all(found["versions"].values())
+
+
+@functools.cache
+def committed():
+    """A record of each experiment."""
+    return {found["experiment"]: found for found in report.read(RECORDS)}
+
+
+@pytest.mark.parametrize("experiment", sorted(committed()))
+def test_a_record_in_which_something_is_missing_is_named(experiment, tmp_path):
+    whole = {name: value for name, value in committed()[experiment].items() if name != "file"}
+    path = tmp_path / "mine.jsonl"
+    refused = 0
+    for part in {"data", "environment", "model", "protocol", "result", "table"} & set(whole):
+        for changed in ({}, {part: None}, {part: []}, {part: "x"}):
+            path.write_text(json.dumps({**{name: whole[name] for name in whole if name != part}, **changed}))
+            found = report.read(tmp_path)
+            try:
+                results(found)
+            except ValueError as error:
+                assert str(path) in str(error)  # noqa: PT017
+                assert f"A record of {experiment} holds all that the report reads" in str(error)  # noqa: PT017
+                refused += 1
+    assert refused
+
+
+def test_a_record_of_which_nothing_can_be_drawn_is_named(tmp_path):
+    whole = committed()["minimal-rnn-recommendation"]
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps({**whole, "curve": [{}]}))
+    with pytest.raises(
+        ValueError, match=r"A record of minimal-rnn-recom.* holds all .* Received: .*mine.jsonl: .* \(KeyError"
+    ):
+        report.write(papers.EXPERIMENTS, report.read(tmp_path), tmp_path / "results.md")
+
+
+def finding(*holds):
+    return tuple(experiment.Finding(f"{i}", each) for i, each in enumerate(holds))
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        ((True,), "found"),
+        ((True, True), "found"),
+        ((True, False), "partly"),
+        ((True, None), "partly"),
+        ((False, None, True), "partly"),
+        ((False, False), "not found"),
+        ((None, False), "not found"),
+        ((None, None), "not tried"),
+    ],
+)
+def test_a_verdict_follows_from_what_holds(holds, verdict):
+    assert experiment.Claim("table 1", "a claim", "a rule", finding(*holds)).verdict == verdict
+
+
+def test_a_figure_is_held_against_the_papers():
+    def shown(value):
+        return f"{value:.2f}"
+
+    assert experiment.below(1.0, 2.0, shown) == experiment.Finding("1.00 against 2.00", True)
+    assert not experiment.below(2.0, 2.0, shown).holds
+    assert not experiment.below(1.0, 2.0, shown, margin=1.0).holds
+    assert experiment.below(1.0, 2.0, shown, margin=0.9).holds
+    assert experiment.below(None, 2.0, shown).holds is experiment.below(1.0, None, shown).holds is None
+    assert experiment.number(1.25, 1.0, shown, 0.25) == experiment.Finding("1.25", True)
+    assert experiment.number(0.1, 1.0, shown, 0.25).holds
+    assert not experiment.number(1.26, 1.0, shown, 0.25).holds
+    assert experiment.number(None, 1.0, shown, 0.25).holds is None
+
+
+def test_rows_stand_where_the_experiment_has_them_now():
+    """Not where it had them when a record was written: seeds of a row that has moved since are one line."""
+    posts = EXPERIMENTS["sr-newsgroups"]
+    row = list(posts.rows)[-1]
+    given = [{"experiment": "sr-newsgroups", "table": {"row": row, "order": order}} for order in (0, 3)]
+    given.append({"experiment": "sr-newsgroups", "table": {"row": "of earlier days", "order": 7}})
+    [(_, found)] = report.by_experiment([posts], given)
+    assert [record["table"]["order"] for record in found] == [len(posts.rows) - 1] * 2 + [7]
+    assert given[0]["table"]["order"] == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counted"),
+    [
+        ((True,), (False,), "first"),
+        ((None, None), (False, None), "second"),
+        ((True, None), (False, False), "second"),
+        ((True, None), (None, False), "first"),
+        ((None,), (None,), "first"),
+    ],
+)
+def test_of_experiments_on_one_claim_the_one_that_measured_more_counts(first, second, counted):
+    def on(name, *holds):
+        claims = [experiment.Claim("table 5", "a claim", f"on {name}", finding(*holds))]
+        return types.SimpleNamespace(place="Wang 2022, table 5", claims=lambda _: claims, name=name), [{}]
+
+    sections = ["## First", "## Second"]
+    text = report.at_a_glance([on("first", *first), on("second", *second)], sections)
+    [[_, line]] = tables(text)
+    assert line[:3] == [f"[table 5](#{counted})", "a claim", f"on {counted}"]
+    assert text.count("a claim") == 1
+
+
+def claims_of(text):
+    """(place, what the paper says) -> verdict, of the tables at the top of a report."""
+    glance = text.partition("## The claims of the papers")[2].partition("\n## ")[0]
+    rows = [row for table in tables(glance) for row in table[1:]]
+    return {(re.sub(r"\[(.*)\]\(#.*\)", r"\1", row[0]), row[1]): row[4].strip("*") for row in rows}
+
+
+def test_the_report_counts_the_verdicts_on_all_claims_and_on_those_of_each_paper():
+    text = results(report.read(RECORDS))
+    found = list(claims_of(text).values())
+    counts = [found.count(verdict) for verdict in report.VERDICTS]
+    assert sum(counts) == len(found) > 60
+    line = ", ".join(f"{count} {verdict}" for count, verdict in zip(counts, report.VERDICTS, strict=True))
+    assert f"\nOf {len(found)} claims: {line}.\n" in text
+    of_papers = re.findall(r"^### .* \d{4}: (\d+) found, (\d+) partly, (\d+) not found, (\d+) not tried$", text, re.M)
+    assert [sum(map(int, column)) for column in zip(*of_papers, strict=True)] == counts
+    assert len(of_papers) == 3
+
+
+def test_a_claim_links_to_a_section_that_is_there():
+    text = results(report.read(RECORDS))
+    headings = re.findall(r"^###? (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+    links = re.findall(r"^\| \[.*?\]\(#(.*?)\)", text, re.MULTILINE)
+    assert set(links) <= anchors
+    assert len(set(links)) > 15
+
+
+def test_records_that_bear_on_no_claim_have_no_table_of_claims():
+    tuned = [each for each in report.read(RECORDS) if each["experiment"] == "tuning"]
+    assert "at a glance" not in results(tuned)
+
+
+def changed(experiment, change):
+    """Verdicts on the claims of an experiment, as committed and after its records were changed."""
+    given = [each for each in report.read(RECORDS) if each["experiment"] == experiment]
+    before = claims_of(results(given))
+    for each in given:
+        change(each)
+    return before, claims_of(results(given))
+
+
+def verdict(claims, beginning):
+    [found] = [verdict for (_, says), verdict in claims.items() if says.startswith(beginning)]
+    return found
+
+
+def test_more_bits_or_errors_make_a_claim_unfound():
+    def worse(record):
+        record["result"]["test_bits"] *= 1.1
+
+    before, after = changed("isan-text8", worse)
+    assert verdict(before, "An ISAN with 1.28 million") == "found"
+    assert verdict(after, "An ISAN with 1.28 million") == "not found"
+
+    def many_errors(record):
+        record["result"]["test_error"] = 0.5
+
+    before, after = changed("sr-newsgroups", many_errors)
+    for headers in ("14.4% with", "34.3% without"):
+        says = f"A network with 20 centroids has an error of {headers} headers"
+        assert verdict(before, says) == "found"
+        assert verdict(after, says) == "not found"
+
+
+def test_one_uncertified_network_makes_a_claim_on_all_unfound():
+    def uncertified(record):
+        record["result"]["certified"] &= record["model"]["seed"] != 3
+
+    before, after = changed("tomita", uncertified)
+    says = "As the temperature goes to 0"
+    assert (verdict(before, says), verdict(after, says)) == ("found", "not found")
+
+
+def test_a_claim_on_every_column_is_partly_found_by_one():
+    def one_column(record):
+        if record["model"]["layer"] == "SR-LSTM-P":
+            record["result"]["errors"]["test_d5_l200"] = 0.4
+
+    before, after = changed("sr-parentheses", one_column)
+    says = "An SR-LSTM-P extrapolates better than an LSTM"
+    assert (verdict(before, says), verdict(after, says)) == ("found", "partly")
+
+
+def test_networks_that_read_as_much_decide_what_was_not_tried():
+    """The claim on small networks compares them after equal text; an ISAN trained to its end decides nothing."""
+    given = [each for each in report.read(RECORDS) if each["run"].startswith("isan_text8")]
+    says = "With 80,000 weights it is considerably worse"
+    assert verdict(claims_of(results(given)), says) == "not tried"
+    [own] = [
+        each
+        for each in given
+        if (each["model"]["size"], each["data"]["name"]) == ("8e4", "wiki27") and not each["protocol"].get("minutes")
+    ]
+
+    def read(network, more_bits):
+        return {
+            **own,
+            "table": {"row": f"{network}-8e4, 128 M characters"},
+            "model": {**own["model"], "layer": network},
+            "protocol": {**own["protocol"], "minutes": None},
+            "result": {**own["result"], "test_bits": own["result"]["test_bits"] + more_bits},
+        }
+
+    for more_bits, found in ((-0.1, "found"), (0.1, "not found")):
+        others = [read(network, more_bits) for network in ("RNN", "IRNN", "GRU", "LSTM")]
+        assert verdict(claims_of(results([*given, read("ISAN", 0.0), *others])), says) == found
+        assert verdict(claims_of(results([*given, read("ISAN", 0.0), read("RNN", 0.1), *others[1:]])), says) == (
+            "partly" if more_bits < 0 else "not found"
+        )

@@ -1,0 +1,130 @@
+"""Tomita's languages by the paper's protocol: the network, its section and its claims."""
+
+import keras
+import numpy as np
+import pytest
+
+from examples.papers import _records as records
+from examples.papers import _report as report
+from examples.papers import tomita_paper
+from tests.papers.common import EXPERIMENTS, a_run, tables
+
+EXPERIMENT = EXPERIMENTS["tomita-paper"]
+
+
+@pytest.fixture(autouse=True)
+def _without_xla(monkeypatch):
+    """So small a network trains for a shorter time than XLA compiles."""
+    if keras.backend.backend() == "tensorflow":
+        monkeypatch.setattr(tomita_paper._languages, "JIT_COMPILE", False)
+
+
+def a_record(language, network, seconds=60.0, converged=True, seed=0, more=0, **result):
+    read = {}
+    if network == "SR-GRU":
+        read = {"exact": True, "states": 3, "centroids": 3, "least": 0.75, "by_counts": {"exact": True, "centroids": 3}}
+    return {
+        "experiment": "tomita-paper",
+        "table": {"row": f"{language}-{network}"},
+        "data": {"name": f"Tomita {language}"},
+        "model": {"layer": network, "seed": seed},
+        "protocol": {"batch": 2, "more": more},
+        "result": {
+            **{"converged": converged, "epochs": 7, "seconds": seconds, "validation_error": 0.25, **read},
+            **result,
+        },
+        "environment": records.environment(),
+    }
+
+
+def test_a_network_with_centroids_has_its_automaton_beside_it():
+    given = [
+        a_record(2, "SR-GRU", 90),
+        a_record(2, "SR-GRU", 30, seed=1, exact=False, centroids=5, epochs=9),
+        a_record(2, "SR-GRU", 80, more=1000, by_counts={"exact": False, "centroids": 4}),
+        a_record(2, "GRU", converged=False),
+    ]
+    text = report.section(EXPERIMENT, given, None)
+    [[_, plain, own, longer]] = tables(text)
+    assert "GRU: Keras's, whose reset" not in text  # here it multiplies before the product
+    assert plain == ["Tomita 2", "GRU", "0 of 1", "", "", "25.0%", *[""] * 6]
+    assert own[1:6] == ["SR-GRU", "2 of 2", "8", "60", "25.0%"]
+    assert own[6:] == ["3", "2 of 2", "3", "1 of 2", "3 to 5", "0.75"]
+    assert longer[1:6] == ["SR-GRU, 1,000 epochs", "1 of 1", "7", "80", "25.0%"]
+    assert longer[6:] == ["3", "0 of 1", "4", "1 of 1", "3", "0.75"]
+
+
+def verdicts(given):
+    return [claim.verdict for claim in EXPERIMENT.claims(given)]
+
+
+def test_claims_are_on_the_number_of_centroids_and_on_time():
+    both = [a_record(2, "SR-GRU", 110), a_record(2, "GRU", 60)]
+    assert verdicts(both) == ["partly", "found"]  # the paper claims it of five languages
+    assert verdicts([a_record(2, "SR-GRU", 130), both[1]]) == ["partly", "not found"]
+    for counted in ({"exact": True, "centroids": 4}, {"exact": False, "centroids": 3}):
+        assert verdicts([a_record(2, "SR-GRU", 110, by_counts=counted), both[1]]) == ["not found", "found"]
+    assert verdicts([both[0], a_record(2, "GRU", 60, converged=False)]) == ["partly", "not tried"]
+    assert verdicts([a_record(language, "SR-GRU") for language in tomita_paper.LEARNED]) == ["found", "not tried"]
+    assert verdicts([a_record(2, "SR-GRU", converged=False, exact=False)]) == ["not tried", "not tried"]
+    assert verdicts([both[1]]) == ["not tried", "not tried"]
+
+
+def test_networks_that_train_on_decide_which_centroids_are_used_and_not_how_fast_they_learned():
+    wrong = {"exact": False, "centroids": 3}
+    both = [a_record(2, "SR-GRU", 110, by_counts=wrong), a_record(2, "GRU", 60)]
+    assert verdicts([*both, a_record(2, "SR-GRU", 400, more=1000)]) == ["partly", "found"]
+    assert verdicts([*both, a_record(2, "SR-GRU", 10, more=1000, by_counts=wrong)]) == ["not found", "found"]
+
+
+@pytest.mark.parametrize("network", tomita_paper.NETWORKS)
+def test_the_network_is_the_papers(network):
+    model = tomita_paper._build(network, {**tomita_paper.PROTOCOL, "seed": 3, "units": 5, "centroids": 4})
+    layer = model.layers[1]
+    inner = layer.cell.cell if network == "SR-GRU" else layer.cell
+    assert (inner.reset_after, inner.use_bias) == (False, False)
+    assert inner.recurrent_activation is keras.activations.hard_sigmoid
+    gates = np.split(keras.ops.convert_to_numpy(inner.recurrent_kernel), 3, axis=1)
+    for gate in gates:
+        np.testing.assert_allclose(gate @ gate.T, np.eye(5), atol=1e-5)
+    assert not np.allclose(gates[0], gates[1])
+    if network == "SR-GRU":
+        assert np.abs(keras.ops.convert_to_numpy(layer.cell.centroids)).max() <= 0.1
+        assert float(keras.ops.convert_to_numpy(layer.cell.current_temperature())) == 1
+    assert isinstance(model.optimizer, keras.optimizers.Adadelta)
+
+
+def settings(**more):
+    return {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "seed": 0, **more}
+
+
+def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
+    run = a_run(tmp_path / "whole", "1-GRU", settings={"language": "1", "network": "GRU"}, minutes=None)
+    words, _ = tomita_paper._words("1", smoke=True)
+    protocol = settings(epochs=200, units=12)
+    model, curve = tomita_paper._train("GRU", words, protocol, run)
+    assert curve[-1]["wrong"] == 0 == tomita_paper._wrong(model, words)
+    assert len(curve) < 200
+    assert all(point["wrong"] > 0 for point in curve[:-1])
+    timed = a_run(tmp_path / "timed", "1-GRU", settings=run.settings, minutes=0)
+    assert len(tomita_paper._train("GRU", words, protocol, timed)[1]) == 1
+
+
+def test_training_goes_on_for_more_epochs_once_every_word_is_right(tmp_path):
+    words, _ = tomita_paper._words("1", smoke=True)
+    run = a_run(tmp_path, "1-GRU", minutes=None)
+    _, curve = tomita_paper._train("GRU", words, settings(epochs=200, units=12, more=3), run)
+    right = [point["wrong"] for point in curve].index(0)
+    assert len(curve) == right + 1 + 3
+
+
+@pytest.mark.parametrize("network", tomita_paper.NETWORKS)
+def test_a_killed_run_goes_on_where_it_was(tmp_path, network):
+    words, _ = tomita_paper._words("4", smoke=True)
+    whole, killed = (a_run(tmp_path / name, f"4-{network}", minutes=None) for name in ("whole", "killed"))
+    _, expected = tomita_paper._train(network, words, settings(epochs=4), whole)
+    tomita_paper._train(network, words, settings(epochs=2), killed)
+    _, found = tomita_paper._train(network, words, settings(epochs=4), killed)
+    assert [point["wrong"] for point in found] == [point["wrong"] for point in expected]
+    np.testing.assert_allclose([point["loss"] for point in found], [point["loss"] for point in expected], rtol=1e-5)
+    assert len(found) == 4
