@@ -1,7 +1,7 @@
 """The grouped affine scan, for JAX on CPUs: groups of sizes that are known when the function is compiled.
 
 What `grouped_tensorflow` computes. At each step the batch is sorted by symbol. The first `ROWS` rows of every symbol
-are one batched product with all K matrices, which so are not copied; what is left is cut into blocks of `ROWS` rows
+are one batched product with all K matrices, so these are not copied; the other rows are cut into blocks of `ROWS` rows
 that read one symbol, and `BLOCKS` blocks at a time fetch their matrices, for as many rounds as a step needs. A round
 that is not needed is skipped at run time, by a condition and not by a loop of unknown length, so that the gradient can
 be differentiated once more.

@@ -32,7 +32,7 @@ class GatedEquations(DenseEquations):
     @staticmethod
     @abstractmethod
     def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
-        """Eq. 4's diagonal (..., n) and slopes (..., G n), before what the gates input_gate of the latent."""
+        """Eq. 4's diagonal (..., n) and slopes (..., G n), before the gates act on the latent."""
 
     @staticmethod
     @abstractmethod
