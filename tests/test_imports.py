@@ -84,6 +84,7 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_extras", "_result", "automata")),
     },
     "automata/formats.py": set(),
+    "automata/_dot.py": {f"{OURS}.automata.formats"},
     **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}._repr", f"{OURS}.automata"}),
     "automata/words.py": {f"{OURS}._repr"},
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from keras_interp_rnn._extras import needed
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._result import as_html
-from keras_interp_rnn.automata import drawing, formats, regex
+from keras_interp_rnn.automata import _dot, drawing, formats, regex
 from keras_interp_rnn.automata._deterministic import MISSING, state_labels
 from keras_interp_rnn.automata.words import checked_alphabet, given_alphabet, names_of_states
 
@@ -55,6 +55,36 @@ class Written:
         (7,)
         """
         return cls._made(formats.read_json(text, cls.__name__))
+
+    def to_dot(self, name: str = "automaton") -> str:
+        """The automaton as text for Graphviz, as AALpy writes it.
+
+        Args:
+            name: of the graph.
+
+        Returns:
+            A digraph as `from_dot` and AALpy read it, with an edge for each symbol. Accepting states are double
+            circles; a state of a Moore machine has the label "name|output".
+
+        Raises:
+            ValueError: if a symbol is empty, stands for none (as ε does) or could be taken for more than one symbol (a
+                longer text with a comma, a slash, a line break, or blanks around it), an output has a line break or
+                blanks around it, or two of either have the same text.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> print(DFA([[0, 0]], {0}, alphabet="ab").to_dot())
+        digraph "automaton" {
+          rankdir=LR;
+          0 [label="0", shape=doublecircle];
+          0 -> 0 [label="a"];
+          0 -> 0 [label="b"];
+          __start0 [label="", shape=none];
+          __start0 -> 0 [label=""];
+        }
+        """
+        return _dot.write_dot(self._table(), name)
 
     def to_svg(self: Any, names: Sequence[str] | None = None) -> str:
         """A drawing, legible up to about twenty states.
@@ -170,52 +200,23 @@ class Conversions(Written):
         make: Any = cls
         return make(table.transitions, table.accepting, alphabet=characters).minimize()
 
-    def to_dot(self: Any, name: str = "dfa") -> str:
-        """The automaton as text for Graphviz.
-
-        Args:
-            name: of the graph.
-
-        Returns:
-            A digraph with one edge for each pair of states, labelled by its symbols with ", " between them; `from_dot`
-            reads it, unless a symbol itself has a comma and a space in it.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> print(DFA([[0, 0]], {0}, alphabet="ab").to_dot())
-        digraph "dfa" {
-          rankdir=LR;
-          "" [shape=none];
-          "" -> 0;
-          0 [shape=doublecircle];
-          0 -> 0 [label="a, b"];
-        }
-        """
-        lines = [f"digraph {formats.quoted(name)} {{", "  rankdir=LR;", '  "" [shape=none];', f'  "" -> {self.start};']
-        for state in range(len(self)):
-            shape = "doublecircle" if state in self.accepting else "circle"
-            lines.append(f"  {state} [shape={shape}];")
-        for (state, target), symbols in self.edges().items():
-            label = formats.quoted(", ".join(map(str, symbols)))
-            lines.append(f"  {state} -> {target} [label={label}];")
-        return "\n".join([*lines, "}"])
-
     @classmethod
     def from_att(cls: type[Self], text: str, *, alphabet: Iterable[Hashable] | None = None) -> Self:
         r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
 
         Args:
-            text: a line `from to symbol symbol` for each edge, and one with each accepting state. The state named first
-                is the start; weights are ignored.
+            text: a line `from to symbol symbol` for each edge, and one with each accepting state; states are numbers.
+                The state named first is the start. Finite weights at the end of a line are ignored, also those of
+                `fstprint --acceptor`, which writes the symbol once.
             alphabet: the symbols in the order that they are to have; by default those of the edges, sorted.
 
         Returns:
             An automaton whose states are numbered as they are first named.
 
         Raises:
-            ValueError: if a line cannot be read, reads nothing (epsilon) or writes another symbol, or if two edges of a
-                state read the same symbol.
+            ValueError: if a line cannot be read, reads nothing (epsilon) or any other symbol (foma's
+                `@_IDENTITY_SYMBOL_@`), writes another symbol or has an infinite weight, or if two edges of a state read
+                the same symbol.
 
         Example:
 
@@ -230,7 +231,8 @@ class Conversions(Written):
         r"""The automaton as an AT&T table, a line `from to symbol symbol` for each edge; symbols are strings.
 
         Raises:
-            ValueError: if a symbol is empty or has a tab or a newline, or if the start neither accepts nor has an edge.
+            ValueError: if a symbol is empty, stands for none (as ε does) or has a tab or a newline, or if the start
+                neither accepts nor has an edge.
 
         Example:
 
@@ -242,16 +244,20 @@ class Conversions(Written):
 
     @classmethod
     def from_dot(cls: type[Self], text: str, *, alphabet: Iterable[Hashable] | None = None) -> Self:
-        """The automaton of a digraph in DOT, as `to_dot`, AALpy and the Automata Wiki write it.
+        """The automaton of a digraph in DOT, as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
 
         Args:
-            text: states with the shape doublecircle accept; an edge from a node of shape none, or named `__start0`,
-                points to the start; the label of an edge is a symbol, or several with ", " between them.
+            text: states with two rings (the shape doublecircle, or `peripheries=2`) accept; an edge from a node of
+                shape none or point, or named `__start0`, points to the start, and one to such a node comes from an
+                accepting state; the label of an edge is a symbol, or several with ", " between them. Attributes may be
+                set by `node [...]` and `edge [...]`, in subgraphs too. A digraph without accepting states needs a state
+                with `peripheries=1`, as `to_dot` writes it.
             alphabet: as `from_att`.
 
         Raises:
-            ValueError: if it is no such digraph, if there is not one start, or if two edges of a state read the same
-                symbol.
+            ValueError: if it is no such digraph, if there is not one start, if an edge has no symbol, or an output (as
+                of a Mealy machine), if two edges of a state read the same symbol, or if there is an attribute that says
+                more than how the graph is drawn.
 
         Example:
 
@@ -260,7 +266,7 @@ class Conversions(Written):
         >>> DFA.from_dot(even.to_dot()) == even
         True
         """
-        return cls._made(formats.read_dot(text, given_alphabet(alphabet)))
+        return cls._made(_dot.read_dot(text, given_alphabet(alphabet)))
 
     def to_regex(self: Any, *, max_length: int = 100_000) -> str:
         """A regular expression with the same words, as `from_regex` reads it.
@@ -383,11 +389,11 @@ class Conversions(Written):
                 "deterministic by DFA.from_nfa."
             )
         symbols = given_alphabet(alphabet) or tuple(sorted(other.input_symbols))
-        place = {state: i for i, state in enumerate(other.states)}
-        rows = [{symbol: place[t] for symbol, t in other.transitions[state].items()} for state in place]
-        accepting = [place[state] for state in other.final_states]
+        number = _Numbers(other.states, lambda state: state)
+        rows = [number.row(other.transitions.get(state, {})) for state in other.states]
+        accepting = [number(state) for state in other.final_states]
         make: Any = cls
-        return make(rows, accepting, start=place[other.initial_state], alphabet=symbols).reachable()
+        return make(rows, accepting, start=number(other.initial_state), alphabet=symbols).reachable()
 
     def to_aalpy(self: Any) -> Any:
         """The automaton as an `aalpy.automata.Dfa` of AALpy.
@@ -447,32 +453,6 @@ class MooreConversions(Written):
         made: Self = make(table.transitions, table.outputs, start=table.start, alphabet=table.alphabet)
         return made
 
-    def to_dot(self: Any, name: str = "moore") -> str:
-        """The machine as text for Graphviz, as AALpy writes Moore machines.
-
-        Args:
-            name: of the graph.
-
-        Returns:
-            A digraph with an edge for each symbol; a state has the label "name|output".
-
-        Raises:
-            ValueError: if a symbol has a comma and a space in it, an output a line break or blanks around it, or two of
-                either have the same text.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import MooreMachine
-        >>> print(MooreMachine([[0]], ["x"], alphabet="a").to_dot())
-        digraph "moore" {
-          0 [label="0|x", shape=record, style=rounded];
-          0 -> 0 [label="a"];
-          __start0 [label="", shape=none];
-          __start0 -> 0 [label=""];
-        }
-        """
-        return formats.write_moore_dot(self._table(), name)
-
     @classmethod
     def from_dot(
         cls: type[Self],
@@ -499,7 +479,7 @@ class MooreConversions(Written):
         >>> MooreMachine.from_dot(machine.to_dot(), labels=[0, 1]) == machine
         True
         """
-        return cls._made(formats.read_moore_dot(text, given_alphabet(alphabet), labels))
+        return cls._made(_dot.read_moore_dot(text, given_alphabet(alphabet), labels))
 
     def to_python(self: Any) -> str:
         """A Python module with a function `output(word)`, which needs nothing else.
@@ -596,11 +576,35 @@ def _states_of(other: Any, kind: str, attribute: str) -> Any:
 
 
 def _from_aalpy(cls: Any, other: Any, labels: list[Any], alphabet: Iterable[Hashable] | None) -> Any:
-    """The reachable part of an automaton of AALpy."""
+    """The reachable part of an automaton of AALpy, whose states may share a `state_id`."""
     symbols = given_alphabet(alphabet) or tuple(other.get_input_alphabet())
-    place = {state.state_id: i for i, state in enumerate(other.states)}
-    rows = [{symbol: place[t.state_id] for symbol, t in state.transitions.items()} for state in other.states]
-    return cls(rows, labels, start=place[other.initial_state.state_id], alphabet=symbols).reachable()
+    number = _Numbers(other.states, id)
+    rows = [number.row(state.transitions) for state in other.states]
+    return cls(rows, labels, start=number(other.initial_state), alphabet=symbols).reachable()
+
+
+class _Numbers:
+    """The numbers of the states of another library's automaton."""
+
+    def __init__(self, states: Iterable[Any], key: Callable[[Any], Hashable]) -> None:
+        self.key = key
+        self.numbers = {key(state): i for i, state in enumerate(states)}
+
+    def __call__(self, state: Any) -> int:
+        try:
+            return self.numbers[self.key(state)]
+        except (KeyError, TypeError):
+            raise ValueError(
+                "The start and the targets of all transitions must be among the states of an automaton. Received: "
+                f"{getattr(state, 'state_id', state)!r}, which is not. Add it to `states`."
+            ) from None
+
+    def row(self, transitions: Mapping[Hashable, Any]) -> dict[Hashable, int]:
+        if not isinstance(transitions, Mapping):
+            raise ValueError(
+                f"Transitions of a deterministic automaton must map symbols to states. Received: {transitions!r}."
+            )
+        return {symbol: self(target) for symbol, target in transitions.items()}
 
 
 def _reaches(dfa: Any, state: int) -> bool:

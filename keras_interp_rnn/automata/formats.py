@@ -1,20 +1,21 @@
-"""Automata as text: AT&T tables, Graphviz's DOT, regular expressions, JSON, Python and C.
+"""Automata as text: AT&T tables, regular expressions, JSON, Python and C; DOT is in `_dot.py`.
 
-What is read is a list of edges by the names in the file; what is written follows from the table. A file that is no
-deterministic automaton is refused with the line.
+What is read is a list of edges by the names in the file; what is written follows from the table. A reader refuses what
+it does not understand, with the line or the edge, and a writer what its reader would read as something else.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_interp_rnn._numbers import is_integer
 
-EPSILON = ("@0@", "@_EPSILON_SYMBOL_@", "<eps>", "<epsilon>", "ε")
-"""Names that AT&T tables give to a transition that reads nothing."""
+NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@")
+"""What programs write for no symbol (epsilon), for any other symbol, or for a flag."""
 
 JSON_FORMAT = "keras_interp_rnn."
 """Before the name of the class."""
@@ -22,10 +23,8 @@ JSON_FORMAT = "keras_interp_rnn."
 OPERATORS = "|*+?()"
 """Signs of regular expressions that are no symbols."""
 
-DOT_OF_MOORE = "A Moore machine in DOT"
-
-MAX_ENTRIES = 250_000
-"""Of a table that is written as code: states times symbols."""
+MAX_ENTRIES, MAX_READ = 250_000, 10_000_000
+"""Of a table that is written as code, and of one that is read: states times symbols."""
 
 
 class Table(NamedTuple):
@@ -38,7 +37,7 @@ class Table(NamedTuple):
     outputs: list[Hashable] | None = None
 
 
-class _Edges:
+class Edges:
     """Named states and edges, numbered in the order in which they are first named."""
 
     def __init__(self, what: str) -> None:
@@ -62,7 +61,7 @@ class _Edges:
     def table(self, start: int, alphabet: Iterable[Hashable] | None) -> Table:
         found = sorted({symbol for _, symbol in self.edges})
         symbols = tuple(found) if alphabet is None else tuple(alphabet)
-        names = _texts(symbols, f"The alphabet of {self.what}", lambda name: False)
+        names = texts(symbols, f"The alphabet of {self.what}", lambda name: False)
         strays = sorted(set(found) - set(names))
         if strays or not symbols or not self.numbers:
             raise ValueError(
@@ -70,44 +69,63 @@ class _Edges:
                 f"{self.what} with {len(self.numbers)} states, alphabet {symbols!r}"
                 f"{f', and edges with {strays}' if strays else ''}. Pass the alphabet."
             )
+        if len(self.numbers) * len(symbols) > MAX_READ:
+            raise ValueError(
+                f"An automaton that is read must have at most {MAX_READ:,} states times symbols. Received: "
+                f"{self.what} with {len(self.numbers):,} states and {len(symbols):,} symbols. Pass a smaller one."
+            )
         rows = [[self.edges.get((state, name), -1) for name in names] for state in self.numbers.values()]
         return Table(rows, sorted(set(self.accepting)), start, symbols)
 
 
 def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
-    """An acceptor as an AT&T table: a line `from to symbol [symbol] [weight]` for each edge, `state` for accepting."""
-    edges = _Edges("an AT&T table")
-    for number, line in enumerate(_text(text, "An AT&T table").replace("\r\n", "\n").split("\n"), start=1):
-        fields = line.split("\t") if "\t" in line else line.split()
-        where = f"line {number}"
-        if not fields or fields == [""]:
-            continue
-        if len(fields) <= 2:
-            edges.accepting.append(edges.state(fields[0]))
-            continue
-        source, target, symbol = fields[:3]
-        if (
-            len(fields) > 5
-            or (len(fields) > 3 and fields[3] != symbol)
-            or (len(fields) == 5 and not _is_weight(fields[4]))
-        ):
+    """An acceptor as an AT&T table: lines `from to symbol [symbol] [weight]`, and `state [weight]` for accepting."""
+    edges = Edges("an AT&T table")
+    lines = [
+        (number, line, line.split("\t") if "\t" in line else line.split())
+        for number, line in enumerate(re.split("\r\n|\r|\n", checked_text(text, "An AT&T table")), start=1)
+        if line.strip()
+    ]
+    # Programs write the symbol of every edge twice, or that of every edge once, and then a fourth field is a weight.
+    # "Once" shows by three fields, or a fourth that is no integer; otherwise it may be the output of a transducer.
+    once = any(len(row) == 3 or (len(row) == 4 and row[2] != row[3] and _is_fraction(row[3])) for _, _, row in lines)
+    for number, line, row in lines:
+        received = f"Received: line {number}, {line[:60]!r}."
+        states = row[: 2 if len(row) > 2 else 1]
+        symbols, weights = row[2:4], row[4:] if len(row) > 2 else row[1:]
+        if once and len(row) == 4 and row[2] != row[3]:
+            symbols, weights = row[2:3], row[3:]
+        values = [_number(weight) for weight in weights]
+        are_states = all(state.isascii() and state.isdigit() for state in states)
+        if not are_states or len(set(symbols)) > 1 or len(values) > 1 or any(map(math.isnan, values)):
+            remedy = "Pass an acceptor, not a transducer" if len(set(symbols)) > 1 else "Remove what is neither"
+            integer = len(row) == 4 and re.fullmatch("[0-9]+", row[3])
             raise ValueError(
-                "A line of an AT&T table of an acceptor is `from to symbol symbol [weight]`, the symbol twice, or an "
-                f"accepting state. Received: {where}, {line[:60]!r}. Pass an acceptor, not a transducer."
+                "A line of an AT&T table of an acceptor must be `from to symbol symbol [weight]`, the symbol twice, or "
+                f"an accepting state, `state [weight]`; states are numbers. {received} {remedy}"
+                f"{'; write an integer weight as 1.0, not 1' if integer else ''}."
             )
-        if symbol in EPSILON:
+        if any(map(math.isinf, values)):
             raise ValueError(
-                f"Every edge of a deterministic automaton reads a symbol. Received: {where}, {line[:60]!r}. Remove "
-                "the epsilon transitions first."
+                f"A weight must be finite, as OpenFst writes Infinity for what is not there. {received} Remove "
+                "the line."
             )
-        edges.add(source, symbol, target, where)
+        if len(row) <= 2:
+            edges.accepting.append(edges.state(row[0]))
+            continue
+        if NO_SYMBOL.fullmatch(row[2]):
+            raise ValueError(
+                f"Every edge of a deterministic automaton must read a symbol. {received} Remove the epsilon "
+                "transitions and flags first, and write an edge for each symbol that a wildcard stands for."
+            )
+        edges.add(row[0], row[2], row[1], f"line {number}")
     return edges.table(0, alphabet)
 
 
 def write_att(table: Table) -> str:
     """The start first, as the state of the first line is the start."""
-    names = _texts(
-        table.alphabet, "An AT&T table", lambda name: not name or name in EPSILON or re.search(r"[\t\n\r]", name)
+    names = texts(
+        table.alphabet, "An AT&T table", lambda name: NO_SYMBOL.fullmatch(name) or re.search(r"[\t\n\r]", name)
     )
     order = [table.start, *(state for state in range(len(table.transitions)) if state != table.start)]
     lines = [
@@ -129,175 +147,13 @@ def write_att(table: Table) -> str:
     )
 
 
-def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
-    """A digraph as AALpy, the Automata Wiki and `to_dot` write it.
-
-    An edge from a node of shape none, or whose name begins with "__start", points to the start. States with the shape
-    doublecircle accept. The label of an edge is a symbol, or several with ", " between them.
-    """
-    edges, start = _digraph(text)
-    return edges.table(start, alphabet)
-
-
-def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Iterable[Hashable] | None) -> Table:
-    """As `read_dot`, of states with the label "name|output"."""
-    edges, start = _digraph(text)
-    table = edges.table(start, alphabet)
-    without = [name for name, state in edges.numbers.items() if state not in edges.outputs]
-    if without:
-        raise ValueError(
-            "A state of a Moore machine in DOT has the label `name|output`. Received: a digraph whose state "
-            f"{without[0]!r} has none. Pass what `to_dot` or AALpy wrote."
-        )
-    found = [edges.outputs[state] for state in range(len(edges.numbers))]
-    if labels is None:
-        return table._replace(outputs=list[Hashable](found))
-    if not isinstance(labels, Iterable):
-        raise ValueError(f"The labels are a sequence of outputs. Received: labels={labels!r}.")
-    given = tuple(labels)
-    names = _texts(given, DOT_OF_MOORE, lambda text: False, "label")
-    strays = sorted(set(found) - set(names))
-    if strays:
-        raise ValueError(f"The labels have every output of the digraph. Received: {given!r}, and states with {strays}.")
-    return table._replace(outputs=[given[names.index(output)] for output in found])
-
-
-def _digraph(text: str) -> tuple[_Edges, int]:
-    """The states and edges of a digraph, and the start."""
-    edges, starts, hidden = _Edges("a digraph"), list[str](), set[str]()
-    statements = list(_statements(_text(text, "A digraph")))
-    for ends, attributes in statements:
-        if len(ends) == 1 and (attributes.get("shape") in ("none", "point", "plaintext") or _is_start(ends[0])):
-            hidden.add(ends[0])
-    for ends, attributes in statements:
-        if len(ends) == 1 and ends[0] not in hidden and ends[0] not in ("node", "edge", "graph"):
-            state = edges.state(ends[0])
-            if attributes.get("shape") == "doublecircle":
-                edges.accepting.append(state)
-            label = re.sub(r"^\{(.*)\}$", r"\1", attributes.get("label", ""), flags=re.DOTALL)  # a record set upright
-            if "|" in label:
-                edges.outputs[state] = label.split("|", 1)[1].strip()
-        for source, target in zip(ends, ends[1:], strict=False):
-            if source in hidden or _is_start(source):
-                starts.append(target)
-                continue
-            for symbol in attributes.get("label", "").split(", "):
-                edges.add(source, symbol, target, f"the edge {source} -> {target}")
-    if len(set(starts)) != 1:
-        raise ValueError(
-            "An edge from a node of shape none, or named __start0, points to the one start of an automaton. Received: "
-            f"{len(set(starts))} starts. Add `__start0 [shape=none]; __start0 -> s0;`."
-        )
-    return edges, edges.state(starts[0])
-
-
-def write_moore_dot(table: Table, name: str) -> str:
-    """As AALpy writes Moore machines: an edge for each symbol, "name|output" for the label of a state."""
-    assert table.outputs is not None
-    symbols = _texts(table.alphabet, DOT_OF_MOORE, lambda text: ", " in text)
-    different = dict.fromkeys(table.outputs)
-    outputs = _texts(list(different), DOT_OF_MOORE, lambda text: text != text.strip() or "\n" in text, "output")
-    text_of = dict(zip(different, outputs, strict=True))
-    lines = [f"digraph {quoted(name)} {{"]
-    for state, output in enumerate(table.outputs):
-        text = re.sub(r"([\\{}|<>])", r"\\\1", text_of[output]).replace('"', '\\"')  # of a record
-        lines.append(f'  {state} [label="{state}|{text}", shape=record, style=rounded];')
-    for state, row in enumerate(table.transitions):
-        for symbol, target in zip(symbols, row, strict=True):
-            lines.append(f"  {state} -> {target} [label={quoted(symbol)}];")
-    lines += ['  __start0 [label="", shape=none];', f'  __start0 -> {table.start} [label=""];', "}"]
-    return "\n".join(lines)
-
-
-def quoted(text: Any) -> str:
-    """A string of DOT."""
-    if not isinstance(text, str):
-        raise ValueError(f"The name of a graph is a string. Received: name={text!r}.")
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _is_start(name: str) -> bool:
-    return name.startswith("__start")
-
-
-def _statements(text: str) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """The nodes and edges of a digraph without subgraphs: names of the ends, one for a node, and attributes."""
-    tokens = []
-    place = 0
-    for match in _TOKEN.finditer(text):
-        if text[place : match.start()].strip():
-            break
-        place = match.end()
-        if match.lastgroup != "comment":
-            tokens.append((match.lastgroup, match[0]))
-    if text[place:].strip():
-        raise _unreadable(text[place:].strip())
-    names = [_unquoted(token) if kind == "name" else None for kind, token in tokens]
-    signs = [token if kind == "sign" else "" for kind, token in tokens]
-    begin = next((i for i, sign in enumerate(signs) if sign == "{"), -1)
-    if not 0 < begin < 4 or "digraph" not in names[:2] or signs[-1] != "}" or signs.count("{") > 1:
-        raise _unreadable(text.strip())
-    i, end = begin + 1, len(tokens) - 1
-
-    def name() -> str:
-        nonlocal i
-        found = names[i]
-        if found is None:
-            raise _unreadable(" ".join(token for _, token in tokens[i : i + 6]))
-        i += 1
-        return found
-
-    while i < end:
-        if signs[i] == ";":
-            i += 1
-            continue
-        ends, attributes = [name()], dict[str, str]()
-        if signs[i] == "=":  # an attribute of the graph
-            i += 1
-            name()
-            continue
-        while signs[i] == "->":
-            i += 1
-            ends.append(name())
-        while signs[i] == "[":
-            i += 1
-            while signs[i] != "]":
-                key = name()
-                if signs[i] != "=":
-                    raise _unreadable(" ".join(token for _, token in tokens[i : i + 6]))
-                i += 1
-                attributes[key] = name()
-                i += signs[i] in (",", ";")
-            i += 1
-        yield ends, attributes
-
-
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*.*?\*/|^\#[^\n]*)|(?P<sign>->|[{}\[\];,=])"
-    r'|(?P<name>"(?:[^"\\]|\\.)*"|[\w.]+|-\d[\d.]*)',
-    re.DOTALL | re.MULTILINE,
-)
-
-
-def _unquoted(name: str) -> str:
-    return re.sub(r"\\(.)", r"\1", name[1:-1]) if name.startswith('"') else name
-
-
-def _unreadable(found: str) -> ValueError:
-    return ValueError(
-        f"An automaton in DOT is one digraph of nodes and edges, without subgraphs. Received: {found[:60]!r}. Pass "
-        "what `to_dot`, AALpy or the Automata Wiki wrote."
-    )
-
-
 def write_regex(table: Table, max_length: int) -> str:
     """An expression by elimination of states, those with the shortest labels first (Brzozowski, McCluskey, 1963)."""
     if not is_integer(max_length) or max_length < 1:
         raise ValueError(
             f"An expression has at least one character. Received: max_length={max_length!r}. Pass an int > 0."
         )
-    names = _texts(table.alphabet, "A regular expression", lambda name: len(name) != 1 or name in OPERATORS)
+    names = texts(table.alphabet, "A regular expression", lambda name: len(name) != 1 or name in OPERATORS)
     n = len(table.transitions)
     begin, end = n, n + 1
     edges: dict[tuple[int, int], str] = {(begin, table.start): ""}
@@ -353,14 +209,20 @@ def _starred(label: str | None) -> str:
     return f"{label}*" if len(label) == 1 else f"({label})*"
 
 
-def write_json(table: Table) -> str:
-    """One object; symbols are strings and integers, outputs these or true and false."""
+def _fit_for_json(table: Table) -> Table:
+    """The table; raises ValueError unless symbols are strings and integers, and outputs these or bools."""
     for symbol in table.alphabet:
         if not isinstance(symbol, (str, int)) or isinstance(symbol, bool):
             raise ValueError(f"Symbols in JSON are strings or integers. Received: {symbol!r}. Rename the symbols.")
     for output in table.outputs or ():
         if not isinstance(output, (str, int)):
             raise ValueError(f"Outputs in JSON are strings, integers or bools. Received: {output!r}. Rename them.")
+    return table
+
+
+def write_json(table: Table) -> str:
+    """One object with what `_fit_for_json` lets through."""
+    _fit_for_json(table)
     rows = ",\n    ".join(json.dumps(row) for row in table.transitions)
     kind, name, labels = (
         ("DFA", "accepting", sorted(table.accepting))
@@ -378,7 +240,7 @@ def write_json(table: Table) -> str:
 def read_json(text: str, kind: str) -> Table:
     """What `write_json` wrote of a "DFA" or a "MooreMachine"."""
     try:
-        found = json.loads(_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
+        found = json.loads(checked_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"An automaton is a JSON object. Received: {str(error)[:100]}. Pass what to_json gave."
@@ -399,8 +261,11 @@ def read_json(text: str, kind: str) -> Table:
         raise ValueError(
             f"An automaton has {', '.join(kinds)}. Received: {', '.join(wrong)} missing or of another kind."
         )
+    strays = sorted(found.keys() - {"format", "version", *kinds})
+    if strays:
+        raise ValueError(f"An automaton must have {', '.join(kinds)} and no more. Received: {strays}. Remove them.")
     table = Table(found["transitions"], found.get("accepting", []), found["start"], tuple(found["alphabet"]))
-    return table if kind == "DFA" else table._replace(outputs=found["outputs"])
+    return _fit_for_json(table if kind == "DFA" else table._replace(outputs=found["outputs"]))
 
 
 PYTHON = '''\
@@ -546,22 +411,28 @@ def _numbered(things: Sequence[Hashable]) -> str:
 
 
 def _in_a_comment(symbol: Hashable) -> str:
-    """A symbol in printable ASCII that ends no comment."""
-    return ascii(symbol).replace("*/", "* /").replace("\\", "\\\\")
+    """A symbol in printable ASCII that neither begins nor ends a comment."""
+    return ascii(symbol).replace("*/", "* /").replace("/*", "/ *").replace("\\", "\\\\")
 
 
-def _text(given: Any, what: str) -> str:
+def checked_text(given: Any, what: str) -> str:
+    """A text without the byte order mark of its file; ValueError for what is no text."""
     if not isinstance(given, str):
         raise ValueError(f"{what} is read from a string. Received: {type(given).__name__}. Pass the text of the file.")
-    return given
+    return given.removeprefix("\ufeff")
 
 
-def _is_weight(field: str) -> bool:
+def _number(field: str) -> float:
+    """NaN for what is no number."""
     try:
-        float(field)
+        return float(field)
     except ValueError:
-        return False
-    return True
+        return math.nan
+
+
+def _is_fraction(field: str) -> bool:
+    """Whether a field is a number that is not written as an integer."""
+    return not math.isnan(_number(field)) and not re.fullmatch(r"[-+]?\d+", field)
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -580,7 +451,8 @@ def _check_size(table: Table) -> None:
         )
 
 
-def _texts(given: Sequence[Hashable], what: str, is_bad: Any, kind: str = "symbol of the alphabet") -> list[str]:
+def texts(given: Sequence[Hashable], what: str, is_bad: Any, kind: str = "symbol of the alphabet") -> list[str]:
+    """Symbols, or outputs, as strings; ValueError if one is bad or two are the same."""
     names = [str(symbol) for symbol in given]
     bad = [name for name in names if is_bad(name)]
     if bad or len(set(names)) < len(names):

@@ -5,10 +5,12 @@ import math
 import pickle
 import random
 import re
+import types
 import xml.etree.ElementTree
 
 import pytest
-from aalpy.automata import Dfa, MealyMachine, MealyState
+from aalpy.automata import Dfa, DfaState, Mdp, MdpState, MealyMachine, MealyState, MooreState
+from aalpy.automata import MooreMachine as TheirMooreMachine
 from automata.fa.nfa import NFA
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,12 @@ def a_mealy_machine():
     state = MealyState("s")
     state.transitions, state.output_fun = {"0": state}, {"0": "x"}
     return MealyMachine(state, [state])
+
+
+def a_markov_decision_process():
+    state = MdpState("s", "x")
+    state.transitions["0"].append((state, 1.0))
+    return Mdp(state, [state])
 
 
 def made_of(transitions, accepting, start=0, alphabet="01"):
@@ -262,6 +270,25 @@ class TestWitnesses:
             theirs.minimize()
             assert len(theirs.states) == len(dfa.minimize())
 
+    @pytest.mark.parametrize(("kind", "state"), [(DFA, DfaState), (MooreMachine, MooreState)])
+    def test_states_of_aalpy_that_have_one_name(self, kind, state):
+        one, other, third = state("q", True), state("q", False), state("r", True)
+        one.transitions, other.transitions = {"a": other}, {"a": one}
+        theirs = {DfaState: Dfa, MooreState: TheirMooreMachine}[state](one, [one, other])
+        read = kind.from_aalpy(theirs)
+        label = read.accepts if kind is DFA else read.output
+        assert [label("a" * n) for n in range(4)] == [True, False, True, False]
+        other.transitions["b"] = one.transitions["b"] = third
+        with pytest.raises(ValueError, match="must be among the states of an automaton. Received: 'r', which is not"):
+            kind.from_aalpy(theirs)
+
+    def test_states_that_automata_lib_was_not_asked_to_check(self):
+        theirs = DFA([[0, 1], [1, 0]], {0}).to_automata_lib()
+        parts = {name: getattr(theirs, name) for name in ("input_symbols", "transitions", "final_states")}
+        other = types.SimpleNamespace(**parts, states={0}, initial_state=0, allow_partial=False)
+        with pytest.raises(ValueError, match="must be among the states of an automaton. Received: 1, which is not"):
+            DFA.from_automata_lib(other)
+
     def test_networkx(self):
         graph = DFA([[1, 1], [0, -1]], {1}, start=0, alphabet="ab").to_networkx()
         assert sorted((a, b, d["symbol"]) for a, b, d in graph.edges(data=True)) == [
@@ -288,7 +315,7 @@ class TestDrawing:
     def test_signs_that_mean_something_in_svg_and_dot(self):
         dfa = DFA([[0, 0]], {0}, start=0, alphabet=['<b>"', "&\\"])
         xml.etree.ElementTree.fromstring(dfa.to_svg(["<start>"]))
-        assert r'label="<b>\", &\\"' in dfa.to_dot()
+        assert {r'  0 -> 0 [label="<b>\""];', r'  0 -> 0 [label="&\\"];'} <= set(dfa.to_dot().splitlines())
 
     def test_drawings_on_one_page_share_no_id(self):
         drawings = [tomita(number).to_svg() for number in range(1, 8)]
@@ -311,13 +338,15 @@ class TestDrawing:
             tomita(1).to_svg(["yes"])
 
     def test_dot(self):
-        assert tomita(1).to_dot().splitlines()[3:] == [
-            '  "" -> 0;',
-            "  0 [shape=doublecircle];",
-            "  1 [shape=circle];",
+        assert tomita(1).to_dot().splitlines()[2:] == [
+            '  0 [label="0", shape=doublecircle];',
+            '  1 [label="1", shape=circle];',
             '  0 -> 1 [label="0"];',
             '  0 -> 0 [label="1"];',
-            '  1 -> 1 [label="0, 1"];',
+            '  1 -> 1 [label="0"];',
+            '  1 -> 1 [label="1"];',
+            '  __start0 [label="", shape=none];',
+            '  __start0 -> 0 [label=""];',
             "}",
         ]
 
@@ -409,6 +438,10 @@ def test_names_of_states_may_be_numbers():
         (
             lambda dfa: MooreMachine.from_aalpy(a_mealy_machine()),
             "An automaton is an aalpy.automata.MooreMachine.",
+        ),
+        (
+            lambda dfa: MooreMachine.from_aalpy(a_markov_decision_process()),
+            "The start and the targets of all transitions must be among the states",
         ),
         (lambda dfa: DFA.from_automata_lib(3), "An automaton is an automata.fa.dfa.DFA. Received: other=3"),
         (lambda dfa: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),

@@ -1,16 +1,21 @@
 """Automata as text and back, what a compiler makes of them, and files that are none."""
 
 import ctypes
+import itertools
 import json
 import random
+import re
 import shutil
 import subprocess
 
 import pytest
+from aalpy.utils import load_automaton_from_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_interp_rnn.automata import DFA, tomita
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:aalpy.*")
 
 
 @st.composite
@@ -85,7 +90,7 @@ def test_python_code_accepts_the_same_words(dfa):
 def test_c_code_accepts_the_same_words(states, tmp_path):
     rng = random.Random(states)
     rows = [[rng.randrange(-1, states) for _ in range(3)] for _ in range(states)]
-    dfa = DFA(rows, {s for s in range(states) if rng.random() < 0.5}, alphabet=["*/", "\n", 'é"\\'])
+    dfa = DFA(rows, {s for s in range(states) if rng.random() < 0.5}, alphabet=["*/ /*/", "\n", 'é"\\'])
     (tmp_path / "dfa.c").write_text(dfa.to_c("our_dfa"))
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
     subprocess.run(["cc", *flags, "dfa.c", "-o", "dfa.so"], cwd=tmp_path, check=True)
@@ -147,6 +152,232 @@ def test_att_of_other_programs():
     assert DFA.from_att("0 0 x x\n0", alphabet="xy").alphabet == ("x", "y")
 
 
+B_LAST = re.compile("[ab]*b")
+CORPUS = {
+    # DOT
+    "AALpy": (
+        'digraph LearnedModel {\ns0 [label="s0"];\ns1 [label="s1", shape=doublecircle];\ns0 -> s0 [label="a"];\n'
+        's0 -> s1 [label="b"];\ns1 -> s0 [label="a"];\ns1 -> s1 [label="b"];\n__start0 [label="", shape=none];\n'
+        '__start0 -> s0 [label=""];\n}\n',
+        B_LAST,
+    ),
+    "AALpy, Moore": (
+        'digraph LearnedModel {\ns0 [label="s0|x", shape=record, style=rounded];\ns0 -> s0 [label="a"];\n'
+        '__start0 [label="", shape=none];\n__start0 -> s0 [label=""];\n}\n',
+        "Received: none. Its states have outputs: read it by MooreMachine.from_dot",
+    ),
+    "AALpy, Mealy": (
+        'digraph LearnedModel {\ns0 [label="s0"];\ns0 -> s0 [label="a/0"];\n__start0 [label="", shape=none];\n'
+        '__start0 -> s0 [label=""];\n}\n',
+        "must have no output or weight. Received: a digraph, the edge s0 -> s0 with 'a/0', as of a Mealy machine",
+    ),
+    "AALpy, Markov decision process": (
+        'digraph LearnedModel {\ns0 [label="x"];\ns1 [label="y"];\ns0 -> s0 [label="a:0.25"];\n'
+        's0 -> s1 [label="a:0.75"];\n__start0 [label="", shape=none];\n__start0 -> s0 [label=""];\n}\n',
+        "must have an accepting state: .* Received: none. If it accepts no word, give one of its states peripheries=1",
+    ),
+    "LearnLib": (
+        'digraph g {\n\n\ts0 [shape="circle" label="0"];\n\ts1 [shape="doublecircle" label="1"];\n'
+        '\ts0 -> s0 [label="a"];\n\ts0 -> s1 [label="b"];\n\ts1 -> s0 [label="a"];\n\ts1 -> s1 [label="b"];\n\n'
+        '__start0 [label="" shape="none" width="0" height="0"];\n__start0 -> s0;\n\n}\n',
+        B_LAST,
+    ),
+    "LearnLib, Mealy": (
+        'digraph g {\n\n\ts0 [shape="circle" label="0"];\n\ts0 -> s0 [label="a / 0"];\n\n'
+        '__start0 [label="" shape="none" width="0" height="0"];\n__start0 -> s0;\n\n}\n',
+        "the edge s0 -> s0 with 'a / 0', as of a Mealy machine. Make it a Moore machine",
+    ),
+    "Graphviz's gallery": (
+        'digraph finite_state_machine {\n\tfontname="Helvetica,Arial,sans-serif"\n'
+        '\tnode [fontname="Helvetica,Arial,sans-serif"]\n\trankdir=LR;\n\tnode [shape = doublecircle]; 0 3;\n'
+        '\tnode [shape = circle];\n\t0 -> 3 [label = "a"];\n}\n',
+        "must point to the one start. Received: 0 starts. Add",
+    ),
+    "Graphviz's gallery, with a start": (
+        "digraph finite_state_machine {\n\tnode [shape = point]; start;\n\tnode [shape = doublecircle]; 1;\n"
+        '\tnode [shape = circle];\n\tstart -> 0;\n\t0 -> 0 [label = "a"];\n\t0 -> 1 [label = "b"];\n'
+        '\t1 -> 0 [label = "a"];\n\t1 -> 1 [label = "b"];\n}\n',
+        B_LAST,
+    ),
+    "dot -Tdot": (
+        'digraph g {\n\tgraph [bb="0,0,54,180"];\n\tnode [label="\\N"];\n\t"" [height=0.5, pos="27,162",\n\t\t'
+        'style=invis, width=0.75];\n\t0 [height=0.5, pos="27,90", width=0.75];\n\t"" -> 0 [pos="e,27,108 27,144"];\n'
+        '\t1 [height=0.61, peripheries=2, pos="27,18", width=0.83];\n\t0 -> 0 [label=a, lp="75.5,90", pos="e,52,83"];\n'
+        '\t0 -> 1 [label=b, lp="30,54"];\n\t1 -> 0 [label=a];\n\t1 -> 1 [label=b];\n}\n',
+        B_LAST,
+    ),
+    "pygraphviz": (
+        'strict digraph "" {\n\tgraph [rankdir=LR];\n\tnode [label="\\N"];\n\t"" [shape=none];\n\t"" -> 0;\n'
+        "\t0 -> 0 [label=a];\n\t0 -> 1 [label=b];\n\t1 [shape=doublecircle];\n\t1 -> 0 [label=a];\n"
+        "\t1 -> 1 [label=b];\n}\n",
+        B_LAST,
+    ),
+    "Vcsn": (
+        'digraph\n{\n  vcsn_context = "letterset<char_letters(ab)>, b"\n  rankdir = LR\n  I0 -> 0\n}\n',
+        "Attributes of each graph must be .* Received: vcsn_context='letterset",
+    ),
+    "Vcsn, without its context": (
+        "digraph\n{\n  rankdir = LR\n  edge [arrowhead = vee, arrowsize = .6]\n  {\n    node [shape = point, width = 0]"
+        "\n    I0\n    F1\n  }\n  {\n    node [shape = circle, style = rounded, width = 0.5]\n    0\n    1\n  }\n"
+        '  I0 -> 0\n  0 -> 1 [label = "a, b"]\n  1 -> F1\n}\n',
+        re.compile("[ab]"),
+    ),
+    "Vcsn, epsilon": (
+        'digraph {\n  { node [shape = point]\n I0\n F1 }\n  I0 -> 0\n  0 -> 1 [label = "\\\\e"]\n  1 -> F1\n}\n',
+        "must read a symbol. Received: a digraph, the edge 0 -> 1 with the label",
+    ),
+    "foma": (
+        "digraph A {\nrankdir = LR;\nnode [shape=circle,style=filled] 0\nnode [shape=doublecircle,style=filled] 1\n"
+        '0 -> 1 [label="a"];\n}\n',
+        "0 starts",
+    ),
+    "fstdraw": (
+        'digraph FST {\nrankdir = LR;\nsize = "8.5,11";\ncenter = 1;\norientation = Landscape;\n'
+        '0 [label = "0", shape = circle, style = bold, fontsize = 14]\n\t0 -> 1 [label = "a", fontsize = 14];\n'
+        '1 [label = "1", shape = doublecircle, style = solid, fontsize = 14]\n}\n',
+        "0 starts",
+    ),
+    "networkx": (
+        "digraph {\n0 [accepting=True, start=True];\n0 -> 0 [key=0, symbol=a];\n}\n",
+        "Attributes of each node must be .* Received: accepting='True'. Remove it if",
+    ),
+    # AT&T
+    "fstprint": ("0\t0\ta\ta\n0\t1\tb\tb\n1\t0\ta\ta\n1\t1\tb\tb\n1\n", B_LAST),
+    "fstprint, weighted": ("0\t0\ta\ta\t0.5\n0\t1\tb\tb\n1\t0\ta\ta\t2\n1\t1\tb\tb\n1\t0.25\n", B_LAST),
+    "fstprint --acceptor": ("0\t0\ta\n0\t1\tb\n1\t0\ta\n1\t1\tb\n1\n", B_LAST),
+    "fstprint --acceptor, weighted": ("0\t0\ta\t0.5\n0\t1\tb\t3\n1\t0\ta\t1e-3\n1\t1\tb\t0.5\n1\t0.25\n", B_LAST),
+    "fstprint --acceptor, some weighted": ("0\t0\ta\n0\t1\tb\t3\n1\t0\ta\n1\t1\tb\t2\n1\n", B_LAST),
+    "fstprint, a transducer or integer weights": (
+        "0\t1\ta\t1\n1\n",
+        "line 1, .*. Pass an acceptor, not a transducer; write an integer weight as 1.0, not 1",
+    ),
+    "fstprint, an infinite weight": ("0\t1\ta\ta\tInfinity\n1\n", "A weight must be finite.* Received: line 1"),
+    "fstprint --acceptor, an infinite weight": ("0\t1\ta\tInfinity\n1\n", "A weight must be finite.* line 1"),
+    "fstprint, infinite at the end": ("0\t1\ta\ta\n1\tInfinity\n", "A weight must be finite.* Received: line 2"),
+    "foma, any other symbol": (
+        "0\t1\ta\ta\n0\t1\t@_IDENTITY_SYMBOL_@\t@_IDENTITY_SYMBOL_@\n1\n",
+        "must read a symbol. Received: line 2, .* write an edge for each symbol that a wildcard stands for",
+    ),
+    "foma, unknown": ("0\t1\t@_UNKNOWN_SYMBOL_@\t@_UNKNOWN_SYMBOL_@\n1\n", "must read a symbol. Received: line 1"),
+    "foma, a flag": ("0\t1\t@P.CASE.NOM@\t@P.CASE.NOM@\n1\n", "transitions and flags first"),
+    "HFST, epsilon": ("0\t1\t@_EPSILON_SYMBOL_@\t@_EPSILON_SYMBOL_@\n1\n", "must read a symbol. Received: line 1"),
+    "OpenFst, epsilon": ("0\t1\t<eps>\t<eps>\n1\n", "must read a symbol. Received: line 1"),
+    "Windows": ("\ufeff0 0 a a\r\n0 1 b b\r\n1 0 a a\r\n1 1 b b\r\n1\r\n", B_LAST),
+    "an old Mac": ("0 0 a a\r0 1 b b\r1 0 a a\r1 1 b b\r1\r", B_LAST),
+    "a comment": ("# b last\n0 1 b b\n1\n", "states are numbers. Received: line 1, '# b last'"),
+    "a comment of two fields": ("# even\n0 1 b b\n1\n", "states are numbers. Received: line 1, '# even'. Remove"),
+    "a title": ("even\n0 1 b b\n1\n", "states are numbers. Received: line 1, 'even'. Remove what is neither"),
+    "an empty symbol": ("0\t1\t\t\n1\n", "must read a symbol. Received: line 1"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CORPUS.values(), ids=CORPUS)
+def test_files_as_programs_write_them(text, expected):
+    """Each is read as its language, by all words up to length 5, or refused with its reason."""
+    read = DFA.from_dot if "digraph" in text else DFA.from_att
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            read(text)
+        return
+    dfa = read(text)
+    assert dfa.alphabet == ("a", "b")
+    for word in itertools.chain.from_iterable(itertools.product("ab", repeat=n) for n in range(6)):
+        assert dfa.accepts(word) == bool(expected.fullmatch("".join(word)))
+
+
+START = "digraph { __start0 [shape=none]; __start0 -> s; "
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (START + "s -> t [label=a]; t [peripheries=2] }", ["a"]),
+        (START + "s -> t [label=a]; t [shape=doublecircle, peripheries=1] }", []),
+        (START + "s -> t [label=a]; NODE [shape=doublecircle]; t; u; t -> u [label=b] }", ["ab"]),
+        (START + "node [shape=doublecircle]; { node [shape=circle]; t } s -> t -> u [label=a] }", ["aa"]),
+        (START + "subgraph f { edge [label=a]; s -> t; } edge [label=b] t -> u u [peripheries=2] }", ["ab"]),
+        (START + 'Node [color=red]; "node" [peripheries=2]; s -> "node" [label="a"] }', ["a"]),
+        (START + r's -> t [label="\n, \", \\, \r"]; t [peripheries=2] }', ["\n", "\r", '"', "\\"]),
+        (START + 's -> t [label="a\\\nb"]; t [peripheries=2] }', [("ab",)]),
+        (START + "s [shape=circle] s -> t [label=a]; t [peripheries=1] }", []),
+    ],
+)
+def test_dot_is_read_as_graphviz_reads_it(text, expected):
+    dfa = DFA.from_dot(text)
+    found = [word for n in range(4) for word in dfa.words(n)]
+    assert found == [tuple(word) for word in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("s -> t }", "must read a symbol. Received: a digraph, the edge s -> t with the label ''"),
+        ('s -> t [label="ε"] }', "Remove the epsilon transitions first"),
+        ('s -> t [label="a,b"] }', "several with \", \" between them. Received: a digraph, the edge s -> t with 'a,b'"),
+        (r's -> t [label="a\nb"] }', "rename a symbol that has a comma, a line break"),
+        ('s -> t [label="a "] }', "or blanks around it"),
+        (r's -> t [label="\N"] }', "An escape in a label must be .* write out a name"),
+        ("s -> t [label=<b>] }", "without ports or HTML. Received: '<b>"),
+        ("s -> t:n [label=b] }", "without ports or HTML. Received: ':n"),
+        ("s -> {t u} [label=b] }", "edges between them, and subgraphs"),
+        ("s -> t [label=b, dir=back] }", "Attributes of each edge must be .* Received: dir='back'"),
+        ("s -> t [label=b, style=invis] }", "An edge must be visible. Received: a digraph, the edge s -> t"),
+        ("s [peripheries=3] }", "must be a circle or a box, .* Received: 's' with shape=ellipse, 3 rings"),
+        ("s [shape=tripleoctagon] }", "Received: 's' with shape=tripleoctagon"),
+        ("__start0 -> s [label=a] }", "from nowhere to the start, .* must have no label. Received: .* with 'a'"),
+        ("t [shape=point] t -> s; s -> t; }", "must point to the one start"),
+        ("s -> s [label=a] } digraph { }", "one digraph"),
+        ("s [shape=circle] s -> s [label=a] }", "must have an accepting state"),
+    ],
+)
+def test_digraphs_that_could_be_another_automaton(text, rule):
+    with pytest.raises(ValueError, match=rule):
+        DFA.from_dot(START + text)
+
+
+def test_two_edges_of_a_strict_digraph():
+    with pytest.raises(ValueError, match="A strict digraph must have one edge .* Remove `strict`"):
+        DFA.from_dot(f"strict {START} s -> s [label=a]; s -> s [label=b] }}")
+
+
+CLEAR = ["a", ",", "/", " ", "\\", "\\n", '"', 1, "1"]
+NO_SYMBOLS = ["", "ε", "@0@", "a\nb"]
+UNCLEAR_IN_DOT, UNCLEAR_IN_ATT = ["a, b", "a,b", "x/0", "a "], ["\n", "\r"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(CLEAR + NO_SYMBOLS + UNCLEAR_IN_DOT + UNCLEAR_IN_ATT), min_size=1, max_size=3, unique=True
+    ).flatmap(automata)
+)
+def test_odd_symbols_are_read_back_or_refused_when_written(dfa):
+    for write, read, unclear in (
+        (dfa.to_dot, DFA.from_dot, NO_SYMBOLS + UNCLEAR_IN_DOT),
+        (dfa.complete().to_att, DFA.from_att, NO_SYMBOLS + UNCLEAR_IN_ATT),
+    ):
+        if set(unclear) & set(dfa.alphabet) or {1, "1"} <= set(dfa.alphabet):
+            with pytest.raises(ValueError, match="cannot hold every symbol of the alphabet"):
+                write()
+        else:
+            assert read(write(), alphabet=dfa.alphabet).equivalent(dfa)
+
+
+def test_aalpy_reads_what_is_written(tmp_path):
+    rng = random.Random(0)
+    for _ in range(60):
+        n = rng.randint(1, 9)
+        dfa = DFA([[rng.randrange(n) for _ in "ab"] for _ in range(n)], {rng.randrange(n)}, alphabet="ab").reachable()
+        (tmp_path / "dfa.dot").write_text(dfa.to_dot())
+        assert DFA.from_aalpy(load_automaton_from_file(tmp_path / "dfa.dot", "dfa"), "ab") == dfa
+
+
+def test_tables_that_would_not_fit():
+    many = "".join(f"{i} {i + 1} s{i} s{i}\n" for i in range(3200))
+    with pytest.raises(ValueError, match="at most 10,000,000 states times symbols. Received: an AT&T table with 3,201"):
+        DFA.from_att(many)
+
+
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -175,7 +406,7 @@ def test_att_symbols_outside_the_alphabet():
         ("digraph { 0 -> 1 [label=a]; }", "0 starts. Add"),
         ('digraph { "" [shape=none]; "" -> 0; "" -> 1; 0 -> 1 [label=a]; }', "2 starts"),
         ('digraph { "" [shape=none]; "" -> 0; 0 -> 1 [label=a]; 0 -> 0 [label=a]; }', "Determinize"),
-        ("digraph { subgraph a { 0 } }", "one digraph"),
+        ("digraph { 0 -> subgraph a { 0 } }", "one digraph"),
         ("digraph { 0 -> 1 [label] }", "one digraph"),
         ("digraph { 0 $ 1 }", r"Received: '\$ 1 }'"),
         ("", "one digraph"),
@@ -194,6 +425,8 @@ def test_digraphs_that_are_no_automata(text, rule):
         ("[]", 'has the "format"'),
         ('{"format": "keras_interp_rnn.DFA", "version": 2}', "version 1. Received: version 2"),
         ('{"format": "keras_interp_rnn.DFA", "version": 1, "start": 0}', "alphabet, accepting, transitions missing"),
+        (tomita(1).to_json().replace('"start"', '"weights": [1], "start"'), r"and no more. Received: \['weights'\]"),
+        (tomita(1).to_json().replace('["0", "1"]', "[0, null]"), "strings or integers. Received: None"),
     ],
 )
 def test_json_that_is_no_automaton(text, rule):

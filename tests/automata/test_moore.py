@@ -205,6 +205,10 @@ class TestFormats:
             ('digraph { a [label="a|x"]; a -> b [label=0]; __start0 -> a; }', "whose state 'b' has none"),
             ('digraph { a [label="a|x"]; b [label="b|y"]; a -> b [label=0]; __start0 -> a; }', "missing transition"),
             ('digraph { a [label="a|x"]; a -> a [label=0]; }', "0 starts"),
+            (
+                'digraph { a [label="a|x", peripheries=2]; a -> a [label=0]; __start0 -> a; }',
+                "must have no accepting states. Received: a digraph with outputs and states of two rings",
+            ),
         ],
     )
     def test_digraphs_that_are_no_machines(self, text, rule):
