@@ -157,14 +157,18 @@ def machine(problem: int, *, source: PathLike) -> Machine:
     tables: dict[str, dict[tuple[int, ...], float]] = {letter: {} for letter in "IFST"}
     current: dict[tuple[int, ...], float] | None = None
     for line in _lines(source, name):
-        heading, entry = re.match(r"([IFST]):", line), re.fullmatch(r"\s*\(([\d,]+)\)\s+(\S+)\s*", line)
+        heading = re.fullmatch(r"([IFST]):\s*(?:\([a-z, ]*\))?\s*", line)
+        entry = re.fullmatch(r"\s*\(([\d,]+)\)\s+(\S+)\s*", line)
         if heading:
             current = tables[heading[1]]
         elif entry and current is not None:
             try:
-                current[tuple(int(part) for part in entry[1].split(","))] = float(entry[2])
+                key, value = tuple(int(part) for part in entry[1].split(",")), float(entry[2])
             except ValueError:
                 raise _damaged(name, line) from None
+            if key in current or not 0 <= value <= 1:
+                raise _damaged(name, line)
+            current[key] = value
         elif line.strip():
             raise _damaged(name, line)
     ranks = {"I": 1, "F": 1, "S": 2, "T": 3}
