@@ -96,6 +96,19 @@ _KERAS: dict[type, Callable[[Any, Read], CellEquations]] = {
 }
 
 
+def reads_features(cell: Any) -> bool:
+    """Whether a cell is one of Keras's, which read steps (batch, features)."""
+    return isinstance(cell, tuple(_KERAS))
+
+
+def built_for(cell: Any) -> tuple[int | None, ...] | None:
+    """The shape of a step without its batch axis for which a cell was built, or None where that is not known."""
+    if not getattr(cell, "built", False) or not isinstance(cell, keras.layers.Layer):
+        return None
+    shape = (cell.get_build_config() or {}).get("input_shape")
+    return None if shape is None else tuple(shape[1:])
+
+
 def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
     """One step of any Keras cell: its output, and its new states as a list."""
     arguments = {"training": training} if "training" in inspect.signature(cell.call).parameters else {}

@@ -10,6 +10,8 @@ import pytest
 
 import keras_interp_rnn
 
+ROOT = Path(keras_interp_rnn.__file__).parents[1]
+
 
 def imported(statement: str, backend: str) -> set[str]:
     """The modules that a fresh process has imported after a statement."""
@@ -39,13 +41,24 @@ def test_the_package_imports_no_package_that_keras_does_not(backend):
     assert added == {"keras_interp_rnn", "tensorboard_plugins"}
 
 
+def registered(*statements: str) -> list[set[str]]:
+    """The names that are registered with Keras in a fresh process after each statement."""
+    program = "\n".join(f"{one}\nimport keras\nprint(*keras.saving.get_custom_objects())" for one in statements)
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    return [set(line.split()) for line in ran.stdout.splitlines()]
+
+
 def test_one_import_registers_every_class_that_a_saved_model_may_have():
-    found = imported("import keras_interp_rnn", "tensorflow")
-    package = Path(keras_interp_rnn.__file__).parent
-    modules = {
-        ".".join(path.relative_to(package.parent).with_suffix("").parts)
-        for path in package.rglob("*.py")
+    """What only experiments use has another package name: their own import loads such a model."""
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for folder in ("keras_interp_rnn", "examples")
+        for path in sorted((ROOT / folder).rglob("*.py"))
         if "register_keras_serializable" in path.read_text("utf-8")
-    }
+    ]
+    at_once, everything = registered("import keras_interp_rnn", "import " + ", ".join(modules))
     assert len(modules) > 10
-    assert modules <= found
+    assert len(at_once) > 25
+    assert {name for name in everything if name.startswith("keras_interp_rnn>")} == at_once
+    assert {name.split(">")[0] for name in everything - at_once} == {"examples.papers"}

@@ -30,6 +30,24 @@ def test_a_quirk_names_its_versions_and_its_test(name):
     assert test in functions
 
 
+def test_placeholders_are_told_from_values():
+    """Keras runs a model without `build` on them, and finds out the output of a layer by them."""
+    seen = []
+
+    class Seeing(keras.Model):
+        def call(self, x):
+            seen.append(keras_quirks.only_infers_shapes())
+            return x
+
+    model = Seeing()
+    model(np.ones((2, 3)))
+    assert seen[-1] is False
+    model.build((2, 3))
+    model.compute_output_spec(keras.KerasTensor((2, 3)))
+    assert seen[-1] is True
+    assert not keras_quirks.only_infers_shapes()
+
+
 def test_a_walk_meets_layers_in_wrappers_cells_and_models():
     inner = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2, name="inside a model")])
     cell = layers.StateRegularizedCell(keras.layers.GRUCell(3, name="inside a cell"), 2, name="inside a layer")

@@ -1,4 +1,8 @@
-"""A symbol after which a network begins anew."""
+"""A symbol after which a network begins again from the same state.
+
+Registered with Keras as `examples.papers>ResetAt`, the package name of what only the papers' experiments use:
+`import keras_interp_rnn` does not register it, so a model that has it needs this module imported before it is loaded.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Wang, Lawrence and Niepert, 2022, eq. 23, give each gate a peephole of its own, as `layers.PeepholeLSTM` has it. The
 code that they published multiplies the memory by p_i in both gates, so that p_f has no effect.
+
+Registered with Keras under `examples.papers`, the package name of what only the papers' experiments use:
+`import keras_interp_rnn` does not register it, so a model that has it needs this module imported before it is loaded.
 """
 
 from __future__ import annotations

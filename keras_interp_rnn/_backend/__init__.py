@@ -79,7 +79,12 @@ def static_values(x: Any) -> np.ndarray | None:
     """
     if isinstance(x, np.ndarray):
         return x
-    return None if isinstance(x, keras.KerasTensor) else current().static_values(x)
+    return None if is_placeholder(x) else current().static_values(x)
+
+
+def is_placeholder(x: Any) -> bool:
+    """Whether `x` is there for its shape alone: Keras's dtype of it is then float32, whatever will be read."""
+    return isinstance(x, keras.KerasTensor) or keras_quirks.only_infers_shapes()
 
 
 def layout(x: Any) -> str:

@@ -78,6 +78,19 @@ def symbolic_layout(x: keras.KerasTensor) -> str:
     return "sparse" if getattr(x, "sparse", False) else "ragged" if getattr(x, "ragged", False) else "dense"
 
 
+def only_infers_shapes() -> bool:
+    """Whether Keras runs the layers now on placeholders, to build them or to find out the shapes of their outputs.
+
+    Placeholders are floats even where ids will be read, and on torch they are tensors of ones. Keras exports the scope
+    that it enters then, and no function that asks for it.
+
+    Holds: Keras 3.12 to 3.16.
+    Guarded by: tests/test_keras_quirks.py::test_placeholders_are_told_from_values.
+    """
+    with keras.SymbolicScope() as scope:
+        return scope.original_scope is not None
+
+
 def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
     """The mask that a symbolic tensor carries, None for none.
 

@@ -20,7 +20,14 @@ from keras_interp_rnn.layers._arguments import (
     weight_arguments,
 )
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import is_integer, rows
+from keras_interp_rnn.layers._validation import (
+    as_tensor,
+    check_features,
+    check_symbols,
+    is_integer,
+    rows,
+    symbols_or_distribution,
+)
 
 Tensor = Any
 
@@ -28,8 +35,9 @@ Tensor = Any
 class Cell(keras.layers.Layer):
     """A cell whose states are vectors, h first.
 
-    A subclass names its weights, builds them with `weight`, and defines `equations`. It keeps each argument of its
-    constructor under the argument's name. States and inputs arrive as they are, not rounded to the compute dtype.
+    A subclass names its weights, makes them in `make_weights` with `weight`, and defines `equations`. It keeps each
+    argument of its constructor under the argument's name. States and inputs arrive as they are, not rounded to the
+    compute dtype.
 
     Args:
         **kwargs: as `keras.layers.Layer`.
@@ -68,6 +76,29 @@ class Cell(keras.layers.Layer):
         """The equations, with `read(weight)` for each weight."""
         raise NotImplementedError(f"{type(self).__name__} defines what it computes in equations(read).")
 
+    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes the weights, for steps of a shape (batch, ...) that `check_shape` has let pass."""
+        raise NotImplementedError(f"{type(self).__name__} makes its weights in make_weights(input_shape).")
+
+    def build(self, input_shape: Any) -> None:
+        self.check_shape(tuple(input_shape))
+        self.make_weights(tuple(input_shape))
+        self.built = True
+
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
+        """Raises ValueError unless the cell reads inputs of this shape: by default steps (batch, features).
+
+        Args:
+            num_time_axes: 1 for sequences (batch, time, ...). reader: who reads them, by default the cell.
+        """
+        check_features(self, shape, num_time_axes, reader or type(self).__name__)
+
+    def checked(self, inputs: Any, num_time_axes: int = 0, reader: str | None = None) -> Tensor:
+        """The inputs as the cell takes them; raises ValueError on wrong ones."""
+        inputs = as_tensor(inputs)
+        self.check_shape(tuple(inputs.shape), num_time_axes, reader)
+        return inputs
+
     def encode(self, inputs: Tensor) -> Tensor:
         """The inputs of a step (batch, ...) as the equations read them."""
         return ops.cast(inputs, self.variable_dtype)
@@ -97,7 +128,7 @@ class Cell(keras.layers.Layer):
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
         several = isinstance(states, (list, tuple))
         given = list(states) if several else [states]
-        new = self.next_states(inputs, [ops.cast(x, self.variable_dtype) for x in given], training)
+        new = self.next_states(self.checked(inputs), [ops.cast(x, self.variable_dtype) for x in given], training)
         # The states leave in the dtype they came in: Keras's loops allow no other.
         new_states = [ops.cast(x, old.dtype) for x, old in zip(new, given, strict=True)]
         return ops.cast(new[0], self.compute_dtype), new_states if several else new_states[0]
@@ -141,6 +172,19 @@ class AffineCell(Cell):
 
     def weight(self, part: str, name: str, shape: tuple[Any, ...], *args: Any, **kwargs: Any) -> Any:
         return super().weight(part, name, shape, *args, autocast=False, **kwargs)
+
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
+        reader = reader or type(self).__name__
+        if self.vocabulary_size is None:
+            check_features(self, shape, num_time_axes, reader, "If these are ids, pass vocabulary_size")
+        else:
+            check_symbols(shape, self.vocabulary_size, num_time_axes, reader)
+
+    def checked(self, inputs: Any, num_time_axes: int = 0, reader: str | None = None) -> Tensor:
+        """The inputs, ids as int32 with a last axis of 1; raises ValueError on wrong ones."""
+        if self.vocabulary_size is None:
+            return super().checked(inputs, num_time_axes, reader)
+        return symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes, reader or type(self).__name__)
 
     def encode(self, inputs: Tensor) -> Tensor:
         """Checked inputs as the equations read them: ids (...) without their last axis of 1, or numbers."""

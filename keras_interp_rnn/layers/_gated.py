@@ -94,9 +94,6 @@ class GatedRNN(MakesItsCell, SequenceRNN):
 
     at_once = "projections of all steps at once, a loop with an adjoint of its own"
 
-    def check_shape(self, shape: Any) -> None:
-        self.check_rank(shape)
-
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:

@@ -18,7 +18,7 @@ from keras_interp_rnn._sequence.masks import outputs_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import as_tensor, checked_mask, dense
+from keras_interp_rnn.layers._validation import as_tensor, check_inputs, checked_mask, dense
 
 Tensor = Any
 Extras = Mapping[str, Tensor]
@@ -34,8 +34,8 @@ class SequenceRNN(keras.layers.RNN):
     - The states can be set, to resume an interrupted run.
     - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
 
-    A subclass says in `check_shape` or `checked` what it reads; in `at_once` and `whole_sequence`, how it runs all
-    steps at once; in `per_step` and `stepper`, what its steps read besides the inputs.
+    What it reads its cell says. A subclass says in `at_once` and `whole_sequence`, how it runs all steps at once; in
+    `per_step` and `stepper`, what its steps read besides the inputs.
 
     Args:
         fused: "auto", True or False: whether all steps are computed at once, with a gradient of their own and the same
@@ -76,11 +76,13 @@ class SequenceRNN(keras.layers.RNN):
         self.chosen_path: Path | None = None
 
     def check_shape(self, shape: Any) -> None:
-        """Raises ValueError unless the layer reads sequences of this shape; by default (batch, time, features)."""
-        self.check_features(shape)
+        """Raises ValueError unless the layer reads sequences of this shape."""
+        check_inputs(self.cell, tuple(shape), 1, type(self).__name__)
 
     def checked(self, sequences: Tensor) -> Tensor:
         """The sequences as the layer takes them; raises ValueError on wrong ones."""
+        if hasattr(self.cell, "checked"):
+            return self.cell.checked(sequences, 1, type(self).__name__)
         sequences = as_tensor(sequences)
         self.check_shape(sequences.shape)
         return sequences
@@ -111,35 +113,22 @@ class SequenceRNN(keras.layers.RNN):
                 self.cell.build((sequences_shape[0], *sequences_shape[2:]))
             # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
             # autocast, which would round the state at every batch under mixed precision.
-            starts = [ops.cast(x, self.variable_dtype) for x in self.get_initial_state(sequences_shape[0])]
-            states = [keras.Variable(start, trainable=False, autocast=False, name="rnn_state") for start in starts]
-            fresh = keras.Variable(1, dtype="int32", trainable=False, name="fresh")
+            states = [self._carried(i, sequences_shape[0]) for i in range(len(keras.tree.flatten(self.state_size)))]
+            fresh = keras.Variable("ones", (), dtype="int32", trainable=False, name="fresh")
             object.__setattr__(self, "states", states)
             object.__setattr__(self, "_fresh", fresh)
         super().build(sequences_shape, initial_state_shape)
-        self._built_for = tuple(sequences_shape)
 
-    def check_rank(self, shape: Any) -> None:
-        """Raises ValueError on what has no time axis, or other axes than the layer was built for."""
-        if len(shape) < 2 or (self.built and len(shape) != len(self._built_for)):
-            raise ValueError(
-                f"{type(self).__name__} reads sequences (batch, time, features). Received: "
-                f"shape={tuple(shape)}. Add the missing axes."
-            )
+    def _carried(self, i: int, batch_size: int) -> keras.Variable:
+        """The i-th state from batch to batch.
 
-    def check_features(self, shape: Any) -> None:
-        """Raises ValueError unless sequences are (batch, time, features), with the number of features seen before."""
-        if len(shape) != 3 or shape[2] is None:
-            raise ValueError(
-                f"{type(self).__name__} reads sequences (batch, time, features). Received: shape={tuple(shape)}. "
-                f"{'Give the Input its last axis' if len(shape) == 3 else 'Add the missing axis'}; ids need an "
-                "Embedding before."
-            )
-        if self.built and shape[2] != self._built_for[2]:
-            raise ValueError(
-                f"This {type(self).__name__} was built for {self._built_for[2]} features a step. Received: {shape[2]}. "
-                "Pass inputs of that size, or build another layer."
-            )
+        A function makes its first value: Keras builds saved models in a scope that takes no other.
+        """
+        return keras.Variable(
+            lambda shape, dtype: ops.cast(self.get_initial_state(batch_size)[i], dtype),
+            (batch_size, keras.tree.flatten(self.state_size)[i]),
+            **{"dtype": self.variable_dtype, "trainable": False, "autocast": False, "name": f"rnn_state_{i}"},
+        )
 
     def call(
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False

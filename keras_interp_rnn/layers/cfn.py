@@ -57,28 +57,14 @@ class CFNCell(GatedCell):
         super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
         self.unit_update_bias = unit_update_bias
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if len(input_shape) != 2 or input_shape[1] is None:
-            raise ValueError(
-                "CFN reads steps (batch, features) of a known number of features. Received: a step of shape "
-                f"{tuple(input_shape)}. Flatten the features, or embed ids first."
-            )
+    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
         n = self.units
         self.kernel = self.weight("kernel", "kernel", (input_shape[1], 3 * n), blocks=3)
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, 2 * n), blocks=2)
         self.bias = self.weight("bias", "bias", (3 * n,), initializer=self._first_bias)
-        self.built = True
 
     def equations(self, read: Callable[[Any], Any]) -> equations.CFN:
         return equations.CFN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
-
-    def encode(self, inputs: Tensor) -> Tensor:
-        if inputs.shape[-1] != self.kernel.shape[0]:
-            raise ValueError(
-                f"This CFN was built for {self.kernel.shape[0]} features a step. Received: {inputs.shape[-1]}. Pass "
-                "inputs of that size, or build another layer."
-            )
-        return super().encode(inputs)
 
     def _first_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
         bias = self.bias_initializer(shape, dtype=dtype)

@@ -24,7 +24,7 @@ from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.equations import factored_isan as equations
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import as_tensor, is_integer, symbols_or_distribution
+from keras_interp_rnn.layers._validation import is_integer
 
 Tensor = Any
 
@@ -103,13 +103,8 @@ class FactoredISANCell(AffineCell):
         self.switch_initializer = self.switch_initializer or _default_switch(symbols, shared)
         self.bias_initializer = self.bias_initializer or initializers.get("glorot_uniform" if symbols else "zeros")
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
         n, f, rows = self.units, self.factors, self.vocabulary_size or input_shape[-1]
-        if rows is None:
-            raise ValueError(
-                f"The weights need a known number of features. Received: inputs of shape {tuple(input_shape)}. Give "
-                "the model's Input its last axis."
-            )
         self.shared_kernel = self.weight("shared", "shared_kernel", (n, n)) if self.shared else None
         self.into_factors = self.weight("factor", "into_factors", (n, f))
         self.out_of_factors = self.weight("factor", "out_of_factors", (f, n), draw=1)
@@ -118,7 +113,6 @@ class FactoredISANCell(AffineCell):
         self.kernel = None if symbols else self.weight("kernel", "kernel", (rows, n))
         self.bias = self.weight("bias", "bias", (rows, n) if symbols else (n,))
         self.add_initial_state()
-        self.built = True
 
     def equations(self, read: Callable[[Any], Any]) -> equations.FactoredISAN:
         table, bias = (self.bias, None) if self.kernel is None else (self.kernel, self.bias)
@@ -126,31 +120,8 @@ class FactoredISANCell(AffineCell):
         return equations.FactoredISAN(*(None if weight is None else read(weight) for weight in weights))
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        drive = self.switch(self.encode(self.checked(inputs, num_time_axes=0)))
+        drive = self.switch(self.encode(inputs))
         return list(self.equations(ops.convert_to_tensor).step(ops, tuple(states), drive).states)
-
-    def checked(self, inputs: Tensor, num_time_axes: int = 1) -> Tensor:
-        """The inputs, ids with a last axis of 1; raises ValueError on wrong ones.
-
-        Args:
-            inputs: sequences (batch, time, ...) if num_time_axes is 1, one step (batch, ...) if it is 0.
-        """
-        if self.vocabulary_size is not None:
-            return symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes, "FactoredISAN")
-        inputs = as_tensor(inputs)
-        self.check_shape(tuple(inputs.shape), num_time_axes)
-        return inputs
-
-    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 1) -> None:
-        """Raises ValueError unless real-valued inputs may have this shape."""
-        features = self.switch_kernel.shape[0] if self.built else None
-        if self.vocabulary_size is None and (len(shape) != 2 + num_time_axes or features not in (None, shape[-1])):
-            axes = "(batch, time, " if num_time_axes else "(batch, "
-            raise ValueError(
-                f"FactoredISAN without vocabulary_size reads real-valued inputs {axes}"
-                f"{'features' if features is None else features}). Received: shape={shape}. Pass vocabulary_size if "
-                "these are ids, or bring the features into the last axis."
-            )
 
     def switch(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """What encoded inputs make of the step: gains g (..., f) and addends b (..., n), in the variable dtype."""
@@ -217,19 +188,6 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
     cell_name = "factored_isan_cell"
     precise = True
     at_once = "gains and biases of all steps at once, a loop with an adjoint of its own"
-
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        if not self.cell.built:
-            self.cell.check_shape(tuple(sequences_shape))
-            self.cell.build((sequences_shape[0], *sequences_shape[2:]))
-        # The loop of keras.layers.RNN wants a feature axis, which ids have not.
-        super().build((*sequences_shape[:2], *(sequences_shape[2:] or (1,))), initial_state_shape)
-
-    def check_shape(self, shape: Any) -> None:
-        """Nothing more than `checked` does."""
-
-    def checked(self, sequences: Tensor) -> Tensor:
-        return self.cell.checked(sequences)
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of inputs, by default of all symbols: as `FactoredISANCell.kernels`."""

@@ -20,7 +20,7 @@ from keras_interp_rnn.equations import isan as equations
 from keras_interp_rnn.layers._arguments import blockwise
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import is_integer, symbols_or_distribution
+from keras_interp_rnn.layers._validation import is_integer
 
 Tensor = Any
 
@@ -76,20 +76,15 @@ class ISANCell(AffineCell):
         self.learn_initial_state = learn_initial_state
         self.recurrent_initializer = self.recurrent_initializer or initializers.Orthogonal(gain=0.9)
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
         symbols, n = self.vocabulary_size, self.units
         each = blockwise(self.recurrent_initializer, symbols, stacked=True)
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (symbols, n, n), initializer=each)
         self.bias = self.weight("bias", "bias", (symbols, n))
         self.add_initial_state()
-        self.built = True
 
     def equations(self, read: Callable[[Any], Any]) -> equations.ISAN:
         return equations.ISAN(read(self.recurrent_kernel), read(self.bias))
-
-    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        inputs = symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes=0, layer="ISAN")
-        return super().next_states(inputs, states, training)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -122,16 +117,6 @@ class ISAN(MakesItsCell, SequenceRNN):
     cell_class = ISANCell
     cell_name = "isan_cell"
     precise = True
-
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        # The loop of keras.layers.RNN wants a feature axis, which ids have not.
-        super().build((*sequences_shape[:2], 1), initial_state_shape)
-
-    def check_shape(self, shape: Any) -> None:
-        """Nothing more than `checked` does."""
-
-    def checked(self, sequences: Tensor) -> Tensor:
-        return symbols_or_distribution(sequences, self.vocabulary_size, num_time_axes=1, layer="ISAN")
 
     def path(self, sequences: Tensor) -> Path:
         batch, reads_ids = sequences.shape[0], is_integer(sequences)

@@ -13,6 +13,7 @@ import keras
 
 from keras_interp_rnn import equations
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
+from keras_interp_rnn.layers._validation import check_features, check_steps
 
 Tensor = Any
 
@@ -79,25 +80,26 @@ class MinimalRNNCell(GatedCell):
             self.units, activation="tanh", dtype=self.dtype_policy, name="encoder"
         )
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if len(input_shape) < 2 and not self.given_encoder:
-            raise ValueError(
-                "MinimalRNN reads sequences (batch, time, features). Received: steps of shape "
-                f"{tuple(input_shape)}. Ids need an Embedding before it, or as its encoder."
-            )
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
+        reader = reader or type(self).__name__
+        if self.given_encoder:
+            check_steps(self, shape, num_time_axes, reader)
+        else:
+            check_features(self, shape, num_time_axes, reader, "Ids need an Embedding before it, or as its encoder")
+
+    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
         if not self.encoder.built:
             self.encoder.build(input_shape)
         encoded = tuple(self.encoder.compute_output_shape(input_shape))
         if len(encoded) != 2 or encoded[1] != self.units:
             raise ValueError(
                 f"The encoder must output (batch, units) = (batch, {self.units}) for one step. Received: an encoder "
-                f"that makes {encoded} of a step of shape {tuple(input_shape)}. Give it {self.units} outputs."
+                f"that makes {encoded} of a step of shape {input_shape}. Give it {self.units} outputs."
             )
         n = self.units
         self.kernel = self.weight("kernel", "kernel", (n, n))
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, n))
         self.bias = self.weight("bias", "bias", (n,))
-        self.built = True
 
     def equations(self, read: Callable[[Any], Any]) -> equations.MinimalRNN:
         return equations.MinimalRNN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))

@@ -6,6 +6,7 @@ Predictions", IEEE TPAMI, 2022, sections 4 and 4.4.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import numbers
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from keras_interp_rnn.equations import transitions
 from keras_interp_rnn.layers._arguments import derived_seed, parameters
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._validation import check_inputs
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
@@ -132,25 +134,25 @@ class StateRegularizedCell(Cell):
         self.centroids_initializer = self.centroids_initializer or initializers.RandomUniform(-0.5, 0.5)
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
-        self.log_temperature = self._scalar("log_temperature", trainable=True) if self.learn_temperature else None
-        self.temperature = None if self.learn_temperature else self._scalar("temperature")
-        self.strength, self.noise = self._scalar("strength"), self._scalar("noise")
-        self.initial = {
-            "temperature": self.set_temperature(temperature),
-            "strength": self.set_strength(strength),
-            "noise": self.set_noise(noise),
-        }
+        self.initial: dict[str, float] = {}
+        self.set_temperature(temperature)
+        self.set_strength(strength)
+        self.set_noise(noise)
         self.state_size = self.cell.state_size
 
-    def _scalar(self, name: str, trainable: bool = False) -> keras.Variable:
-        return self.add_weight(name=name, shape=(), initializer="zeros", trainable=trainable, autocast=False)
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
+        check_inputs(self.cell, shape, num_time_axes, reader or type(self).__name__)
 
-    def build(self, input_shape: Any) -> None:
+    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+        for name in ("log_temperature" if self.learn_temperature else "temperature", "strength", "noise"):
+            start = functools.partial(_constant, getattr(self, name))
+            trained = name == "log_temperature"
+            scalar = self.add_weight(name=name, shape=(), initializer=start, trainable=trained, autocast=False)
+            setattr(self, name, scalar)
         if isinstance(self.cell, keras.layers.Layer) and not self.cell.built:
             self.cell.build(input_shape)
         shape = (self.num_centroids, self.units)
         self.centroids = self.weight("centroids", "centroids", shape, trainable=self.learn_centroids, autocast=False)
-        self.built = True
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         if training and any(getattr(self.cell, name, 0) for name in ("dropout", "recurrent_dropout")):
@@ -224,19 +226,26 @@ class StateRegularizedCell(Cell):
                 f"Received: temperature={value!r}. For the most probable centroid alone use transition='soft_argmax'."
             )
         if self.learn_temperature:
-            self.log_temperature.assign(np.log(np.float64(value)))
-        else:
-            self.temperature.assign(np.float64(value))
-        return value
+            return self._set("temperature", value, "log_temperature", np.log(np.float64(value)))
+        return self._set("temperature", value, "temperature", np.float64(value))
 
     def set_strength(self, value: float) -> float:
         r"""Sets $\lambda$ in [0, 1], and returns it."""
-        self.strength.assign(np.float64(value := _checked("strength", value)))
-        return value
+        value = _checked("strength", value)
+        return self._set("strength", value, "strength", np.float64(value))
 
     def set_noise(self, value: float) -> float:
         """Sets the scale >= 0 of the Gumbel noise, and returns it."""
-        self.noise.assign(np.float64(value := _checked("noise", value)))
+        value = _checked("noise", value)
+        return self._set("noise", value, "noise", np.float64(value))
+
+    def _set(self, argument: str, value: float, weight: str, number: np.float64) -> float:
+        """Sets a weight, or, before there are weights, the argument and the number with which the weight will begin."""
+        if self.built:
+            getattr(self, weight).assign(number)
+        else:
+            self.initial[argument] = value
+            setattr(self, weight, number)
         return value
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
@@ -290,10 +299,6 @@ class StateRegularizedRNN(SequenceRNN):
             )
         super().__init__(cell, **kwargs)
         self.regularize_last_step = bool(regularize_last_step)
-
-    def check_shape(self, shape: Any) -> None:
-        if self.built:  # before, the cell says what it reads
-            self.check_rank(shape)
 
     def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
         noise = self.cell.draw((steps, batch_size), training)
@@ -350,9 +355,6 @@ class _OverOneCell(MakesItsCell, StateRegularizedRNN):
 
     def cells(self) -> list[Any]:
         return [self.cell.cell, self.cell]
-
-    def check_shape(self, shape: Any) -> None:
-        self.check_features(shape)
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
@@ -445,6 +447,11 @@ def _transition(given: Any, straight_through: bool, sample_at_inference: bool) -
                 "soft_argmax takes the most probable centroid, sample draws one."
             )
     return transitions.Gumbel(**settings) if any(settings.values()) else transition
+
+
+def _constant(value: np.float64, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    """An initializer, as Keras's Constant rounds to float32."""
+    return ops.convert_to_tensor(value, dtype=dtype)
 
 
 def _checked(name: str, value: Any) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 from keras import ops, random
 
-from keras_interp_rnn.layers._validation import as_tensor, is_integer
+from keras_interp_rnn.layers._validation import as_tensor, ids_or_none
 from keras_interp_rnn.layers._validation import rate as checked_rate
 
 Tensor = Any
@@ -35,8 +35,8 @@ class WordDropout(keras.layers.Layer):
         ids: int, of any shape.
         training: whether to replace ids.
 
-    Returns: ids of the same shape and dtype.
-    Raises: ValueError, if the rate is outside [0, 1), or the inputs are no integers.
+    Returns: ids of the same shape and dtype; int32, where Keras has made floats of the ids.
+    Raises: ValueError, if the rate is outside [0, 1), or the inputs are no ids.
     Example:
 
     >>> ids = np.array([[7, 8, 9, 0]])
@@ -79,10 +79,11 @@ class WordDropout(keras.layers.Layer):
 
     @staticmethod
     def _checked(ids: Any) -> Tensor:
-        ids = as_tensor(ids)
-        if not is_integer(ids):
+        given = as_tensor(ids)
+        ids = ids_or_none(given)
+        if ids is None:
             raise ValueError(
-                f"WordDropout reads integer ids. Received: dtype={keras.backend.standardize_dtype(ids.dtype)}. "
+                f"WordDropout reads integer ids. Received: dtype={keras.backend.standardize_dtype(given.dtype)}. "
                 "Put it before the Embedding, after an Input of an integer dtype."
             )
         return ids

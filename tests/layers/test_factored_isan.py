@@ -144,20 +144,21 @@ class TestErrors:
     @pytest.mark.parametrize("shape", [(3, 7), (7,), (3, 7, 5, 1)])
     def test_real_valued_inputs_have_three_axes(self, shape: tuple[int, ...], dtype: str) -> None:
         sentence = says(
-            "FactoredISAN without vocabulary_size reads real-valued inputs (batch, time, features).",
-            f"Received: shape={shape}. Pass vocabulary_size if these are ids, or bring the features into the last ",
+            "FactoredISAN reads sequences (batch, time, features) of a known number of features.",
+            f"Received: shape={shape}. Bring the features into one last axis. If these are ids, pass vocabulary_size.",
         )
         with pytest.raises(ValueError, match=sentence):
             FactoredISAN(4, 2)(np.zeros(shape, dtype))
 
     def test_the_number_of_features_stays(self) -> None:
-        with pytest.raises(ValueError, match=says("inputs (batch, time, 5). Received: shape=(3, 7, 6).")):
+        sentence = "was built for steps of shape (5,). Received: steps of shape (6,)."
+        with pytest.raises(ValueError, match=says("This FactoredISAN", sentence)):
             FEATURES.sample().layer()(np.zeros((3, 7, 6)))
-        with pytest.raises(ValueError, match=says("inputs (batch, 5). Received: shape=(3, 6).")):
+        with pytest.raises(ValueError, match=says("This FactoredISANCell", sentence)):
             FEATURES.sample().layer().cell(np.zeros((3, 6)), [ops.zeros((3, 4))])
 
     def test_the_number_of_features_is_known(self) -> None:
-        with pytest.raises(ValueError, match=says("The weights need a known number of features.", "its last axis.")):
+        with pytest.raises(ValueError, match=says("of a known number of features.", "Give the Input its last axis.")):
             FactoredISAN(4, 2)(keras.Input((None, None)))
 
     @reads_ids_back
@@ -172,7 +173,7 @@ class TestErrors:
         with pytest.raises(
             ValueError, match=says("integer ids (batch, time)", "Received: shape=(3, 7), dtype=float32")
         ):
-            FactoredISAN(4, 2, 5)(np.zeros((3, 7), "float32"))
+            FactoredISAN(4, 2, 5)(np.full((3, 7), 0.5, "float32"))
 
     def test_a_cell_without_weights_has_no_initial_state(self) -> None:
         with pytest.raises(ValueError, match=says("before the number of features is known", "cell.build(")):

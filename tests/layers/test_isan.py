@@ -157,30 +157,26 @@ class TestShapes:
     def test_ids_are_integers(self, dtype: str) -> None:
         received = "Received: shape=(3, 7), dtype=float32."  # to which Keras casts
         with pytest.raises(ValueError, match=says(self.RULE, received, self.REMEDY)):
-            layer()(ops.convert_to_tensor(IDS.astype(dtype)))
-
-    def test_ids_of_a_model_input_are_integers(self) -> None:
-        received = "Received: shape=(None, None), dtype=float32."
-        with pytest.raises(ValueError, match=says(self.RULE, received, self.REMEDY)):
-            layer()(keras.Input((None,)))
+            layer()(ops.convert_to_tensor(IDS.astype(dtype) + 0.5))
 
     @pytest.mark.parametrize("shape", [(7,), (3, 7, 4), (3, 7, 6), (3, 7, 5, 1), (3, 7, 1, 1)])
     @pytest.mark.parametrize("dtype", ["int32", "float32"])
     def test_any_other_shape(self, shape: tuple[int, ...], dtype: str) -> None:
-        with pytest.raises(ValueError, match=says(self.RULE, f"Received: shape={shape}, dtype={dtype}.")):
+        sentence = says(self.RULE, f"Received: shape={shape}. Give each step one id, or 5 numbers.")
+        with pytest.raises(ValueError, match=sentence):
             layer()(np.zeros(shape, dtype))
 
     @pytest.mark.parametrize("shape", [(None, 4), (None, None, 3)])
     def test_any_other_shape_of_a_model_input(self, shape: tuple[int | None, ...]) -> None:
-        with pytest.raises(ValueError, match=says(self.RULE, f"Received: shape={(None, *shape)}, dtype=float32.")):
+        with pytest.raises(ValueError, match=says(self.RULE, f"Received: shape={(None, *shape)}.")):
             layer()(keras.Input(shape))
 
-    @pytest.mark.parametrize(("shape", "dtype"), [((3,), "float32"), ((3, 4), "float32"), ((3, 1), "float32")])
-    def test_the_cell_names_the_shapes_of_one_step(self, shape: tuple[int, ...], dtype: str) -> None:
+    @pytest.mark.parametrize("shape", [(3,), (3, 4), (3, 1)])
+    def test_the_cell_names_the_shapes_of_one_step(self, shape: tuple[int, ...]) -> None:
         cell = ISANCell(4, 5)
-        rule = "ISAN reads integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
-        with pytest.raises(ValueError, match=says(rule, f"Received: shape={shape}, dtype={dtype}.")):
-            cell(np.zeros(shape, dtype), cell.get_initial_state(batch_size=3))
+        rule = "ISANCell reads integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
+        with pytest.raises(ValueError, match=says(rule, f"Received: shape={shape}")):
+            cell(np.full(shape, 0.5, "float32"), cell.get_initial_state(batch_size=3))
 
 
 class TestRangeOfIds:

@@ -129,21 +129,36 @@ class TestSequences:
     @of_features
     @pytest.mark.parametrize("built", [False, True])
     def test_without_a_time_axis(self, subject: Subject, built: bool) -> None:
-        layer, reader = layer_of(subject), subject.name.split()[0].strip(",")
+        layer = layer_of(subject)
         if built:
             layer(sequences(subject))
-        if not subject.options:  # its cell may say it
-            reader = ""
-        for given in (keras.Input((None,)), keras.Input((5,)), np.zeros(7, "float32"), np.zeros((3, 5), "float32")):
-            with pytest.raises(ValueError, match=f"{reader}.* reads (sequences|steps|real-valued inputs).* Received: "):
+        arrays = [np.zeros(shape, "float32") for shape in ((), (7,), (3, 5), (3, 7, 5, 1))]
+        for given in (keras.Input((None,)), keras.Input((5,)), keras.Input((None, None)), *arrays):
+            sentence = says(
+                f"{type(layer).__name__} reads sequences (batch, time, features) of a known number of features.",
+                f"Received: shape={tuple(given.shape)}.",
+            )
+            with pytest.raises(ValueError, match=sentence):
                 layer(given)
+
+    @parametrized([subject for subject in ALL if subject.integers])
+    def test_of_ids_without_a_time_axis(self, subject: Subject) -> None:
+        for shape in ((), (7,)):
+            layer = layer_of(subject)
+            with pytest.raises(ValueError, match=f"{type(layer).__name__} reads .*Received: shape="):
+                layer(np.zeros(shape, "int32"))
 
     @of_features
     def test_of_other_features_than_before(self, subject: Subject) -> None:
-        layer = layer_of(subject)
-        layer(sequences(subject))
-        with pytest.raises(ValueError, match="5.*3"):
-            layer(sequences(subject)[..., :3])
+        """Of the layer, and of its cell alone."""
+        layer, steps = layer_of(subject), sequences(subject)
+        layer(steps)
+        sentence = "was built for steps of shape (5,). Received: steps of shape (3,). Pass inputs of that shape, or"
+        with pytest.raises(ValueError, match=says(f"This {type(layer).__name__} {sentence}")):
+            layer(steps[..., :3])
+        if hasattr(layer.cell, "check_shape"):  # not one of Keras's
+            with pytest.raises(ValueError, match=says(f"This {type(layer.cell).__name__} {sentence}")):
+                layer.cell(steps[:, 0, :3], layer.get_initial_state(3))
 
     @only_tensorflow
     @no_variant

@@ -56,6 +56,5 @@ def test_rates_are_checked(rate):
 
 
 def test_numbers_that_are_no_ids_are_refused():
-    for read in (np.ones((2, 3)), keras.Input((3,))):
-        with pytest.raises(ValueError, match="reads integer ids. Received: dtype=float"):
-            WordDropout(0.5)(read)
+    with pytest.raises(ValueError, match="reads integer ids. Received: dtype=float"):
+        WordDropout(0.5)(np.full((2, 3), 0.5))
