@@ -26,6 +26,9 @@ class Recognizer(keras.Sequential):
         labels: that words are given, one for each output and in their order, saved with the model; None for a model
             that accepts words or rejects them.
 
+    `keras.models.clone_model` and .h5 files make a plain Sequential of it, without `classify`: save it as .keras, and
+    copy it by `Recognizer.from_config(model.get_config())`.
+
     Example:
 
     >>> from keras_interp_rnn import presets

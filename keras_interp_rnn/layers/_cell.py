@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
+from keras_interp_rnn._cells import reads_features
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.equations import CellEquations
 from keras_interp_rnn.layers._arguments import (
@@ -23,6 +24,7 @@ from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._validation import (
     as_tensor,
     check_features,
+    check_steps,
     check_symbols,
     is_integer,
     rows,
@@ -52,7 +54,7 @@ class Cell(keras.layers.Layer):
 
     Returns: (output, [state]), both (batch, n) and equal.
     Raises:
-        ValueError: if a size is not a positive integer.
+        ValueError: if a size is not a positive integer, or if the inputs have another shape.
     """
 
     weight_initializers: ClassVar[Mapping[str, Any]] = {}
@@ -76,27 +78,27 @@ class Cell(keras.layers.Layer):
         """The equations, with `read(weight)` for each weight."""
         raise NotImplementedError(f"{type(self).__name__} defines what it computes in equations(read).")
 
-    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
         """Makes the weights, for steps of a shape (batch, ...) that `check_shape` has let pass."""
-        raise NotImplementedError(f"{type(self).__name__} makes its weights in make_weights(input_shape).")
+        raise NotImplementedError(f"{type(self).__name__} makes its weights in make_weights(shape).")
 
     def build(self, input_shape: Any) -> None:
         self.check_shape(tuple(input_shape))
         self.make_weights(tuple(input_shape))
         self.built = True
 
-    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, name: str | None = None) -> None:
         """Raises ValueError unless the cell reads inputs of this shape: by default steps (batch, features).
 
         Args:
-            num_time_axes: 1 for sequences (batch, time, ...). reader: who reads them, by default the cell.
+            num_time_axes: 1 for sequences (batch, time, ...). name: who reads them, by default the cell.
         """
-        check_features(self, shape, num_time_axes, reader or type(self).__name__)
+        check_features(self, shape, num_time_axes, name or type(self).__name__)
 
-    def checked(self, inputs: Any, num_time_axes: int = 0, reader: str | None = None) -> Tensor:
+    def checked(self, inputs: Any, num_time_axes: int = 0, name: str | None = None) -> Tensor:
         """The inputs as the cell takes them; raises ValueError on wrong ones."""
         inputs = as_tensor(inputs)
-        self.check_shape(tuple(inputs.shape), num_time_axes, reader)
+        self.check_shape(tuple(inputs.shape), num_time_axes, name)
         return inputs
 
     def encode(self, inputs: Tensor) -> Tensor:
@@ -161,9 +163,9 @@ class AffineCell(Cell):
         dtype.
     Raises:
         ValueError: if the inputs have another shape or dtype.
-        ValueError: if an id whose value is known (eager execution on a CPU) is outside [0, K). In a compiled TensorFlow
-            function on a CPU such an id ends the step with InvalidArgumentError; under XLA, on JAX and on accelerators
-            it is undefined, as in any lookup there.
+        ValueError: if an id whose value is known (eager execution on a CPU) is outside [0, K), or a fraction. In a
+            compiled TensorFlow function on a CPU such an id ends the step with InvalidArgumentError; under XLA, on JAX
+            and on accelerators it is undefined, as in any lookup there.
     """
 
     is_affine = True
@@ -173,18 +175,18 @@ class AffineCell(Cell):
     def weight(self, part: str, name: str, shape: tuple[Any, ...], *args: Any, **kwargs: Any) -> Any:
         return super().weight(part, name, shape, *args, autocast=False, **kwargs)
 
-    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
-        reader = reader or type(self).__name__
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, name: str | None = None) -> None:
+        name = name or type(self).__name__
         if self.vocabulary_size is None:
-            check_features(self, shape, num_time_axes, reader, "If these are ids, pass vocabulary_size")
+            check_features(self, shape, num_time_axes, name, "If these are ids, pass vocabulary_size")
         else:
-            check_symbols(shape, self.vocabulary_size, num_time_axes, reader)
+            check_symbols(shape, self.vocabulary_size, num_time_axes, name)
 
-    def checked(self, inputs: Any, num_time_axes: int = 0, reader: str | None = None) -> Tensor:
+    def checked(self, inputs: Any, num_time_axes: int = 0, name: str | None = None) -> Tensor:
         """The inputs, ids as int32 with a last axis of 1; raises ValueError on wrong ones."""
         if self.vocabulary_size is None:
-            return super().checked(inputs, num_time_axes, reader)
-        return symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes, reader or type(self).__name__)
+            return super().checked(inputs, num_time_axes, name)
+        return symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes, name or type(self).__name__)
 
     def encode(self, inputs: Tensor) -> Tensor:
         """Checked inputs as the equations read them: ids (...) without their last axis of 1, or numbers."""
@@ -208,3 +210,20 @@ class AffineCell(Cell):
             )
         # A sum, not a broadcast: torch refuses to assign to a tensor whose rows share memory.
         return [ops.zeros((rows(batch_size), self.units), dtype=self.variable_dtype) + self.initial_state]
+
+
+def check_inputs(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
+    """Raises ValueError unless the cell reads inputs of this shape.
+
+    A cell of this package says what it reads. Keras's read features; of any other cell, steps have the shape for which
+    it was built.
+
+    Args:
+        num_time_axes: 1 for sequences (batch, time, ...), 0 for one step. name: who reads, for the error.
+    """
+    if isinstance(cell, Cell):
+        cell.check_shape(shape, num_time_axes, name)
+    elif reads_features(cell):
+        check_features(cell, shape, num_time_axes, name)
+    else:
+        check_steps(cell, shape, num_time_axes, name)

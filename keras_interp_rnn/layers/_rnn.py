@@ -17,8 +17,9 @@ from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
 from keras_interp_rnn._sequence.masks import outputs_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
+from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import as_tensor, check_inputs, checked_mask, dense
+from keras_interp_rnn.layers._validation import as_tensor, checked_mask, dense
 
 Tensor = Any
 Extras = Mapping[str, Tensor]
@@ -81,7 +82,7 @@ class SequenceRNN(keras.layers.RNN):
 
     def checked(self, sequences: Tensor) -> Tensor:
         """The sequences as the layer takes them; raises ValueError on wrong ones."""
-        if hasattr(self.cell, "checked"):
+        if isinstance(self.cell, Cell):
             return self.cell.checked(sequences, 1, type(self).__name__)
         sequences = as_tensor(sequences)
         self.check_shape(sequences.shape)

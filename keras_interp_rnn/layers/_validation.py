@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend, _numbers
-from keras_interp_rnn._cells import built_for, reads_features
+from keras_interp_rnn._cells import built_for
 
 Tensor = Any
 
@@ -84,32 +84,32 @@ def ids_or_none(x: Tensor) -> Tensor | None:
     return ops.cast(x, "int32") if np.array_equal(values, np.floor(values)) else None
 
 
-def check_symbols(shape: tuple[int | None, ...], vocabulary_size: int, num_time_axes: int, reader: str) -> None:
+def check_symbols(shape: tuple[int | None, ...], vocabulary_size: int, num_time_axes: int, name: str) -> None:
     """Raises ValueError unless the shape is one of ids or of distributions."""
     axes = len(shape) - num_time_axes
     if axes != 1 and (axes != 2 or shape[-1] not in (1, vocabulary_size)):
         raise ValueError(
-            f"{_symbols_rule(vocabulary_size, num_time_axes, reader)} Received: shape={shape}. Give each step one id, "
+            f"{_symbols_rule(vocabulary_size, num_time_axes, name)} Received: shape={shape}. Give each step one id, "
             f"or {vocabulary_size} numbers."
         )
 
 
-def symbols_or_distribution(x: Any, vocabulary_size: int, num_time_axes: int, reader: str) -> Tensor:
+def symbols_or_distribution(x: Any, vocabulary_size: int, num_time_axes: int, name: str) -> Tensor:
     """Ids as int32 with a trailing axis of 1, or the distribution as it is.
 
     Args:
-        num_time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell. reader: who reads, for the error.
+        num_time_axes: 1 for sequences (batch, time[, K]), 0 for one step of a cell. name: who reads, for the error.
     """
     x = as_tensor(x)
     shape = tuple(x.shape)
-    check_symbols(shape, vocabulary_size, num_time_axes, reader)
+    check_symbols(shape, vocabulary_size, num_time_axes, name)
     integer, has_last_axis = is_integer(x), len(shape) == num_time_axes + 2
     if has_last_axis and shape[-1] == vocabulary_size and not (integer and shape[-1] == 1):
         return ops.cast(x, keras.config.floatx()) if integer else x
     ids = ids_or_none(x)
     if ids is None:
         raise ValueError(
-            f"{_symbols_rule(vocabulary_size, num_time_axes, reader)} Received: shape={shape}, "
+            f"{_symbols_rule(vocabulary_size, num_time_axes, name)} Received: shape={shape}, "
             f"dtype={keras.backend.standardize_dtype(x.dtype)}. Cast ids to an integer dtype (for a model input: "
             "keras.Input(shape, dtype='int32'))."
         )
@@ -125,34 +125,17 @@ def symbols_or_distribution(x: Any, vocabulary_size: int, num_time_axes: int, re
     return x if has_last_axis else ops.expand_dims(x, -1)
 
 
-def _symbols_rule(vocabulary_size: int, num_time_axes: int, reader: str) -> str:
+def _symbols_rule(vocabulary_size: int, num_time_axes: int, name: str) -> str:
     axes = "(batch, time" if num_time_axes else "(batch"
     ids_shape = axes + ")" if num_time_axes else "(batch, 1)"
-    return f"{reader} reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size})."
-
-
-def check_inputs(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, reader: str) -> None:
-    """Raises ValueError unless the cell reads inputs of this shape.
-
-    A cell of this package says what it reads. Keras's read features; of any other cell, steps have the shape for which
-    it was built.
-
-    Args:
-        num_time_axes: 1 for sequences (batch, time, ...), 0 for one step. reader: who reads, for the error.
-    """
-    if hasattr(cell, "check_shape"):
-        cell.check_shape(shape, num_time_axes, reader)
-    elif reads_features(cell):
-        check_features(cell, shape, num_time_axes, reader)
-    else:
-        check_steps(cell, shape, num_time_axes, reader)
+    return f"{name} reads integer ids {ids_shape}, or one-hot vectors or distributions {axes}, {vocabulary_size})."
 
 
 def check_features(
     cell: Any,
     shape: tuple[int | None, ...],
     num_time_axes: int,
-    reader: str,
+    name: str,
     of_ids: str = "Ids need an Embedding before",
 ) -> None:
     """Raises ValueError unless each step is one vector of features, of the size for which the cell was built.
@@ -163,24 +146,24 @@ def check_features(
     if len(shape) != num_time_axes + 2 or shape[-1] is None:
         axes = "sequences (batch, time, features)" if num_time_axes else "steps (batch, features)"
         raise ValueError(
-            f"{reader} reads {axes} of a known number of features. Received: shape={shape}. "
+            f"{name} reads {axes} of a known number of features. Received: shape={shape}. "
             f"{'Give the Input its' if len(shape) == num_time_axes + 2 else 'Bring the features into one'} last axis. "
             f"{of_ids}."
         )
-    check_steps(cell, shape, num_time_axes, reader)
+    check_steps(cell, shape, num_time_axes, name)
 
 
-def check_steps(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, reader: str) -> None:
+def check_steps(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
     """Raises ValueError on inputs without a batch and a time axis, or with other steps than the cell was built for."""
     if len(shape) <= num_time_axes:
         axes = "sequences (batch, time, ...)" if num_time_axes else "steps (batch, ...)"
-        raise ValueError(f"{reader} reads {axes}. Received: shape={shape}. Add the missing axes.")
+        raise ValueError(f"{name} reads {axes}. Received: shape={shape}. Add the missing axes.")
     step = shape[num_time_axes + 1 :]
     expected = built_for(cell)
     if expected is not None and (
         len(step) != len(expected) or any(a != b and None not in (a, b) for a, b in zip(step, expected, strict=True))
     ):
         raise ValueError(
-            f"This {reader} was built for steps of shape {expected}. Received: steps of shape {step}. Pass inputs of "
+            f"This {name} was built for steps of shape {expected}. Received: steps of shape {step}. Pass inputs of "
             "that shape, or build another layer."
         )

@@ -57,9 +57,9 @@ class CFNCell(GatedCell):
         super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
         self.unit_update_bias = unit_update_bias
 
-    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
         n = self.units
-        self.kernel = self.weight("kernel", "kernel", (input_shape[1], 3 * n), blocks=3)
+        self.kernel = self.weight("kernel", "kernel", (shape[1], 3 * n), blocks=3)
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, 2 * n), blocks=2)
         self.bias = self.weight("bias", "bias", (3 * n,), initializer=self._first_bias)
 

@@ -103,8 +103,8 @@ class FactoredISANCell(AffineCell):
         self.switch_initializer = self.switch_initializer or _default_switch(symbols, shared)
         self.bias_initializer = self.bias_initializer or initializers.get("glorot_uniform" if symbols else "zeros")
 
-    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
-        n, f, rows = self.units, self.factors, self.vocabulary_size or input_shape[-1]
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
+        n, f, rows = self.units, self.factors, self.vocabulary_size or shape[-1]
         self.shared_kernel = self.weight("shared", "shared_kernel", (n, n)) if self.shared else None
         self.into_factors = self.weight("factor", "into_factors", (n, f))
         self.out_of_factors = self.weight("factor", "out_of_factors", (f, n), draw=1)

@@ -76,7 +76,7 @@ class ISANCell(AffineCell):
         self.learn_initial_state = learn_initial_state
         self.recurrent_initializer = self.recurrent_initializer or initializers.Orthogonal(gain=0.9)
 
-    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
         symbols, n = self.vocabulary_size, self.units
         each = blockwise(self.recurrent_initializer, symbols, stacked=True)
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (symbols, n, n), initializer=each)
@@ -100,7 +100,8 @@ class ISAN(MakesItsCell, SequenceRNN):
 
     Call arguments:
         sequences: int (batch, time), ids in [0, K); or (batch, time, K), one-hot or a distribution at each step. Ids
-            are K times cheaper than the one-hot vectors that say the same.
+            are K times cheaper than the one-hot vectors that say the same. They may be whole numbers in float32, as
+            a Sequential without an Input makes of them.
 
     Cost: O(T n^2) time, O(T n) memory a sequence; K n (n + 1) + n weights.
     Example:

@@ -80,21 +80,21 @@ class MinimalRNNCell(GatedCell):
             self.units, activation="tanh", dtype=self.dtype_policy, name="encoder"
         )
 
-    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
-        reader = reader or type(self).__name__
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, name: str | None = None) -> None:
+        name = name or type(self).__name__
         if self.given_encoder:
-            check_steps(self, shape, num_time_axes, reader)
+            check_steps(self, shape, num_time_axes, name)
         else:
-            check_features(self, shape, num_time_axes, reader, "Ids need an Embedding before it, or as its encoder")
+            check_features(self, shape, num_time_axes, name, "Ids need an Embedding before it, or as its encoder")
 
-    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
         if not self.encoder.built:
-            self.encoder.build(input_shape)
-        encoded = tuple(self.encoder.compute_output_shape(input_shape))
+            self.encoder.build(shape)
+        encoded = tuple(self.encoder.compute_output_shape(shape))
         if len(encoded) != 2 or encoded[1] != self.units:
             raise ValueError(
                 f"The encoder must output (batch, units) = (batch, {self.units}) for one step. Received: an encoder "
-                f"that makes {encoded} of a step of shape {input_shape}. Give it {self.units} outputs."
+                f"that makes {encoded} of a step of shape {shape}. Give it {self.units} outputs."
             )
         n = self.units
         self.kernel = self.weight("kernel", "kernel", (n, n))

@@ -25,7 +25,7 @@ from keras_interp_rnn.layers._arguments import (
 )
 from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import rate
+from keras_interp_rnn.layers._validation import check_features, rate
 
 Tensor = Any
 
@@ -54,7 +54,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
     Weights: kernel (features, 4n), recurrent_kernel (n, 4n), bias (4n,), in Keras's order i, f, c, o; peephole (3, n),
         in the order i, f, o.
     Raises:
-        ValueError: if a size is not a positive integer.
+        ValueError: if a size is not a positive integer, or if the inputs have another shape.
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 23 to 25.
 
     Example:
@@ -77,11 +77,13 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         set_weight_arguments(self, given)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
+        check_features(self, tuple(input_shape), 0, type(self).__name__)
         arguments = {kind: getattr(self, f"peephole_{kind}") for kind in KINDS}
         self.peephole = self.add_weight(name="peephole", shape=(3, self.units), **arguments)
         super().build(input_shape)
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, list[Tensor]]:
+        check_features(self, tuple(inputs.shape), 0, type(self).__name__)
         state, memory = states
         [drive] = self.equations(ops.convert_to_tensor).drive(
             ops, _dropped(inputs, self.get_dropout_mask, training and self.dropout)

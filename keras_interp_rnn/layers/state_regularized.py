@@ -22,9 +22,8 @@ from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.masks import last_read
 from keras_interp_rnn.equations import transitions
 from keras_interp_rnn.layers._arguments import derived_seed, parameters
-from keras_interp_rnn.layers._cell import Cell
+from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import check_inputs
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 Tensor = Any
@@ -140,17 +139,17 @@ class StateRegularizedCell(Cell):
         self.set_noise(noise)
         self.state_size = self.cell.state_size
 
-    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, reader: str | None = None) -> None:
-        check_inputs(self.cell, shape, num_time_axes, reader or type(self).__name__)
+    def check_shape(self, shape: tuple[int | None, ...], num_time_axes: int = 0, name: str | None = None) -> None:
+        check_inputs(self.cell, shape, num_time_axes, name or type(self).__name__)
 
-    def make_weights(self, input_shape: tuple[int | None, ...]) -> None:
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
         for name in ("log_temperature" if self.learn_temperature else "temperature", "strength", "noise"):
             start = functools.partial(_constant, getattr(self, name))
             trained = name == "log_temperature"
             scalar = self.add_weight(name=name, shape=(), initializer=start, trainable=trained, autocast=False)
             setattr(self, name, scalar)
         if isinstance(self.cell, keras.layers.Layer) and not self.cell.built:
-            self.cell.build(input_shape)
+            self.cell.build(shape)
         shape = (self.num_centroids, self.units)
         self.centroids = self.weight("centroids", "centroids", shape, trainable=self.learn_centroids, autocast=False)
 
