@@ -9,6 +9,7 @@ import contextlib
 import errno
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,17 +26,18 @@ def as_path(path: Any, name: str = "path") -> Path:
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file to write, beside `path` and with its suffix; it takes the place of `path` when the block has ended.
 
-    A process that dies before leaves what was at `path`, and perhaps a file `partial-...`. Processes that write the
-    same path at the same time do not disturb each other; the last one counts.
+    A process that dies before leaves what was at `path`, and perhaps a file `partial-...`. Processes and threads that
+    write the same path at the same time do not disturb each other; the last one counts.
     """
     path = Path(path)
-    partial = path.with_name(f"partial-{os.getpid()}-{path.name}")
+    # `tempfile` would make a file that only its owner may read. Containers may share process ids.
+    partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name}")
     try:
         yield partial
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except Exception:
+    except (Exception, KeyboardInterrupt):
         partial.unlink(missing_ok=True)
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent)) from None
@@ -66,7 +68,7 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
         wrong = [name for name, kind in parts.items() if not isinstance(content[name], kind)]
         if wrong or not isinstance(content, dict):
             raise TypeError(f"{', '.join(wrong)} of another type" if wrong else f"a {type(content).__name__}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{rule}. Received: {path} ({error!r}). {remedy}") from None
     return content
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,38 @@ with atomic_write(sys.argv[1]) as partial:
         assert theirs != str(partial)
         assert path.read_text() == "theirs"
     assert path.read_text() == "ours"
+
+
+def test_threads_write_to_files_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as of every first process in a container
+    path, texts, errors = tmp_path / "a.txt", [str(i) * 100_000 for i in range(4)], []
+    all_begun = threading.Barrier(len(texts))
+
+    def write(text):
+        try:
+            for _ in range(5):
+                with atomic_write(path) as partial:
+                    all_begun.wait(timeout=60)
+                    partial.write_text(text)
+                errors.extend([] if path.read_text() in texts else ["half a file"])
+        except (OSError, threading.BrokenBarrierError) as error:
+            errors.append(error)
+            all_begun.abort()
+
+    threads = [threading.Thread(target=write, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_an_interruption_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "a.txt") as partial:
+        partial.write_text("half of")
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_cannot_take_its_place_leaves_nothing(tmp_path):

@@ -72,6 +72,28 @@ def test_a_layer_that_passes_masks_on():
     assert ops.convert_to_numpy(layer(embedded)._keras_mask).tolist() == [[True, True, False]]
 
 
+def test_a_callback_finds_the_others_and_the_call_of_fit():
+    class Finds(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.found, self.fit = keras_quirks.fit_around(self)
+            self.found.append(last)  # the list is the one that `fit` goes through
+
+    class Last(keras.callbacks.Callback):
+        begun = False
+
+        def on_train_begin(self, logs=None):
+            self.begun = True
+
+    finds, last, other = Finds(), Last(), keras.callbacks.Callback()
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(np.zeros((1, 1)), np.zeros((1, 1)), verbose=0, callbacks=[finds, other])
+    assert finds.found[:2] == [finds, other]
+    assert finds.fit.f_code.co_name == "fit"
+    assert last.begun
+    assert keras_quirks.fit_around(finds) == ([finds], None)
+
+
 def test_random_states_are_what_a_saved_model_leaves_out(tmp_path):
     model = keras.Sequential([keras.Input((50,)), keras.layers.Dropout(0.5, seed=1)])
     ones = np.ones((1, 50), "float32")

@@ -5,7 +5,9 @@ Each docstring ends in the versions of Keras for which it holds, and in the test
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import keras
@@ -36,6 +38,24 @@ def pass_masks_on(layer: keras.layers.RNN) -> None:
     Guarded by: tests/test_keras_quirks.py::test_a_layer_that_passes_masks_on.
     """
     layer.supports_masking = True
+
+
+def fit_around(callback: keras.callbacks.Callback) -> tuple[list[keras.callbacks.Callback], FrameType | None]:
+    """The callbacks that `fit` calls together with this one, as the list it iterates over, and the frame of `fit`.
+
+    A callback has no access to the others. Called while `fit` calls the callback; elsewhere the list is the callback
+    alone, and the frame None.
+
+    Holds: Keras 3.12 to 3.16.
+    Guarded by: tests/test_keras_quirks.py::test_a_callback_finds_the_others_and_the_call_of_fit.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, keras.callbacks.CallbackList) and any(one is callback for one in owner.callbacks):
+            return owner.callbacks, frame.f_back
+        frame = frame.f_back
+    return [callback], None
 
 
 def random_states(model: keras.Model) -> list[keras.Variable]:

@@ -6,19 +6,23 @@ import json
 import math
 import os
 import re
+import sys
+import threading
 import time
 import zipfile
 import zlib
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 import keras
 import numpy as np
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._backend.keras_quirks import random_states
-from keras_interp_rnn._files import as_path, atomic_write
+from keras_interp_rnn._backend.keras_quirks import fit_around, random_states
+from keras_interp_rnn._files import as_path, atomic_write, read_json
 from keras_interp_rnn.analysis.network import carried_states
+from keras_interp_rnn.callbacks import _memory
 
 try:
     import fcntl
@@ -29,12 +33,21 @@ except ImportError:  # Windows
 class Resumable(keras.callbacks.Callback):
     """Saves model, optimizer, carried states, random seeds and history after every epoch, and the best model.
 
-    A kill, or a power cut, loses the epoch it falls in and nothing else: files of an epoch have names of their own, the
-    progress file that points to them is replaced in one step once they are on the disk, and only then the epoch before
-    is deleted. While one process trains in a directory, another cannot (where the file system has locks).
+    A kill, or a power cut, loses the epoch it falls in and nothing else that is saved: files of an epoch have names of
+    their own, the progress file that points to them is replaced in one step once they are on the disk, and only then
+    the epoch before is deleted. No other file is deleted.
+
+    The memory of the other callbacks of `fit` is saved too, and restored when training begins: their public attributes
+    that training changed, if they hold numbers, texts, arrays, or lists, tuples and dictionaries of these. So
+    `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` go on from the best value, the count and the best weights
+    that they had. The callback acts after all others, wherever it is in the list.
+
+    While `fit` trains in a directory, another process cannot (where the file system has locks). The lock is released
+    within about a second after `fit` has ended, also by an exception or an interruption.
 
     Args:
-        directory: of this run. `model.keras` in it is the best model so far, and always loads.
+        directory: of this run. `model.keras` in it is the best model so far, and always loads; `progress.json` and
+            files `resume-...` are the callback's too.
         monitor: the entry of the logs that tells which model is best; ties go to the lowest `val_loss`.
         mode: "min" if the best is smallest there, or "max".
 
@@ -44,8 +57,10 @@ class Resumable(keras.callbacks.Callback):
 
     Raises:
         ValueError: if there is no such mode, if the run in the directory was ranked without this monitor, or its
-            progress file is damaged; when training begins, if another process trains there; at the first epoch's end,
-            if `monitor` is not among the logs.
+            progress file is damaged; when training begins, if another process trains there, if the run has finished
+            epochs and `load` or `initial_epoch` was forgotten, or if a stateful network has another number of steps an
+            epoch than before, as with another batch size or length; at the first epoch's end, if `monitor` is not among
+            the logs.
 
     Example:
 
@@ -66,11 +81,16 @@ class Resumable(keras.callbacks.Callback):
         if self.directory.exists() and not self.directory.is_dir():
             raise ValueError(f"A run has a directory. Received: {self.directory}, which is a file. Give another path.")
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.history: list[dict[str, Any]] = []
-        if self._progress.exists():
-            self.history = self._read()
+        progress = self._read()
+        self.history: list[dict[str, Any]] = progress["history"]
+        self._files: list[str] = progress["files"]
+        self._iterations, self._steps = progress["iterations"], progress["steps"]
         self._started = time.monotonic()
         self._generator: np.ndarray | None = None
+        self._trained: keras.Model | None = None  # the model that this object loaded, or saved last
+        self._memory: dict[str, np.ndarray] = {}
+        self._others: list[keras.callbacks.Callback] = []
+        self._digests: dict[int, tuple[keras.callbacks.Callback, dict[str, bytes]]] = {}
 
     @property
     def epoch(self) -> int:
@@ -101,6 +121,8 @@ class Resumable(keras.callbacks.Callback):
             carried_states.write(model, [states[name] for name in states.files if name.startswith("arr_")])
             seeds = [states[name] for name in states.files if name.startswith("seed_")]
             self._generator = states["generator"] if "generator" in states.files else None
+            self._memory = {name: states[name] for name in states.files if name.startswith("callbacks")}
+        self._trained = model
         for variable, value in zip(random_states(model), seeds, strict=False):
             variable.assign(value)
         return model
@@ -116,7 +138,21 @@ class Resumable(keras.callbacks.Callback):
         return keras.models.load_model(self.best)
 
     def on_train_begin(self, logs: Any = None) -> None:
-        _lock(self.directory)
+        callbacks, fit = fit_around(self)
+        _lock(self.directory, fit)
+        self._check_continues()
+        place = next(i for i, one in enumerate(callbacks) if one is self)
+        if not all(isinstance(one, Resumable) for one in callbacks[place:]):
+            # Whoever calls them in order comes to it again at the end, when the others have begun.
+            callbacks[place] = keras.callbacks.Callback()
+            callbacks.append(self)
+            return
+        self._delete_outlived()
+        without = (Resumable, keras.callbacks.History, keras.callbacks.ProgbarLogger)
+        self._others = [one for one in callbacks if not isinstance(one, without)]
+        for other in self._others:
+            self._digests.setdefault(id(other), (other, _memory.digests(other)))
+        _memory.restore(self._others, self._memory)
         before = self.history[-1]["seconds"] if self.history else 0.0
         self._started = time.monotonic() - before
         if self._generator is not None:  # now, as `fit` draws from it before it begins
@@ -125,6 +161,14 @@ class Resumable(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         _unlock(self.directory)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch != self.epoch:
+            raise ValueError(
+                f"A run must continue with the epoch after its last one. Received: epoch {epoch}, counted from 0, and "
+                f"{self.directory}, where {self.epoch} are finished. Give `fit` initial_epoch=resumable.epoch and the "
+                "model of resumable.load(), or give another directory."
+            )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         logs = logs or {}
@@ -144,37 +188,83 @@ class Resumable(keras.callbacks.Callback):
         if not self.best.exists() or self._rank(entry) < min(map(self._rank, self.history), default=(math.inf, 0.0)):
             self._save(self.best)
         history = [*self.history, entry]
+        current = [path.name for path in (self._checkpoint(len(history)), self._carried(len(history)))]
         self._save(self._checkpoint(len(history)))
         seeds = enumerate(random_states(self.model))
         drawn: dict[str, Any] = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in seeds}
         if (generator := _backend.generator_state()) is not None:
             drawn["generator"] = generator
+        self._memory = _memory.pack(self._others, [self._digests[id(other)][1] for other in self._others])
         with atomic_write(self._carried(len(history))) as partial:
-            np.savez(partial, *carried_states.read(self.model), **drawn)
+            np.savez(partial, *carried_states.read(self.model), **drawn, **self._memory)
+        self._trained, self._iterations, self._steps = self.model, _iterations(self.model), self._steps_per_epoch()
+        progress = {
+            "history": history,
+            "files": [*current, *(name for name in self._files if name not in current)],
+            "iterations": self._iterations,
+            "steps": self._steps,
+        }
         with atomic_write(self._progress) as partial:
-            partial.write_text(json.dumps({"history": history}, indent=1))
-        self.history = history
-        current = (self._checkpoint(self.epoch), self._carried(self.epoch))
+            partial.write_text(json.dumps(progress, indent=1))
+        self.history, self._files = history, progress["files"]
+        self._delete_outlived()
+
+    def _delete_outlived(self) -> None:
+        """Deletes the files of earlier epochs, and what a kill left half written."""
+        current = [path.name for path in (self._checkpoint(self.epoch), self._carried(self.epoch))]
+        for name in self._files:
+            if name not in current:
+                (self.directory / name).unlink(missing_ok=True)
+        self._files = [name for name in self._files if name in current]
         for file in self.directory.iterdir():
-            if _OUTLIVED.fullmatch(file.name) and file not in current:
+            if _PARTIAL.fullmatch(file.name):
                 file.unlink()
 
-    def _read(self) -> list[dict[str, Any]]:
-        try:
-            history = list(json.loads(self._progress.read_text())["history"])
-            for entry in history:
-                float(entry["seconds"])
-        except (ValueError, KeyError, TypeError) as error:
+    def _steps_per_epoch(self) -> int:
+        return (self.params or {}).get("steps") or 0
+
+    def _check_continues(self) -> None:
+        """Raises ValueError if what is about to be trained is not the run in the directory."""
+        if len(self._read()["history"]) != self.epoch:
             raise ValueError(
-                f"A run resumes from its progress file. Received: {self._progress}, damaged ({error!r}). Remove the "
-                "directory, or give another."
-            ) from None
-        if history and self.monitor not in history[-1]:
-            raise ValueError(
-                f"A run resumes with a monitor that its epochs logged. Received: monitor={self.monitor!r}, and "
-                f"{self.directory}, whose epochs have {sorted(history[-1])}. Give one of these, or another directory."
+                f"A run must continue from its last epoch. Received: {self.directory}, where an epoch was finished "
+                "since this Resumable was made. Make another one, and call its `load`."
             )
-        return history
+        if not self.history:
+            return
+        iterations = _iterations(self.model)
+        if self.model is not self._trained and iterations != self._iterations:
+            raise ValueError(
+                f"A run must continue with its model. Received: a model whose optimizer has taken {iterations} steps, "
+                f"and {self.directory}, where it has taken {self._iterations}. Give `fit` the model of "
+                "resumable.load(), or give another directory."
+            )
+        steps = self._steps_per_epoch()
+        if steps and self._steps and steps != self._steps and carried_states.stateful_layers(self.model):
+            raise ValueError(
+                "A run of a stateful network must have the same number of steps in every epoch. Received: "
+                f"{steps}, and {self.directory}, where epochs have {self._steps}. Give the batch size, length and text "
+                "of before, or give another directory."
+            )
+
+    def _read(self) -> dict[str, Any]:
+        if not os.path.lexists(self._progress):
+            return {"history": [], "files": [], "iterations": 0, "steps": 0}
+        rule, remedy = "A run resumes from its progress file", "Remove the directory, or give another."
+        parts = {"history": list, "files": list, "iterations": int, "steps": int}
+        progress = read_json(self._progress, rule, parts, remedy)
+        history, files = progress["history"], progress["files"]
+        seconds = [entry.get("seconds") if isinstance(entry, dict) else None for entry in history]
+        if not all(map(_is_duration, seconds)) or not all(isinstance(f, str) and _OF_EPOCH.fullmatch(f) for f in files):
+            raise ValueError(f"{rule}. Received: {self._progress}, which is damaged. {remedy}")
+        for entry in history:
+            if not isinstance(entry.get(self.monitor), int | float):
+                raise ValueError(
+                    f"A run resumes with a monitor that its epochs logged as a number. Received: "
+                    f"monitor={self.monitor!r}, and {self.directory}, whose epochs have {sorted(entry)}. Give one of "
+                    "these, or another directory."
+                )
+        return progress
 
     def _rank(self, logs: dict[str, Any]) -> tuple[float, float]:
         monitored, loss = logs[self.monitor], logs.get("val_loss", 0.0)
@@ -191,41 +281,85 @@ class Resumable(keras.callbacks.Callback):
             self.model.save(partial)
 
     def _checkpoint(self, epoch: int) -> Path:
-        return self.directory / f"epoch-{epoch:04d}.keras"
+        return self.directory / f"resume-{epoch:04d}.keras"
 
     def _carried(self, epoch: int) -> Path:
-        return self.directory / f"epoch-{epoch:04d}.npz"
+        return self.directory / f"resume-{epoch:04d}.npz"
 
 
-_OF_EPOCH = r"epoch-(\d{4}|[1-9]\d{4,})\.(keras|npz)"
-_OUTLIVED = re.compile(rf"partial-\d+-({_OF_EPOCH}|model\.keras|progress\.json)|{_OF_EPOCH}")
-"""Files of this callback that the next epoch does without; others in the directory are the user's."""
+_OF_EPOCH = re.compile(r"resume-\d{4,}\.(keras|npz)")
+_PARTIAL = re.compile(rf"partial-[0-9a-f]{{16}}-({_OF_EPOCH.pattern}|model\.keras|progress\.json)")
+"""What `atomic_write` names the files of this callback while it writes them."""
+
+
+def _iterations(model: keras.Model) -> int:
+    optimizer = getattr(model, "optimizer", None)
+    return 0 if optimizer is None else int(keras.ops.convert_to_numpy(optimizer.iterations))
+
+
+def _is_duration(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 1e15
+
 
 _LOCKED: dict[Path, int] = {}
 """Directories in which this process trains, and the descriptors that hold their locks; a kill releases them."""
 
+_FITS: dict[Path, tuple[FrameType, int]] = {}
+"""The frame of the `fit` that trains in a directory, and the thread that it runs in."""
 
-def _lock(directory: Path) -> None:
-    """Raises ValueError if another process has locked the directory."""
+_CHANGES = threading.RLock()
+"""Held while the two change."""
+
+
+def _lock(directory: Path, fit: FrameType | None = None) -> None:
+    """Locks a directory until `_unlock`, or until that call of `fit` has ended.
+
+    Raises ValueError if another process has locked it.
+    """
     directory = directory.resolve()
-    if fcntl is None or directory in _LOCKED:
+    if fcntl is None:
         return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        if isinstance(error, BlockingIOError):
-            raise ValueError(
-                f"One process trains in a directory. Received: {directory}, where another is training. Wait until it "
-                "ends, or give another directory."
-            ) from None
-        return  # a file system without locks
-    _LOCKED[directory] = descriptor
+    with _CHANGES:
+        if directory not in _LOCKED:
+            descriptor = os.open(directory, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                if isinstance(error, BlockingIOError):
+                    raise ValueError(
+                        f"One process trains in a directory. Received: {directory}, where another is training. Wait "
+                        "until it ends, or give another directory."
+                    ) from None
+                return  # a file system without locks
+            _LOCKED[directory] = descriptor
+        if fit is None or _FITS.get(directory) == (fit, threading.get_ident()):
+            return
+        _FITS[directory] = (fit, threading.get_ident())
+    threading.Thread(target=_unlock_after, args=(directory, fit, threading.get_ident()), daemon=True).start()
+
+
+def _unlock_after(directory: Path, fit: FrameType, thread: int) -> None:
+    """Waits until `fit` has ended: an exception ends it without a word to its callbacks, and its frame may live on."""
+    missed = 0
+    while missed < 3:  # a stack that changes while it is read may seem to end early
+        time.sleep(0.25)
+        with _CHANGES:
+            if _FITS.get(directory) != (fit, thread):
+                return
+            frame = sys._current_frames().get(thread)
+            while frame is not None and frame is not fit:
+                frame = frame.f_back
+            missed = missed + 1 if frame is None else 0
+            if missed == 3:
+                _unlock(directory)
 
 
 def _unlock(directory: Path) -> None:
-    descriptor = _LOCKED.pop(directory.resolve(), None)
+    directory = directory.resolve()
+    with _CHANGES:
+        _FITS.pop(directory, None)
+        descriptor = _LOCKED.pop(directory, None)
     if descriptor is not None:
         os.close(descriptor)
 

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -244,18 +245,20 @@ def test_the_kills_above_fall_on_every_operation(tmp_path: Path) -> None:
 
 def test_only_the_last_epoch_and_the_best_model_are_kept(uninterrupted: Resumable) -> None:
     assert sorted(path.name for path in uninterrupted.directory.iterdir()) == [
-        "epoch-0004.keras",
-        "epoch-0004.npz",
         "model.keras",
         "progress.json",
+        "resume-0004.keras",
+        "resume-0004.npz",
     ]
 
 
-def test_what_a_kill_left_of_earlier_epochs_goes_with_the_next(tmp_path: Path) -> None:
-    resumable, model = Resumable(tmp_path), new_model(units=2)
-    (tmp_path / "epoch-0000.keras").touch()
-    pretend_epoch(model, resumable)
-    assert sorted(path.name for path in tmp_path.glob("epoch-*")) == ["epoch-0001.keras", "epoch-0001.npz"]
+def test_files_that_a_kill_left_of_earlier_epochs_are_deleted_when_training_goes_on(tmp_path: Path) -> None:
+    run_on_a_disk_that_dies(tmp_path, dies_at=25)  # before the files of the second of three epochs are deleted
+    assert len(list(tmp_path.glob("resume-*"))) == 4
+    resumable = Resumable(tmp_path)
+    resumable.set_model(resumable.load())
+    resumable.on_train_begin()
+    assert sorted(path.name for path in tmp_path.glob("resume-*")) == ["resume-0003.keras", "resume-0003.npz"]
 
 
 def test_the_best_model_is_the_one_with_the_smallest_monitored_value(tmp_path: Path) -> None:
@@ -329,11 +332,25 @@ def test_a_run_is_not_gone_on_with_by_another_monitor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", '{"history": null}', '{"history": [1, 2]}', '{"history": [{"val_loss": 1.0}]}']
+    "content",
+    [
+        *("", "{", "[]", "{}", '{"history":' * 5_000, None),
+        *(
+            f'{{"history": {history}, "files": {files}, "iterations": 1, "steps": 1}}'
+            for history, files in (
+                *(("null", "[]"), ("[1, 2]", "[]"), ('[{"val_loss": 1.0}]', "[]")),
+                *(('[{"seconds": 1e999, "val_loss": 1.0}]', "[]"), ("[]", '["../../notes.txt"]')),
+            )
+        ),
+    ],
 )
-def test_a_damaged_progress_file_is_named(tmp_path: Path, content: str) -> None:
-    (tmp_path / "progress.json").write_text(content)
-    with pytest.raises(ValueError, match=r"Received: .*progress\.json, damaged .*Remove the directory"):
+def test_a_damaged_progress_file_is_named(tmp_path: Path, content: str | None) -> None:
+    """None for a folder of that name."""
+    if content is None:
+        (tmp_path / "progress.json").mkdir()
+    else:
+        (tmp_path / "progress.json").write_text(content)
+    with pytest.raises(ValueError, match=r"from its progress file\. Received: .*progress\.json.*Remove the directory"):
         Resumable(tmp_path)
 
 
@@ -421,10 +438,10 @@ def test_an_epoch_is_on_the_disk_before_the_one_before_is_deleted(
         (_, file), (_, moved), (_, folder) = log.events[i : i + 3]
         assert moved.split() == [file, moved.split()[1]]
         assert folder == str(tmp_path)
-    assert {name for kind, name in log.events if kind == "delete"} == {"epoch-0001.keras", "epoch-0001.npz"}
+    assert {name for kind, name in log.events if kind == "delete"} == {"resume-0001.keras", "resume-0001.npz"}
 
 
-@pytest.mark.parametrize("name", ["epoch-0001.keras", "epoch-0001.npz"])
+@pytest.mark.parametrize("name", ["resume-0001.keras", "resume-0001.npz"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "a bit"])
 def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str, damage: str) -> None:
     pretend_epoch(new_model(units=2), Resumable(tmp_path))
@@ -461,7 +478,7 @@ def test_a_damaged_best_model_is_named(tmp_path: Path, damage: str) -> None:
 
 
 def test_what_a_kill_left_half_written_goes_with_the_next_epoch(tmp_path: Path) -> None:
-    (tmp_path / "partial-7-epoch-0001.keras").touch()
+    (tmp_path / "partial-0123456789abcdef-resume-0001.keras").touch()
     pretend_epoch(new_model(units=2), Resumable(tmp_path))
     assert not list(tmp_path.glob("partial-*"))
 
@@ -506,22 +523,22 @@ def test_the_users_own_files_stay(tmp_path: Path) -> None:
     for name in own:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
-    (tmp_path / "partial-1-epoch-0001.keras").write_text("of a run that was killed")
+    (tmp_path / "partial-0123456789abcdef-resume-0001.keras").write_text("of a run that was killed")
     x = np.ones((2, 1))
     model.fit(x, x, epochs=2, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
     assert all((tmp_path / name).read_text() == "mine" for name in own)
     assert not list(tmp_path.glob("partial-*.keras"))
-    assert [path.name for path in sorted(tmp_path.glob("epoch-*.keras"))] == ["epoch-0002.keras"]
+    assert [path.name for path in sorted(tmp_path.glob("resume-*.keras"))] == ["resume-0002.keras"]
 
 
 def test_checkpoints_of_the_user_stay(tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     x = np.ones((2, 1))
-    own = keras.callbacks.ModelCheckpoint(tmp_path / "epoch-{epoch:02d}.keras")
+    own = keras.callbacks.ModelCheckpoint(tmp_path / "epoch-{epoch:04d}.keras")
     model.fit(x, x, epochs=3, verbose=0, callbacks=[own, Resumable(tmp_path, "loss")])
-    kept = [path.name for path in sorted(tmp_path.glob("epoch-*.keras"))]
-    assert kept == ["epoch-0003.keras", "epoch-01.keras", "epoch-02.keras", "epoch-03.keras"]
+    kept = [path.name for path in sorted(tmp_path.glob("epoch-*"))]
+    assert kept == ["epoch-0001.keras", "epoch-0002.keras", "epoch-0003.keras"]
 
 
 def test_what_a_metric_has_for_each_class_is_kept_and_ranks_nothing(tmp_path: Path) -> None:
@@ -562,3 +579,140 @@ def test_a_resumed_run_draws_what_an_uninterrupted_one_does(tmp_path: Path) -> N
     whole = trained(tmp_path / "whole", 2, seed=0)
     trained(tmp_path / "parts", 1, seed=0)
     assert trained(tmp_path / "parts", 2, seed=7) == whole
+
+
+class Seen(keras.callbacks.Callback):
+    """Remembers in public, and in private what it may not be given back."""
+
+    def __init__(self, note: str = "") -> None:
+        super().__init__()
+        self.seen, self.total, self.pairs, self._handle, self.note = {}, np.zeros(2), [], 0, note
+
+    def on_epoch_end(self, epoch: int, logs=None) -> None:
+        self.seen[str(epoch)] = np.float32(epoch)
+        self.total[1] += epoch
+        self.pairs.append((epoch, None))
+        self._handle += 1
+
+
+def constant_model() -> keras.Model:
+    """Whose loss does not change."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    model.compile(keras.optimizers.SGD(1.0), "mse")
+    return model
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_callbacks_remember_across_a_kill(tmp_path: Path, first: bool) -> None:
+    def run(directory: Path, *kill: keras.callbacks.Callback) -> tuple[Resumable, list]:
+        resumable = Resumable(directory, "loss")
+        early = keras.callbacks.EarlyStopping("loss", patience=4, min_delta=1e-3, restore_best_weights=True)
+        plateau = keras.callbacks.ReduceLROnPlateau("loss", patience=2, cooldown=1)
+        others = [early, plateau, Seen(note=str(directory))]
+        model = resumable.load() or constant_model()
+        model.fit(
+            np.zeros((3, 1)),
+            np.ones((3, 1)),
+            1,
+            epochs=9,
+            initial_epoch=resumable.epoch,
+            verbose=0,
+            callbacks=[resumable, *others, *kill] if first else [*others, resumable, *kill],
+        )
+        return resumable, [*others, float(model.optimizer.learning_rate)]
+
+    expected, (early, plateau, seen, rate) = run(tmp_path / "whole")
+    for epoch in (3, 4):
+        with pytest.raises(Killed):
+            run(tmp_path / "killed", KillAt(epoch, killed))
+    found, (early_again, plateau_again, seen_again, rate_again) = run(tmp_path / "killed")
+    assert found.epoch == expected.epoch == 5
+    assert [early_again.wait, early_again.best, early_again.best_epoch] == [4, 1.0, 0]
+    np.testing.assert_array_equal(early_again.best_weights, [np.load(found._carried(5))["callbacks_0"]])
+    assert rate_again == rate < 1
+    assert (plateau_again.wait, plateau_again.cooldown_counter) == (plateau.wait, plateau.cooldown_counter)
+    assert (seen_again.seen, seen_again.pairs) == (seen.seen, seen.pairs)
+    assert seen_again.pairs[-1] == (4, None)
+    np.testing.assert_array_equal(seen_again.total, seen.total)
+    assert seen_again.note == str(tmp_path / "killed")  # training did not change it
+    assert (seen_again._handle, seen._handle) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("loads", "initial_epoch", "message"),
+    [
+        (
+            False,
+            2,
+            r"must continue with its model\. Received: a model whose optimizer has taken 0 steps, and .*taken 6",
+        ),
+        (False, 0, "must continue with its model"),
+        (True, 0, r"must continue with the epoch after its last one\. Received: epoch 0, .*initial_epoch="),
+    ],
+)
+def test_a_forgotten_load_is_refused_and_nothing_deleted(
+    tmp_path: Path, loads: bool, initial_epoch: int, message: str
+) -> None:
+    x = np.zeros((3, 1))
+    constant_model().fit(x, x, 1, epochs=2, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    resumable = Resumable(tmp_path, "loss")
+    model = resumable.load() if loads else constant_model()
+    with pytest.raises(ValueError, match=message):
+        model.fit(x, x, 1, epochs=3, initial_epoch=initial_epoch, verbose=0, callbacks=[resumable])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_loaded_model_may_be_compiled_again_and_a_model_in_memory_goes_on(tmp_path: Path) -> None:
+    x, resumable, model = np.zeros((3, 1)), Resumable(tmp_path, "loss"), constant_model()
+    model.fit(x, x, 1, epochs=1, verbose=0, callbacks=[resumable])
+    model.fit(x, x, 1, epochs=2, initial_epoch=1, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    with pytest.raises(ValueError, match=r"where an epoch was finished since this Resumable was made\. Make another"):
+        model.fit(x, x, 1, epochs=2, initial_epoch=1, verbose=0, callbacks=[resumable])
+    resumable = Resumable(tmp_path, "loss")
+    loaded = resumable.load()
+    loaded.compile("adam", "mse")
+    loaded.fit(x, x, 1, epochs=3, initial_epoch=2, verbose=0, callbacks=[resumable])
+    assert Resumable(tmp_path, "loss").epoch == 3
+
+
+def test_a_stateful_network_resumes_with_the_steps_it_had(tmp_path: Path) -> None:
+    def fit(steps: int) -> None:
+        resumable = Resumable(tmp_path, "loss")
+        model = resumable.load() or new_model(units=2)
+        windows = Windows(text(0)[: steps * BATCH * LENGTH + 1], BATCH, length=LENGTH)
+        epochs = {"initial_epoch": resumable.epoch, "epochs": resumable.epoch + 1}
+        model.fit(windows, **epochs, shuffle=False, verbose=0, callbacks=[resumable])
+
+    fit(4)
+    with pytest.raises(
+        ValueError, match=r"same number of steps in every epoch\. Received: 3, and .*have 4\. Give the b"
+    ):
+        fit(3)
+    fit(4)
+
+
+def test_an_interrupted_fit_leaves_the_directory_to_other_processes(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    descriptor = os.open(tmp_path, os.O_RDONLY)  # locks of two descriptors exclude each other, as of two processes
+
+    def interrupted() -> None:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        raise KeyboardInterrupt
+
+    x = np.zeros((3, 1))
+    callbacks = [Resumable(tmp_path, "loss"), KillAt(1, interrupted)]
+    with pytest.raises(KeyboardInterrupt) as held:  # a notebook holds the traceback too
+        constant_model().fit(x, x, 1, epochs=2, verbose=0, callbacks=callbacks)
+    assert held.tb is not None
+    for _ in range(50):
+        time.sleep(0.1)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            continue
+    else:
+        pytest.fail("still locked")
+    os.close(descriptor)

@@ -313,7 +313,7 @@ def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, mo
     save, epochs = keras.Model.save, []
 
     def full(model, path, **kwargs):
-        if "epoch-0002" in str(path):
+        if "resume-0002" in str(path):
             raise OSError(errno.ENOSPC, "No space left on device")
         save(model, path, **kwargs)
 

@@ -182,7 +182,7 @@ run(pathlib.Path(sys.argv[1]), epochs=30)
         subprocess.run(command, capture_output=True, check=True)
         assert len(history()) == 30
         assert history()[: len(after)] == after
-        one, other = (keras.models.load_model(tmp_path / name / "epoch-0030.keras") for name in ("whole", "killed"))
+        one, other = (keras.models.load_model(tmp_path / name / "resume-0030.keras") for name in ("whole", "killed"))
         for a, b in zip(weights(one), weights(other), strict=True):
             np.testing.assert_array_equal(a, b)
         for a, b in zip(one.optimizer.variables, other.optimizer.variables, strict=True):

@@ -1,0 +1,108 @@
+"""The memory of the callbacks of a run: what training has changed in them, as arrays that `np.savez` takes.
+
+A callback's memory is its public attributes that differ from what they were when training began, if they hold numbers,
+texts, None, arrays, functions of `keras.ops`, or lists, tuples and dictionaries of these. For `EarlyStopping` these are
+the best value, the epochs without a better one, and the best weights. Attributes that begin with an underscore are left
+alone: they may be handles of the process that a kill ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+
+def digests(callback: keras.callbacks.Callback) -> dict[str, bytes]:
+    """A digest of each attribute, to tell later which ones training has changed."""
+    return {name: _digest(plain, arrays) for name, plain, arrays in _attributes(callback)}
+
+
+def pack(
+    callbacks: Sequence[keras.callbacks.Callback], at_start: Sequence[Mapping[str, bytes]]
+) -> dict[str, NDArray[Any]]:
+    """The memory of callbacks, given their digests when training began."""
+    packed: dict[str, NDArray[Any]] = {}
+    memories = []
+    for callback, before in zip(callbacks, at_start, strict=True):
+        memory = {}
+        for name, plain, arrays in _attributes(callback):
+            if _digest(plain, arrays) != before.get(name):
+                memory[name] = [plain, len(packed)]
+                packed |= {f"callbacks_{len(packed) + i}": array for i, array in enumerate(arrays)}
+        memories.append([type(callback).__name__, memory])
+    return {**packed, "callbacks": np.array(json.dumps(memories))}
+
+
+def restore(callbacks: Sequence[keras.callbacks.Callback], packed: Mapping[str, NDArray[Any]]) -> None:
+    """Gives callbacks the memory that `pack` found: the first of a class that of the first, and so on."""
+    memories = json.loads(str(packed["callbacks"])) if "callbacks" in packed else []
+    for callback in callbacks:
+        found = next((memory for memory in memories if memory[0] == type(callback).__name__), None)
+        if found is None:
+            continue
+        memories.remove(found)
+        for name, (plain, first) in found[1].items():
+            setattr(callback, name, _value(plain, first, packed))
+
+
+def _attributes(callback: keras.callbacks.Callback) -> Iterator[tuple[str, Any, list[NDArray[Any]]]]:
+    for name, value in vars(callback).items():
+        if name.startswith("_") or name == "params":
+            continue
+        arrays: list[NDArray[Any]] = []
+        try:
+            yield name, _plain(value, arrays), arrays
+        except (TypeError, ValueError, RecursionError):  # another kind of value, or a list that holds itself
+            continue
+
+
+def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
+    """What JSON holds of a value; its arrays are appended to the list. TypeError for another kind of value."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "V":  # bfloat16, which a file of NumPy's does not name
+            value = value.astype(np.float32)
+        if value.dtype.hasobject:
+            raise TypeError
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [_plain(item, arrays) for item in value]}
+    if type(value) is dict and all(isinstance(key, str) for key in value):
+        return {"dict": {key: _plain(item, arrays) for key, item in value.items()}}
+    name = getattr(value, "__name__", "")
+    if callable(value) and getattr(keras.ops, name, None) is value:
+        return {"keras.ops": name}
+    raise TypeError
+
+
+def _value(plain: Any, first: int, packed: Mapping[str, NDArray[Any]]) -> Any:
+    """Inverse of `_plain`; `first` is the number of the first array."""
+    if not isinstance(plain, dict):
+        return plain
+    [(kind, content)] = plain.items()
+    if kind == "array":
+        return packed[f"callbacks_{first + content}"]
+    if kind == "keras.ops":
+        return getattr(keras.ops, content)
+    if kind == "dict":
+        return {key: _value(item, first, packed) for key, item in content.items()}
+    values = [_value(item, first, packed) for item in content]
+    return tuple(values) if kind == "tuple" else values
+
+
+def _digest(plain: Any, arrays: list[NDArray[Any]]) -> bytes:
+    digest = hashlib.blake2b(json.dumps(plain).encode())
+    for array in arrays:
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
