@@ -83,9 +83,13 @@ def test_threads_write_to_files_of_their_own(tmp_path, monkeypatch):
 
 
 def test_an_interruption_leaves_nothing(tmp_path):
-    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "a.txt") as partial:
-        partial.write_text("half of")
-        raise KeyboardInterrupt
+    def interrupted():
+        with atomic_write(tmp_path / "a.txt") as partial:
+            partial.write_text("half of")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert os.listdir(tmp_path) == []
 
 

@@ -1,5 +1,9 @@
-"""Data files, plain or compressed by gzip, xz or zip: one way to open them, one error for data that cannot be used."""
+"""Data files, plain or compressed by gzip, xz or zip, and tar archives.
 
+One way to open them, and one error for data that cannot be used.
+"""
+
+import bz2
 import gzip
 import io
 import lzma
@@ -17,6 +21,8 @@ from keras_interp_rnn._files import as_path
 __all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "member", "members", "unpacked", "within"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+_ARCHIVE_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open, b"BZh": bz2.open}
+"""By the first bytes of a compressed tar file."""
 
 # zipfile raises RuntimeError for an encrypted member, its child NotImplementedError for an unknown method.
 _UNPACKING = (EOFError, RuntimeError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
@@ -88,20 +94,24 @@ def member(source: str | os.PathLike[str], name: str, what: str, check: str, enc
         what: the folder holds, and check: what else the user may have to check, for the error.
 
     Raises:
-        DataError: if there is no such file, or it cannot be read.
+        DataError: if there is no such file, if it cannot be read, or if the archive is damaged or decompresses to more
+            than `LARGEST` bytes.
     """
     path = given_path(source, "source")
     try:
         if path.is_dir():
             return (path / name).read_text(encoding=encoding)
-        with tarfile.open(path) as archive:
+        with _archive(path) as archive:
             found = next((one for one in archive if one.isfile() and Path(one.name).name == name), None)
             stream = None if found is None else archive.extractfile(found)
-            if stream is not None:
-                return stream.read().decode(encoding)
+            if found is not None and found.issparse():  # a few bytes expand to any number
+                stream = within(stream, path)
+            content = None if stream is None else stream.read()
+        if content is not None:
+            return content.decode(encoding)
     except FileNotFoundError:
         pass
-    except (OSError, EOFError, UnicodeDecodeError, tarfile.TarError) as error:
+    except (OSError, UnicodeDecodeError, tarfile.TarError, *_UNPACKING) as error:
         raise DataError(f"{name} cannot be read from {path}: {error}. Give the folder with {what}.") from None
     raise DataError(
         f"`source` is the folder with {what}, or an archive of it. Received: {path}, which has no {name}. Check the "
@@ -113,18 +123,19 @@ def members(source: str | os.PathLike[str], suffix: str, what: str) -> list[str]
     """The names of the files of a suffix in a folder or archive, as `member` takes them, in order.
 
     Raises:
-        DataError: if there is none, or the archive cannot be read.
+        DataError: if there is none, or if the archive cannot be read, is damaged or decompresses to more than `LARGEST`
+            bytes.
     """
     path = given_path(source, "source")
     try:
         if path.is_dir():
             names = [one.name for one in path.iterdir()]
         else:
-            with tarfile.open(path) as archive:
+            with _archive(path) as archive:
                 names = [Path(one.name).name for one in archive if one.isfile()]
     except FileNotFoundError:
         names = []
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, tarfile.TarError, *_UNPACKING) as error:
         raise DataError(f"{path} cannot be read: {error}. Give the folder with {what}.") from None
     found = sorted(name for name in names if name.endswith(suffix))
     if not found:
@@ -133,6 +144,25 @@ def members(source: str | os.PathLike[str], suffix: str, what: str) -> list[str]
             "Check the path."
         )
     return found
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[tarfile.TarFile]:
+    """Opens a tar archive to read its files in order; then reads it to its end, where the checksum is.
+
+    Raises:
+        DataError: if it decompresses to more than `LARGEST` bytes.
+    """
+    with path.open("rb") as file:
+        start = file.read(6)
+    opener = next((opener for magic, opener in _ARCHIVE_OPENERS.items() if start.startswith(magic)), None)
+    with (opener or open)(path, "rb") as stream:
+        if opener is not None:
+            stream = within(stream, path)
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            yield archive
+        while stream.read(1 << 20):
+            pass
 
 
 @contextmanager
