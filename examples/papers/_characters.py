@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Experiment, Record, Result, Run
 from examples.papers._files import write_json
 
 if TYPE_CHECKING:
@@ -250,13 +250,14 @@ def train(network: str, size: str, text: Text, protocol: Protocol, run: Run) -> 
         "data": dict(text.info),
         "model": {"layer": network, "units": units, "parameters": weights, "size": size},
         "protocol": {**dataclasses.asdict(protocol), "seed": run.seed},
-        "result": {
-            "test_bits": best.evaluate(windows("test"), verbose=0) / text.characters_per_symbol,
-            "validation_bits": min(entry["val_loss"] for entry in done.history) / text.characters_per_symbol,
-            "seconds": done.history[-1]["seconds"],
-            "training_seconds": _training.training_seconds(done.history),
-            "characters": characters * text.characters_per_symbol,
-        },
+        "result": Result(
+            test=best.evaluate(windows("test"), verbose=0) / text.characters_per_symbol,
+            validation=min(entry["val_loss"] for entry in done.history) / text.characters_per_symbol,
+            seconds=_training.training_seconds(done.history),
+            read=characters * text.characters_per_symbol,
+            unit="bits",
+            more={"seconds": done.history[-1]["seconds"]},
+        ),
         "curve": done.history,
     }
 
@@ -281,13 +282,14 @@ def count(model: str, text: Text) -> Record:
         "data": dict(text.info),
         "model": {"layer": model, "parameters": 0, "size": ""},
         "protocol": {"seed": 0},
-        "result": {
-            "test_bits": models[best].bits(test) / text.characters_per_symbol,
-            "validation_bits": validation_bits / text.characters_per_symbol,
-            "seconds": seconds,
-            "training_seconds": seconds,
-            "characters": len(train) * text.characters_per_symbol,
-        },
+        "result": Result(
+            test=models[best].bits(test) / text.characters_per_symbol,
+            validation=validation_bits / text.characters_per_symbol,
+            seconds=seconds,
+            read=len(train) * text.characters_per_symbol,
+            unit="bits",
+            more={"seconds": seconds},
+        ),
         "curve": [],
     }
 

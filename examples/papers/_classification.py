@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Experiment, Record, Result, Run
 
 if TYPE_CHECKING:
     import keras
@@ -316,15 +316,15 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
         "data": {**identity, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
         "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": run.seed},
-        "result": {
-            "test_error": 1 - accuracy,
-            "validation_error": 1
-            - max(entry["val_accuracy"] for entry in done.history if entry.get("strength", 1.0) == 1.0),
-            "seconds": done.history[-1]["seconds"],
-            "training_seconds": _training.training_seconds(done.history),
-            "sequences": steps * protocol.epochs * protocol.batch,
-        },
-        **({} if coarse is None else {"coarse": coarse[0]["result"]}),
+        "result": Result(
+            test=1 - accuracy,
+            validation=1 - max(entry["val_accuracy"] for entry in done.history if entry.get("strength", 1.0) == 1.0),
+            seconds=_training.training_seconds(done.history),
+            read=steps * protocol.epochs * protocol.batch,
+            unit="error",
+            more={"seconds": done.history[-1]["seconds"]},
+        ),
+        **({} if coarse is None else {"coarse": coarse[0]["result"].entries()}),
         "curve": [{name: value for name, value in entry.items() if name != SLID} for entry in done.history],
     }
     return record, model

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _records, _report
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Experiment, Record, Result, Run
 
 EXAMPLES = """
 examples:
@@ -165,7 +165,7 @@ def _run(experiment: Experiment, row: str, seed: int, args: argparse.Namespace) 
         _records.require_equal(finished, place, data=experiment.identity(run))
         return finished, False
     run.folder.mkdir(parents=True, exist_ok=True)
-    record = experiment.run(run)
+    record = _checked(experiment, experiment.run(run))
     record["protocol"]["minutes"] = minutes
     if experiment.data and not _records.has_digest(record):
         raise AssertionError(f"The record of {experiment.name} has no digest of its data.")
@@ -173,6 +173,24 @@ def _run(experiment: Experiment, row: str, seed: int, args: argparse.Namespace) 
     return _records.append(
         args.records, {"experiment": experiment.name, "run": name, "table": row_of_table, **record}
     ), True
+
+
+def _checked(experiment: Experiment, record: Record) -> Record:
+    """The record as it is written; ValueError if the usual table cannot show it."""
+    result = record.get("result")
+    if type(experiment).fields is Experiment.fields:
+        if not isinstance(result, Result):
+            raise ValueError(
+                f"`run` of {experiment.name} must return a record whose result is a Result. Received: {result!r}. "
+                "Return one, or override `summary` and `fields`."
+            )
+        for part, entry in (("data", "name"), ("model", "parameters"), ("protocol", "seed")):
+            if entry not in record.get(part, {}):
+                raise ValueError(
+                    f"`run` of {experiment.name} must return a record with {entry!r} in {part!r}. Received: "
+                    f"{part} {record.get(part)}. Add it, or override `fields`."
+                )
+    return {**record, "result": result.entries()} if isinstance(result, Result) else record
 
 
 def _require_used(experiment: Experiment, rows: Sequence[str], args: argparse.Namespace) -> None:
@@ -192,13 +210,17 @@ def _require_used(experiment: Experiment, rows: Sequence[str], args: argparse.Na
 
 
 def report_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
-    """Prints the report, or writes it with its figures."""
+    """Prints the report, or writes it with its figures; what cannot be shown is left out and named at the end."""
     records = _report.read(args.records)
     templates = args.templates or args.records
+    failed: dict[str, str] = {}
     if args.out is None:
-        print(_report.results(experiments, records, templates))
+        print(_report.results(experiments, records, templates, failed=failed))
     else:
-        _report.write(experiments, records, args.out, templates)
+        _report.write(experiments, records, args.out, templates, failed)
+    if failed:
+        reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise ValueError(f"The report has all tables but {', '.join(failed)}. {reasons}")
 
 
 def check_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:

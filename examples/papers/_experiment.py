@@ -85,6 +85,65 @@ class Claim:
         return "not found" if False in holds else "not tried"
 
 
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The result of a row, as the usual table shows it.
+
+    Attributes:
+        test: on test data, in `unit`. validation: on validation data. seconds: of training, without validation.
+        read: what training read: characters if the unit is "bits", else sequences.
+        unit: "bits", shown with three decimals; "error", a fraction, shown in percent; or another name in Python's
+            form, such as "squared_error", shown with four digits.
+        more: further entries of the record.
+    """
+
+    test: float
+    validation: float
+    seconds: float
+    read: float
+    unit: str
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("test", "validation", "seconds", "read"):
+            if not isinstance(value := getattr(self, name), int | float):
+                raise ValueError(f"`{name}` of a Result must be a number. Received: {value!r}. Convert it by `float`.")
+        if not self.unit.isidentifier():
+            raise ValueError(
+                f"The unit of a Result must be a name in Python's form. Received: {self.unit!r}. Write it like "
+                "'squared_error'."
+            )
+
+    @classmethod
+    def of(cls, entries: Mapping[str, Any]) -> Result:
+        """Inverse of `entries`; ValueError or KeyError if something is missing."""
+        tested = [name.removeprefix("test_") for name in entries if name.startswith("test_")]
+        units = [unit for unit in tested if f"validation_{unit}" in entries]
+        if len(units) != 1:
+            raise ValueError(f"A result must have test and validation of one unit. Received: {sorted(entries)}.")
+        (unit,) = units
+        names = (f"test_{unit}", f"validation_{unit}", "training_seconds", cls._items(unit))
+        return cls(*(entries[name] for name in names), unit, {k: v for k, v in entries.items() if k not in names})
+
+    def entries(self) -> dict[str, Any]:
+        """What a record has of it."""
+        return {
+            f"test_{self.unit}": self.test,
+            f"validation_{self.unit}": self.validation,
+            "training_seconds": self.seconds,
+            self._items(self.unit): self.read,
+            **self.more,
+        }
+
+    def shown(self, value: float) -> str:
+        """A value in the unit."""
+        return f"{value:{ {'bits': '.3f', 'error': '.1%'}.get(self.unit, '.4g') }}"
+
+    @staticmethod
+    def _items(unit: str) -> str:
+        return "characters" if unit == "bits" else "sequences"
+
+
 UNTRIED: tuple[Finding, ...] = (Finding("", None),)
 """The findings of a claim of which nothing was measured."""
 
@@ -125,7 +184,9 @@ class Experiment(abc.ABC):
         """Runs a row.
 
         Returns:
-            Its record: data, model, protocol, result and, where it trains, curve and environment.
+            Its record: `data`, with a name; `model`, with the number of `parameters`; `protocol`, with the `seed`;
+            `result`, a `Result`, or a dictionary if `summary` and `fields` are overridden; and, where it trains,
+            `curve` and `environment`.
 
         Raises:
             ValueError: if the data or the model cannot be read.
@@ -190,10 +251,8 @@ class Experiment(abc.ABC):
 
     def summary(self, record: Record) -> str:
         """One line on a result, for the screen."""
-        result = record["result"]
-        if "test_bits" in result:
-            return f"{result['test_bits']:.3f} {self.measure}"
-        return f"{result['test_error']:.1%} {self.measure}"
+        result = Result.of(record["result"])
+        return f"{result.shown(result.test)} {self.measure}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         """Name -> Markdown that replaces `{name}` in the template."""
@@ -334,25 +393,18 @@ def table_of_rows(records: Sequence[Record], paper: Mapping[str, float | str]) -
 
 
 def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
-    results = [record["result"] for record in group]
-    bits = "test_bits" in results[0]
-    test, validation = ("test_bits", "validation_bits") if bits else ("test_error", "validation_error")
-
-    def shown(value: float | str | None) -> str:
-        if value is None or isinstance(value, str):
-            return value or ""
-        return f"{value:.3f}" if bits else f"{value:.1%}"
-
-    minutes = f"{statistics.mean(result['training_seconds'] for result in results) / 60:.0f}"
+    results = [Result.of(record["result"]) for record in group]
+    shown, bits = results[0].shown, results[0].unit == "bits"
+    minutes = f"{statistics.mean(result.seconds for result in results) / 60:.0f}"
     if budget := group[0]["protocol"].get("minutes"):
         minutes += f" of {budget:g}"
-    read = statistics.mean(result["characters" if bits else "sequences"] for result in results)
+    read = statistics.mean(result.read for result in results)
     return [
         f"{group[0]['model']['parameters']:,}",
         f"{len(group)}",
-        mean_and_range([result[test] for result in results], shown),
-        shown(paper),
-        shown(statistics.mean(result[validation] for result in results)),
+        mean_and_range([result.test for result in results], shown),
+        shown(paper) if isinstance(paper, int | float) else paper or "",
+        shown(statistics.mean(result.validation for result in results)),
         minutes,
         f"{read / 1e6:,.1f} M characters" if bits else f"{read:,.0f} sequences",
     ]

@@ -60,6 +60,7 @@ def results(
     records: Sequence[Record],
     templates: Path | None = None,
     folder: Path | None = None,
+    failed: dict[str, str] | None = None,
 ) -> str:
     """The report of these records as Markdown.
 
@@ -68,13 +69,27 @@ def results(
         templates: folder of the Markdown templates, `<name of the experiment>.md`; an experiment without one gets a
             heading and its tables.
         folder: of the report; pictures that are not there, or all without a folder, are left out.
+        failed: where to put the reason for each experiment that cannot be shown, which is then left out.
 
     Raises:
-        ValueError: if a record is of none of the experiments, or lacks what its section says of it, naming its file;
-            if a template has a field that its experiment does not fill in.
+        ValueError: if a record is of none of the experiments; without `failed`, if one lacks what its section says of
+            it, naming its file, or if a template has a field that its experiment does not fill in.
     """
-    recorded = [(experiment, of_this) for experiment, of_this in by_experiment(experiments, records) if of_this]
-    parts = [section(experiment, of_this, templates) for experiment, of_this in recorded]
+    recorded: list[tuple[Experiment, list[Record]]] = []
+    parts: list[str] = []
+    for experiment, of_this in by_experiment(experiments, records):
+        if not of_this:
+            continue
+        try:
+            text = section(experiment, of_this, templates)
+            _told(experiment.claims, of_this)
+        except ValueError as error:
+            if failed is None:
+                raise
+            failed[experiment.name] = str(error)
+            continue
+        recorded.append((experiment, of_this))
+        parts.append(text)
     if glance := at_a_glance(recorded, parts):
         parts.insert(0, glance)
     picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
@@ -173,9 +188,16 @@ def section(experiment: Experiment, records: Sequence[Record], templates: Path |
 
 
 def write(
-    experiments: Sequence[Experiment], records: Sequence[Record], path: Path, templates: Path | None = None
+    experiments: Sequence[Experiment],
+    records: Sequence[Record],
+    path: Path,
+    templates: Path | None = None,
+    failed: dict[str, str] | None = None,
 ) -> None:
     """Writes the report, and in the folder `figures` beside it the pictures drawn from the records.
+
+    Args:
+        experiments, records, templates, failed: as `results`. path: of the report.
 
     Raises:
         ImportError: if there are pictures to draw, and no matplotlib.
@@ -183,11 +205,17 @@ def write(
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for experiment, of_this in by_experiment(experiments, records):
-        pictures = _told(experiment.pictures, of_this) if of_this else {}
+        try:
+            pictures = _told(experiment.pictures, of_this) if of_this else {}
+        except ValueError as error:
+            if failed is None:
+                raise
+            failed[experiment.name] = str(error)
+            continue
         for name, figure in pictures.items():
             (path.parent / "figures").mkdir(exist_ok=True)
             figure.savefig(path.parent / "figures" / name, dpi=150)
-    path.write_text(results(experiments, records, templates, path.parent))
+    path.write_text(results(experiments, records, templates, path.parent, failed))
 
 
 def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) -> Any:

@@ -51,9 +51,9 @@ def test_bits_are_those_of_the_best_model(tmp_path):
     text = text_of("isan-text8")
     record, best = train(tmp_path, "LSTM", "4e3", text)
     windows = Windows(text.parts["test"], 8, length=20)
-    assert record["result"]["test_bits"] == pytest.approx(best.evaluate(windows, verbose=0))
-    assert record["result"]["characters"] == 2 * 3 * 8 * 20
-    assert 0 < record["result"]["training_seconds"] <= record["result"]["seconds"]
+    assert record["result"].test == pytest.approx(best.evaluate(windows, verbose=0))
+    assert record["result"].read == 2 * 3 * 8 * 20
+    assert 0 < record["result"].seconds <= record["result"].more["seconds"]
 
 
 @pytest.mark.parametrize(("name", "per_symbol"), [("isan-text8", 1), ("isan-pairs", 2)])
@@ -108,8 +108,8 @@ def test_bits_of_pairs_are_those_of_each_character(tmp_path):
     record, best = train(tmp_path, "GRU", "9e4", text)
     windows = Windows(text.parts["test"], 8, length=20)
     wanted = best.evaluate(windows, verbose=0) / 2
-    assert record["result"]["test_bits"] == pytest.approx(wanted)
-    assert record["result"]["characters"] == 2 * 2 * 3 * 8 * 20
+    assert record["result"].test == pytest.approx(wanted)
+    assert record["result"].read == 2 * 2 * 3 * 8 * 20
 
 
 @pytest.mark.parametrize("model", characters.COUNTED)
@@ -122,8 +122,8 @@ def test_counted_models_are_those_of_the_analysis(model):
         best = min(found, key=lambda one: one.bits(validation))
     else:
         best = analysis.BackoffModel(train, 1 if model == "unigrams" else 2, vocabulary_size=27)
-    assert result["test_bits"] == pytest.approx(best.bits(test))
-    assert result["validation_bits"] == pytest.approx(best.bits(validation))
+    assert result.test == pytest.approx(best.bits(test))
+    assert result.validation == pytest.approx(best.bits(validation))
 
 
 def test_symbols_may_be_read_as_fewer_than_are_predicted():

@@ -139,11 +139,11 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     record, best = classification.train(protocol(kind), data, a_run(tmp_path))
     x, y = data.test
     logits = best.predict(x, verbose=0)[:, 0]
-    assert record["result"]["test_error"] == pytest.approx(np.mean((logits > 0) != y))
+    assert record["result"].test == pytest.approx(np.mean((logits > 0) != y))
     digest = records.sha256(*data.train, *data.test)
     assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20, "sha256": digest}
     assert record["protocol"]["network"] == kind
-    assert record["result"]["sequences"] == 2 * 2 * 8
+    assert record["result"].read == 2 * 2 * 8
     assert words.Vocabulary.load(tmp_path / "vocabulary.txt").names == data.vocabulary
 
 
@@ -152,7 +152,7 @@ def test_a_class_given_away_by_a_word_is_learned(tmp_path):
     data = data_of()
     chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
     record, _ = classification.train(chosen, data, a_run(tmp_path))
-    assert record["result"]["test_error"] == 0
+    assert record["result"].test == 0
 
 
 def test_a_sliding_network_keeps_weights_of_full_strength(tmp_path):
@@ -163,7 +163,7 @@ def test_a_sliding_network_keeps_weights_of_full_strength(tmp_path):
     assert strengths == pytest.approx([0.0, 0.5, 1.0])
     assert float(model.get_layer("recurrent").cell.strength.numpy()) == 1.0
     accuracies = [entry["val_accuracy"] for entry in record["curve"]]
-    assert record["result"]["validation_error"] == 1 - accuracies[-1]
+    assert record["result"].validation == 1 - accuracies[-1]
     assert "slid_accuracy" not in record["curve"][0]
 
 
@@ -186,7 +186,7 @@ def test_a_network_goes_on_from_coarse_pixels_four_times_as_slowly(tmp_path, kin
     for name, value in before.items():
         np.testing.assert_array_equal(after[name], value)
     np.testing.assert_array_equal(model.layers[-1].kernel, first.layers[-1].kernel)
-    assert record["coarse"]["sequences"] == record["result"]["sequences"] == 3 * 2 * 8
+    assert record["coarse"]["sequences"] == record["result"].read == 3 * 2 * 8
     # Six steps: half of it at the second, all from the third on.
     assert [entry.get("strength") for entry in record["curve"]] == ([0.5, 1.0, 1.0] if slides else [None] * 3)
 

@@ -4,8 +4,10 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -18,6 +20,7 @@ from examples.papers import __main__ as command_line
 from examples.papers import _commands, _report
 from examples.papers import _recommendation as recommendation
 from examples.papers import _records as records
+from examples.papers._experiment import Result
 from keras_interp_rnn.datasets import interactions
 from keras_interp_rnn.datasets.imdb import ARCHIVE
 from tests.papers.common import EXPERIMENTS, RECORDS, committed, needs_records
@@ -201,7 +204,13 @@ def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
 
     def recorded(self, run):
         runs.append((run.minutes, run.seed))
-        return {"data": {"sha256": ""}, "protocol": {}, "result": {}}
+        result = Result(test=0.1, validation=0.1, seconds=1.0, read=1, unit="error")
+        return {
+            "data": {"name": "", "sha256": ""},
+            "model": {"parameters": 1},
+            "protocol": {"seed": run.seed},
+            "result": result,
+        }
 
     monkeypatch.setattr(type(EXPERIMENTS[table]), "run", recorded)
     monkeypatch.setattr(type(EXPERIMENTS[table]), "summary", lambda self, record: "")
@@ -229,6 +238,80 @@ def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
 def test_all_tables_at_once_are_not_tuned(capsys):
     assert command_line.main(["tune", "all", "--row", "LSTM"]) == 2
     assert "One row is tuned at a time. Received: all" in capsys.readouterr().err
+
+
+def recipe(monkeypatch):
+    """The experiment of the recipe in CONTRIBUTING, in the list of experiments."""
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## A new table")[2]
+    [code] = re.findall(r"^ +```python\n(.*?)^ +```", section.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
+    names = {}
+    exec(textwrap.dedent(code), names)  # as in a file of its own
+    adding = names["Adding"]()
+    monkeypatch.setattr(command_line, "EXPERIMENTS", (*command_line.EXPERIMENTS, adding))
+    return adding
+
+
+@needs_records
+def test_a_table_by_the_recipe_runs_and_is_reported_with_the_others(tmp_path, monkeypatch, capsys):
+    adding = recipe(monkeypatch)
+    assert run("adding", "--records", tmp_path, "--runs", tmp_path / "runs", "--verbose", "0") == 0
+    assert "mean squared error" in capsys.readouterr().out
+    for suffix in ("jsonl", "md"):
+        shutil.copy(RECORDS / f"temperature.{suffix}", tmp_path)
+    assert report("--records", tmp_path) == 0
+    text = capsys.readouterr().out
+    for row in adding.rows:
+        assert re.search(rf"\| normal numbers \| {row} \| [\d,]+ \| 1 \| [\d.]+ \| .*\| 2,000 sequences \|", text)
+    assert "| 0.01 |" in text
+    assert EXPERIMENTS["temperature"].title in text
+    # A record that its table cannot show leaves that table out, is named, and takes no other table with it.
+    path = tmp_path / "adding.jsonl"
+    path.write_text(path.read_text().replace("training_seconds", "seconds", 1))
+    out = tmp_path / "results.md"
+    for arguments in ([], ["--out", out]):
+        assert report("--records", tmp_path, *arguments) == 2
+        captured = capsys.readouterr()
+        text = captured.out or out.read_text()
+        assert adding.title not in text
+        assert EXPERIMENTS["temperature"].title in text
+        assert re.search(r"has all tables but adding\. adding: .*adding-GRU-0 \(KeyError\('training_", captured.err)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"result": {"test_error": 0.1}}, "`run` of adding must return a record whose result is a Result. Received: {"),
+        ({"model": {}}, "must return a record with 'parameters' in 'model'. Received: model {}"),
+    ],
+)
+def test_a_record_that_the_usual_table_cannot_show_is_refused_when_it_is_returned(
+    changed, says, tmp_path, monkeypatch, capsys
+):
+    adding = recipe(monkeypatch)
+    returned = {
+        "data": {"name": "numbers"},
+        "model": {"parameters": 1},
+        "protocol": {"seed": 0},
+        "result": Result(test=1.0, validation=1.0, seconds=1.0, read=1, unit="error"),
+    }
+    monkeypatch.setattr(type(adding), "run", lambda self, run: {**returned, **changed})
+    assert run("adding", "--rows", "GRU", "--records", tmp_path / "records", "--runs", tmp_path) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"test": "0.1"}, "`test` of a Result must be a number. Received: '0.1'"),
+        ({"unit": "%"}, "name in Python's form"),
+    ],
+)
+def test_a_result_has_numbers_and_a_unit(changed, says):
+    whole = {"test": 0.25, "validation": 0.5, "seconds": 1.0, "read": 10, "unit": "error", "more": {"steps": 3}}
+    assert Result.of(Result(**whole).entries()) == Result(**whole)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        Result(**{**whole, **changed})
 
 
 def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):

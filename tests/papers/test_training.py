@@ -118,7 +118,7 @@ class TestResumption:
         resumed, also_best = run(tmp_path / "stopped")
         for name in ("loss", "val_loss", "accuracy", "val_accuracy"):
             assert [e[name] for e in resumed["curve"]] == [e[name] for e in whole["curve"]]
-        assert resumed["result"]["test_error"] == whole["result"]["test_error"]
+        assert resumed["result"].test == whole["result"].test
         for one, other in zip(weights(best), weights(also_best), strict=True):
             np.testing.assert_array_equal(one, other)
 
