@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_interp_rnn._backend.keras_quirks import fit_around
 from keras_interp_rnn._files import as_path
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.analysis.network import recurrent_layer_inputs
@@ -20,8 +24,10 @@ class Probe(keras.callbacks.Callback):
     """Reads a network before the first step and every `update_freq`, and writes what it found.
 
     A subclass gives `folder` (of its own in `log_dir`: two writers in one folder hide each other's events), `measure`
-    and `write`. Steps are optimizer iterations and continue when a saved model is trained further. What
-    `measure` raises stops the training at its beginning; later it is warned of once and nothing is written.
+    and `write`. In a search of KerasTuner each execution of a trial has a folder in `log_dir`, the one that KerasTuner
+    gives `keras.callbacks.TensorBoard`. Steps are optimizer iterations and continue when a saved model is trained
+    further. What `measure` raises stops the training at its beginning; later it is warned of once and nothing is
+    written.
 
     Args:
         log_dir, update_freq: as the subclass documents them.
@@ -49,7 +55,7 @@ class Probe(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         found = self.measure()
         try:
-            self._writer = _summaries.writer(self.log_dir / self.folder)
+            self._writer = _summaries.writer(_folder(self.log_dir, self.folder, fit_around(self)[0]))
         except OSError as error:
             raise ValueError(
                 f"{type(self).__name__} writes into a folder. Received: log_dir={str(self.log_dir)!r}, where none can "
@@ -127,6 +133,20 @@ class InputProbe(Probe):
         if isinstance(self.layer, keras.layers.Layer):
             return self.layer, inputs, None
         return recurrent_layer_inputs(self.model, inputs, self.layer)
+
+
+def _folder(log_dir: Path, name: str, callbacks: Sequence[keras.callbacks.Callback]) -> Path:
+    """The folder for events, in that of the KerasTuner trial which the callbacks belong to, if any.
+
+    KerasTuner copies all callbacks for each execution of a trial, but changes `log_dir` only of a class with the name
+    TensorBoard. It adds a callback with the trial, which does not have the number of the execution.
+    """
+    trials = (getattr(getattr(callback, "trial", None), "trial_id", None) for callback in callbacks)
+    trial = next((trial for trial in trials if trial is not None), None)
+    if trial is None or trial in log_dir.parts:
+        return log_dir / name
+    folders = (log_dir / trial / f"execution{i}" / name for i in itertools.count())
+    return next(folder for folder in folders if not folder.exists())
 
 
 def _frequency(update_freq: Any) -> str | int:

@@ -46,9 +46,6 @@ class JacobianHistograms(InputProbe):
         ValueError: if the batch is empty or a frequency is no positive number; when training begins, if there is no
             such layer, if a sequence is shorter than the longest lag, or as `analysis.jacobian_singular_values`.
 
-    keras-tuner copies callbacks for every trial and leaves their `log_dir` as it is: make this one inside
-    `HyperModel.fit`, with a folder of the trial's own.
-
     If weights become non-finite, warns once and stops logging; training continues.
 
     Example:

@@ -342,10 +342,18 @@ class TestBesideOthers:
         def build(parameters: Any) -> keras.Model:
             return new_model([layers.MinimalRNN(parameters.Int("units", 2, 4))])
 
-        tuner = keras_tuner.RandomSearch(build, "loss", max_trials=2, directory=tmp_path, project_name="search", seed=1)
-        callback = JacobianHistograms(tmp_path / "logs", PROBE, lags=LAGS)
-        tuner.search(X, Y, batch_size=BATCH, epochs=1, callbacks=[callback], verbose=0)
-        assert set(steps(tmp_path / "logs")) == {0, STEPS}
+        tuner = keras_tuner.GridSearch(
+            build, "loss", max_trials=2, executions_per_trial=2, directory=tmp_path, project_name="search"
+        )
+        logs = tmp_path / "logs"
+        both = [JacobianHistograms(logs, PROBE, lags=LAGS), keras.callbacks.TensorBoard(logs)]
+        tuner.search(X, Y, batch_size=BATCH, epochs=1, callbacks=both, verbose=0)
+        runs = {file.parent.relative_to(logs) for file in logs.rglob("events*")}
+        trials = [Path(trial, f"execution{i}") for trial in tuner.oracle.trials for i in range(2)]
+        assert len(trials) == 4
+        assert {run for run in runs if run.name == "jacobians"} == {trial / "jacobians" for trial in trials}
+        assert set(trials) <= runs  # those of keras.callbacks.TensorBoard
+        assert all(steps(logs / trial) == [0, STEPS] for trial in trials)
 
     def test_mixed_precision(self, tmp_path: Path) -> None:
         before = keras.config.dtype_policy()
