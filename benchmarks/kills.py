@@ -1,4 +1,4 @@
-"""What is lost when a process is killed while it trains, repeats a table, or prepares data? Nothing.
+"""What of the result is lost when a process is killed while it trains, repeats a table, or prepares data? Nothing.
 
 Each task is done once without a kill. Then it is killed, begun again in the same folder, killed again, and at last left
 alone; what it ends with must be what the undisturbed one ended with, to the bit. Moments are drawn uniformly from the

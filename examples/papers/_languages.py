@@ -81,8 +81,8 @@ PAPER: dict[str, Any] = {
     **{"learning_rate": 1e-4, "epsilon": 1e-4, "centered": True, "clip": 1e6},
     **{"start_token": True, "paper_weights": True, "steps": 1024, "growing": 48},
 }
-"""The paper's training as its published code does it. The bound on the gradient's norm is never reached; without one,
-XLA on a CPU compiles steps that take a hundred times as long."""
+"""Optimizer and initial weights of the paper's published code, which trains longer where words are many. The bound on
+the gradient's norm is never reached; without one, XLA on a CPU compiles steps that take a hundred times as long."""
 
 
 def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Model:

@@ -20,7 +20,7 @@ GLANCE = """
 
 {counts}
 
-A line for each claim of the papers that a figure can bear out. The verdicts come from the records, by the rule in the
+Claims of the papers that figures can bear out, a line for each. The verdicts come from the records, by the rule in the
 third column: **found** if all of it holds, **partly** if some of it does, **not found** if none of it does, **not
 tried** if nothing was measured. A ✓ or ✗ before a figure says whether it holds, a – that it is missing. Data, sizes and
 training times are often not the papers': the linked sections say in what.

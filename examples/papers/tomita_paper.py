@@ -1,8 +1,8 @@
 """Section 5.1 of Wang, Lawrence and Niepert, 2022, by the paper's own protocol: fifty centroids, and no recipe of ours.
 
 `tomita.py` trains networks into automata by the recipe of `automata.train_recognizer`. Here a network with 100 units
-and 50 centroids is trained from the start as the paper and its published code do, until it is right on all training
-words; so is a plain GRU.
+and 50 centroids is trained from the start by the protocol of the paper and its published code, until it is right on all
+training words; so is a plain GRU.
 """
 
 from __future__ import annotations
@@ -203,7 +203,10 @@ def _encoding() -> Any:
 
 
 def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
-    """An embedding, a GRU, and one logit, initialized as in the published code."""
+    """An embedding, a GRU, and one logit, initialized as in the published code.
+
+    Its hard sigmoid has the slope 0.2, Keras's 1/6.
+    """
     import keras
 
     from keras_interp_rnn import layers

@@ -78,11 +78,12 @@ def test_networks_that_train_on_decide_which_centroids_are_used_and_not_how_fast
 
 
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
-def test_the_network_is_the_papers(network):
+def test_the_network_has_the_papers_parts_and_initial_weights(network):
     model = tomita_paper._build(network, {**tomita_paper.PROTOCOL, "seed": 3, "units": 5, "centroids": 4})
     layer = model.layers[1]
     inner = layer.cell.cell if network == "SR-GRU" else layer.cell
     assert (inner.reset_after, inner.use_bias) == (False, False)
+    # Keras's, whose slope is 1/6; that of the published code is 0.2.
     assert inner.recurrent_activation is keras.activations.hard_sigmoid
     gates = np.split(keras.ops.convert_to_numpy(inner.recurrent_kernel), 3, axis=1)
     for gate in gates:

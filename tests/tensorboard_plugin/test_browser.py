@@ -232,7 +232,7 @@ def test_contributions(tab):
     hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
     assert re.fullmatch(r"e → after e \(24\): norm \S+ nats: (\S+ [+-]\S+(, )?){5}", hovered), hovered
     spans[-1].click()
-    assert "Without the symbols left out" in tab.one(".now").text
+    assert "From the sum without the terms taken out" in tab.one(".now").text
     assert tab.all("p.text span.off")
     [button] = [button for button in tab.all("button") if button.text == "By words"]
     button.click()

@@ -1,4 +1,4 @@
-// What every symbol of a text contributes to every prediction of an ISAN, and the prediction without some of them.
+// What every symbol of a text contributes to every prediction of an ISAN, and the sum without some of them.
 
 import {colourBar, html, raster, rasterImage, remembering, share, shown, svg} from './charts.js';
 import {bars, best, grouped, number, says, shadedText, softmax, strongest, wordStarts} from './shares.js';
@@ -18,7 +18,7 @@ export async function draw(body, page) {
   let words = state.words ?? false;
   state.index = Math.min(Math.max(1, state.index ?? steps), steps);
   const overview = html('figure', {class: 'wide'});
-  const text = html('p', {class: 'text', 'aria-label': 'the text; click a symbol to leave it out'});
+  const text = html('p', {class: 'text', 'aria-label': 'the text; click a symbol to take its term out of the sum'});
   const column = html('figure');
   const prediction = html('p', {class: 'says', 'aria-live': 'polite'});
   const legend = html('p', {class: 'note'});
@@ -97,14 +97,14 @@ export async function draw(body, page) {
     const [now, nowThen] = says(logits((s) => !off.has(s)), outputs);
     prediction.replaceChildren(
       `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join('')}: `, html('b', {}, first), `${then}. `,
-      off.size ? html('span', {class: 'now'}, `Without the symbols left out: ${now}${nowThen}.`) : '',
+      off.size ? html('span', {class: 'now'}, `From the sum without the terms taken out: ${now}${nowThen}.`) : '',
     );
     legend.textContent = K === 1 ? 'Blue symbols raised the output, red ones lowered it.'
       : `Blue symbols speak for ${outputs[winner]}, red ones for ${outputs[runner]}.`;
     const rows = groups.map((group) => ({name: group.map((s) => sources[s]).join(''), sources: group, off: group.every((s) => off.has(s)),
       values: pair.map((output) => sum(group, output))}));
     column.replaceChildren(
-      html('figcaption', {}, 'Contributions to ', ...pair.flatMap((output, j) => [j ? ' and ' : '', html('b', {class: j ? 'second' : 'first'}, '■ '), outputs[output]]), ', nats. Click a row to leave it out.'),
+      html('figcaption', {}, 'Contributions to ', ...pair.flatMap((output, j) => [j ? ' and ' : '', html('b', {class: j ? 'second' : 'first'}, '■ '), outputs[output]]), ', nats. Click a row to take it out of the sum.'),
       bars([...strongest(rows), {name: 'bias', off: false, values: pair.map(bias)}], {width: Math.min(width(), 760), onpick: (row) => toggle(row.sources)}));
   }
 
@@ -126,7 +126,7 @@ export async function draw(body, page) {
   const all = html('button', {type: 'button', onclick: () => { off.clear(); state.off = []; paint(); page.remember(); }}, 'Reset');
   body.replaceChildren(
     ...[page.slider(show)].filter(Boolean), html('label', {class: 'slider'}, 'Prediction', targets, chosen),
-    html('p', {class: 'note'}, 'Click a symbol to leave its contribution out. The sum is exact, so the prediction below is the network’s without it.'),
+    html('p', {class: 'note'}, 'Click a symbol to take its term out of the sum. The network would read on differently without the symbol: its matrix still carries the earlier terms.'),
     html('div', {class: 'row'}, byWord, all),
     text, legend, prediction, html('div', {class: page.width() >= 900 ? 'two' : 'side'}, overview, column),
     page.downloads(() => overview.querySelector('svg'), () => rows(slice, sources, outputs, state), 'contributions'),
