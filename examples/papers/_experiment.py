@@ -123,7 +123,9 @@ class Result:
             raise ValueError(f"A result must have test and validation of one unit. Received: {sorted(entries)}.")
         (unit,) = units
         names = (f"test_{unit}", f"validation_{unit}", "training_seconds", cls._items(unit))
-        return cls(*(entries[name] for name in names), unit, {k: v for k, v in entries.items() if k not in names})
+        test, validation, seconds, read = (entries[name] for name in names)
+        more = {name: value for name, value in entries.items() if name not in names}
+        return cls(test, validation, seconds, read, unit, more)
 
     def entries(self) -> dict[str, Any]:
         """What a record has of it."""

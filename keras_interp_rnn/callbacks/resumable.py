@@ -88,7 +88,6 @@ class Resumable(keras.callbacks.Callback):
         self._started = time.monotonic()
         self._generator: np.ndarray | None = None
         self._trained: keras.Model | None = None  # the model that this object loaded, or saved last
-        self._memory: dict[str, np.ndarray] = {}
         self._others: list[keras.callbacks.Callback] = []
         self._digests: dict[int, tuple[keras.callbacks.Callback, dict[str, bytes]]] = {}
 
@@ -113,15 +112,13 @@ class Resumable(keras.callbacks.Callback):
         """
         if not self.history:
             return None
-        rule, remedy = "A run resumes from the files of its last epoch", "its model.keras is the best model so far"
         for path in (self._checkpoint(self.epoch), self._carried(self.epoch)):
-            _check_whole(path, rule, f"Remove the directory or give another; {remedy}.")
+            _check_whole(path, *_OF_LAST_EPOCH)
         model = keras.models.load_model(self._checkpoint(self.epoch))
         with np.load(self._carried(self.epoch)) as states:
             carried_states.write(model, [states[name] for name in states.files if name.startswith("arr_")])
             seeds = [states[name] for name in states.files if name.startswith("seed_")]
             self._generator = states["generator"] if "generator" in states.files else None
-            self._memory = {name: states[name] for name in states.files if name.startswith("callbacks")}
         self._trained = model
         for variable, value in zip(random_states(model), seeds, strict=False):
             variable.assign(value)
@@ -152,7 +149,10 @@ class Resumable(keras.callbacks.Callback):
         self._others = [one for one in callbacks if not isinstance(one, without)]
         for other in self._others:
             self._digests.setdefault(id(other), (other, _memory.digests(other)))
-        _memory.restore(self._others, self._memory)
+        if self.history:
+            _check_whole(self._carried(self.epoch), *_OF_LAST_EPOCH)
+            with np.load(self._carried(self.epoch)) as saved:
+                _memory.restore(self._others, saved)
         before = self.history[-1]["seconds"] if self.history else 0.0
         self._started = time.monotonic() - before
         if self._generator is not None:  # now, as `fit` draws from it before it begins
@@ -191,12 +191,12 @@ class Resumable(keras.callbacks.Callback):
         current = [path.name for path in (self._checkpoint(len(history)), self._carried(len(history)))]
         self._save(self._checkpoint(len(history)))
         seeds = enumerate(random_states(self.model))
-        drawn: dict[str, Any] = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in seeds}
+        saved: dict[str, Any] = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in seeds}
         if (generator := _backend.generator_state()) is not None:
-            drawn["generator"] = generator
-        self._memory = _memory.pack(self._others, [self._digests[id(other)][1] for other in self._others])
+            saved["generator"] = generator
+        saved |= _memory.pack(self._others, [self._digests[id(other)][1] for other in self._others])
         with atomic_write(self._carried(len(history))) as partial:
-            np.savez(partial, *carried_states.read(self.model), **drawn, **self._memory)
+            np.savez(partial, *carried_states.read(self.model), **saved)
         self._trained, self._iterations, self._steps = self.model, _iterations(self.model), self._steps_per_epoch()
         progress = {
             "history": history,
@@ -287,6 +287,10 @@ class Resumable(keras.callbacks.Callback):
         return self.directory / f"resume-{epoch:04d}.npz"
 
 
+_OF_LAST_EPOCH = (
+    "A run resumes from the files of its last epoch",
+    "Remove the directory or give another; its model.keras is the best model so far.",
+)
 _OF_EPOCH = re.compile(r"resume-\d{4,}\.(keras|npz)")
 _PARTIAL = re.compile(rf"partial-[0-9a-f]{{16}}-({_OF_EPOCH.pattern}|model\.keras|progress\.json)")
 """What `atomic_write` names the files of this callback while it writes them."""

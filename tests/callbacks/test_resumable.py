@@ -663,6 +663,15 @@ def test_a_forgotten_load_is_refused_and_nothing_deleted(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_callbacks_remember_in_a_fit_that_goes_on_in_the_same_process(tmp_path: Path) -> None:
+    x, model = np.zeros((3, 1)), constant_model()
+    for epoch in range(2):
+        early = keras.callbacks.EarlyStopping("loss", patience=5)
+        callbacks = [Resumable(tmp_path, "loss"), early]
+        model.fit(x, x, 1, initial_epoch=epoch, epochs=epoch + 1, verbose=0, callbacks=callbacks)
+    assert early.wait == 1
+
+
 def test_a_loaded_model_may_be_compiled_again_and_a_model_in_memory_goes_on(tmp_path: Path) -> None:
     x, resumable, model = np.zeros((3, 1)), Resumable(tmp_path, "loss"), constant_model()
     model.fit(x, x, 1, epochs=1, verbose=0, callbacks=[resumable])
