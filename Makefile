@@ -14,6 +14,8 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 OLDEST  ?= python3.10
 # What pip is asked for in `make test-backends`. On Linux a plain torch brings several GB of CUDA libraries.
 TORCH   ?= torch
+# Which cases `make test-backends` runs, as pytest's -m; "" for all.
+CASES   ?= not matrix
 
 export KERAS_BACKEND ?= tensorflow
 # Nothing from TensorFlow's C++ side: what matters there reaches Python as an exception.
@@ -44,7 +46,7 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run papers test test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
+.PHONY: help run papers test test-all test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -57,17 +59,20 @@ run: $(VENV)/.installed-run  ## Look inside trained networks, then train one on 
 papers: $(VENV)/.installed-test  ## Run the papers' experiments: ARGS="list", ARGS="run counting --smoke", ...
 	$(BIN)/python -m examples.papers $(ARGS)
 
-test: $(VENV)/.installed-test  ## Run the tests on TensorFlow.
+test: $(VENV)/.installed-test  ## Run the core of the tests on TensorFlow.
+	$(PYTEST) -m "not matrix" $(ARGS)
+
+test-all: $(VENV)/.installed-test  ## Run all tests on TensorFlow: the core, and the full product of cases.
 	$(PYTEST) $(ARGS)
 
 test-quick: $(VENV)/.installed-test  ## Run a selection of the tests, about a minute.
-	$(PYTEST) -m "not slow" $(QUICK) $(ARGS)
+	$(PYTEST) -m "not matrix" $(QUICK) $(ARGS)
 
-test-backends: $(VENV)/.installed-jax  ## Run the layers' tests on JAX and on torch.
+test-backends: $(VENV)/.installed-jax  ## Run the core of the layers' tests on JAX and on torch; CASES="" runs all.
 	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."
 	@$(PIP) install '$(TORCH)'
-	KERAS_BACKEND=jax $(PYTEST) tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
-	KERAS_BACKEND=torch $(PYTEST) tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
+	KERAS_BACKEND=jax $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
+	KERAS_BACKEND=torch $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
 
 test-nightly:  ## Run the layers' tests on the newest keras-nightly, in .venv-nightly.
 	@$(MAKE) --no-print-directory VENV=.venv-nightly test-this-nightly
@@ -81,7 +86,7 @@ test-this-nightly: $(VENV)/.installed-test
 	$(PYTEST) tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
 
 # Environments .venv-python3.10, ..., .venv-lowest. All are tried; those that failed are named at the end.
-test-versions:  ## Run test-quick (SUITE=test: all tests) on each Python, and on the lowest versions of the packages.
+test-versions:  ## Run test-quick (SUITE=test: the core) on each Python, and on the lowest versions of the packages.
 	@failed=; \
 	for python in $(PYTHONS); do \
 		echo "== $$python, the newest packages"; \

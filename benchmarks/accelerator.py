@@ -78,7 +78,7 @@ def main() -> None:
         args.batch, args.length, args.rounds, sizes = [4], 10, 2, (8, 6, 8)
     tests = None
     if args.tests:  # before this process takes the accelerator's memory
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "tests/layers", "tests/test_recurrence.py"]
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not matrix", "tests/layers", "tests/test_recurrence.py"]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
         tests = (done.stdout or done.stderr).strip().splitlines()[-1]
         print(f"Tests of the layers: {tests}")

@@ -54,7 +54,7 @@ class _Compiled:
 
 
 CORE_CASES = 3
-"""Of a test with more cases the core (`-m "not slow"`) runs so many."""
+"""Of a test with more cases the core (`make test`) runs so many; the others belong to the matrix."""
 
 RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_public_names.py", "test_vocabulary.py")
 """Run whole, as a case is a file or a name."""
@@ -62,7 +62,7 @@ RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_publ
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks as slow all but a few cases of each test, spread over them from a place that the test's name gives."""
+    """Marks all but a few cases of each test as matrix: those few are spread from a place that the test's name gives."""
     rules = {config.rootpath / "tests" / name for name in RULES_OF_THE_TREE}
     cases = defaultdict(list)
     for item in items:
@@ -73,4 +73,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         core = {(first + i * len(of_one) // CORE_CASES) % len(of_one) for i in range(CORE_CASES)}
         for i, item in enumerate(of_one):
             if i not in core:
-                item.add_marker(pytest.mark.slow)
+                item.add_marker(pytest.mark.matrix)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if '"--smoke"' in path.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_the_smoke_run_ends_well(tmp_path, path):
     if '"cc"' in path.read_text() and shutil.which("cc") is None:

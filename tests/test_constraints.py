@@ -93,7 +93,7 @@ def test_the_dtype_stays(dtype):
     assert keras.backend.standardize_dtype(found.dtype) == dtype
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a function of TensorFlow's")
 def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
     import tensorflow as tf
@@ -195,7 +195,7 @@ class TestInAnISAN:
         assert isinstance(layers.ISAN(4, 1024).cell.recurrent_constraint, MaxSpectralRadius)
         assert layers.ISAN(4, 1025).cell.recurrent_constraint is None
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_training_holds_the_radii_that_it_lets_grow_without(self):
         found = {}
         for name, arguments in {"default": {}, "none": {"recurrent_constraint": None}}.items():
@@ -219,7 +219,7 @@ class TestInAnISAN:
         assert config["recurrent_constraint"] is None
         assert layers.ISAN.from_config(config).cell.recurrent_constraint is None
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize("policy", ["float64", "mixed_float16", "mixed_bfloat16"])
     def test_a_training_step_in_other_precisions(self, policy):
         model = self.network(units=6, dtype=policy)

@@ -37,7 +37,7 @@ def test_an_error_leaves_the_old_content_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_two_processes_write_to_files_of_their_own(tmp_path):
     code = """
 import sys

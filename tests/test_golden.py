@@ -60,7 +60,7 @@ for path, inputs, outputs in zip(*[iter(sys.argv[1:])] * 3):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_fresh_process_loads_them_with_one_import(tmp_path):
     drawn = [path for path in FILES if "output_0" not in np.load(path.with_suffix(".npz"))]
     assert [path.stem for path in drawn] == ["sample"] * len(drawn)

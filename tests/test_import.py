@@ -26,7 +26,7 @@ def imported(statement: str, backend: str) -> set[str]:
     return set(ran.stdout.split())
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_the_package_imports_no_package_that_keras_does_not(backend):
     """Neither TensorBoard nor tensorflow_datasets, matplotlib, keras_tuner; nor TensorFlow, where it does not run."""

@@ -194,7 +194,7 @@ def test_automata_import_each_other_at_the_top_and_in_no_circle():
         pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_private_name_crosses_a_package(path):
     """A module or a name `_y` of the package X is imported within X alone."""

@@ -71,7 +71,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize(("cell", "bias", "settings"), CASES)
 def test_networks_whose_matrices_are_drawn_anew_have_the_mean_field(cell, bias, settings):
     found = np.array([simulated(cell, bias, seed, shared=False, units=200, before=55, **settings) for seed in range(4)])
@@ -88,7 +88,7 @@ def test_networks_whose_matrices_are_drawn_anew_have_the_mean_field(cell, bias, 
     assert growth == pytest.approx(field.growth, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("cell", NUM_MATRICES)
 @pytest.mark.parametrize(("bias", "tolerance"), [(3.0, 0.02), (5.0, 0.002)])
 def test_networks_that_share_theirs_agree_near_the_critical_point(cell, bias, tolerance):

@@ -58,7 +58,7 @@ def weights(made):
     return [keras.ops.convert_to_numpy(weight) for weight in made.weights]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_where_every_row_has_a_gradient_it_is_adam():
     x, y = data(9)
     lazy, adam = model(LazyAdam(0.01)), model(keras.optimizers.Adam(0.01))
@@ -68,7 +68,7 @@ def test_where_every_row_has_a_gradient_it_is_adam():
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("compiled", [{}, {"jit_compile": True}], ids=["graph", "XLA"])
 def test_symbols_that_do_not_occur_keep_their_matrices(compiled):
     if compiled and BACKEND == "torch":
@@ -118,7 +118,7 @@ def test_an_embedding_is_trained_as_by_its_dense_gradient(clip):
         np.testing.assert_allclose(found, wanted, atol=2e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_it_is_saved_with_the_model_and_goes_on(tmp_path):
     x, y = data(7)
     made = model(LazyAdam(0.02, beta_1=0.8, beta_2=0.9, epsilon=1e-4))

@@ -202,7 +202,7 @@ def test_every_public_function_and_class_is_documented(module):
     assert all(getattr(imported, name).__doc__ for name in imported.__all__)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
     look, code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(look.splitlines()) <= 5

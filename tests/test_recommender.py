@@ -65,7 +65,7 @@ def test_ties_and_scores_that_are_no_numbers_count_against_the_target():
     assert layer.ranks(np.full((1, 3), np.nan, "float32"), np.array([4], "int32")).tolist() == [7]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @only_tensorflow
 def test_the_sampled_loss_estimates_the_whole_softmax():
     import tensorflow as tf

@@ -39,7 +39,7 @@ def test_every_combination_of_bits_is_found_and_classified(kind, num_bits):
     assert (np.diff(found.num_unstable) >= 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("make", [lambda: keras.layers.LSTM(3), lambda: layers.CFN(3), lambda: layers.SRGRU(3, 2)])
 def test_a_point_stays_where_it_is_when_the_layer_runs(make):
     keras.utils.set_random_seed(0)

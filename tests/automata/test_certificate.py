@@ -109,7 +109,7 @@ def test_networks_made_by_hand_are_certified(number, transition):
     assert str(found).startswith("certified for every word at temperature 1")
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(3))
 def test_a_certified_network_is_right_on_every_word_that_is_tried(seed):
     truth = drawn(np.random.default_rng(seed), 5, ("a", "b"))
@@ -135,7 +135,7 @@ def test_a_soft_network_is_not_certified_and_the_place_is_named():
     assert automata.certify(model, tomita(3), temperature=0.1).holds
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_largest_temperature_is_certified_and_no_much_larger_one():
     model = network_of(tomita(3))
     largest = automata.largest_temperature(model, tomita(3))

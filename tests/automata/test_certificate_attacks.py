@@ -560,7 +560,7 @@ def deployment(rng):
     return build
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(8))
 def test_no_random_deployment_is_certified_and_wrong(seed, monkeypatch):
     """2,000 models in all: what is certified judges all words of up to six symbols as its automaton."""

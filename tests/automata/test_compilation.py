@@ -104,7 +104,7 @@ def test_other_dtypes_are_refused(layer, dtype):
         automata.compile(tomita(1), layer, dtype=dtype)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("layer", REGULARIZED)
 def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
     """What is known goes in before training: tomita(1) is told here that the empty word is rejected."""
@@ -124,7 +124,7 @@ def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
     assert all(move > 0 for move in moved)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_compiled_isan_is_trained():
     model = automata.compile(tomita(1), "ISAN")
     ids = np.array(list(itertools.product(range(2), repeat=4)))

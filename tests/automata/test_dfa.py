@@ -300,7 +300,7 @@ class TestWitnesses:
 
 
 class TestDrawing:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @settings(max_examples=30, deadline=None)
     @given(automata(largest=30))
     def test_states_do_not_overlap_and_the_drawing_is_well_formed(self, dfa):

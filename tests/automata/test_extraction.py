@@ -99,7 +99,7 @@ def fixed_length_model(length):
     return free, model
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
     free, model = fixed_length_model(12)
     found, expected = automata.extract(model), automata.extract(free)

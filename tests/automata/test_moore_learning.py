@@ -131,7 +131,7 @@ def test_the_curriculum_waits_for_the_rarest_label():
     assert steps[-1] == 8
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_network_of_three_labels_is_trained():
     given = words(7)
     model = automata.train_recognizer(
@@ -144,7 +144,7 @@ def test_a_network_of_three_labels_is_trained():
     assert model.classify(words(9)).tolist() == by_machine(MODULO_3, words(9))
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_what_is_not_learned_is_said():
     rng = np.random.default_rng(0)
     given = words(5)

@@ -95,7 +95,7 @@ class TestCompiled:
         assert copied.labels == LABELS
         assert "labels" not in automata.compile(tomita(1)).get_config()
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_it_is_trained_further(self):
         model = automata.compile(MODULO_3, "SRSimpleRNN")
         words = [word for length in range(5) for word in itertools.product("01", repeat=length)]
@@ -410,7 +410,7 @@ class TestAttacks:
         assert "the model itself classifies () otherwise" in again.failure
         assert not found.check(model)
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize("seed", range(4))
     def test_no_random_deployment_is_certified_and_wrong(self, seed, monkeypatch):
         """Compiled networks under noise, other heads, temperatures and transitions; every short word is read."""

@@ -142,7 +142,7 @@ LANGUAGES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_language_of_each_kind_is_found_from_long_words(name):
     family, pieces, label = LANGUAGES[name]
@@ -153,7 +153,7 @@ def test_a_language_of_each_kind_is_found_from_long_words(name):
     assert found.equivalent(truth)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_counts_with_a_remainder_and_wrong_labels():
     """Whether the number of b is divisible by three, one label in twenty wrong."""
     truth = DFA([[0, 1], [1, 2], [2, 0]], {0}, alphabet="ab")
@@ -165,7 +165,7 @@ def test_counts_with_a_remainder_and_wrong_labels():
     assert found.equivalent(truth)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_train_recognizer_takes_rules_where_words_share_no_endings():
     family, pieces, label = LANGUAGES["tier"]
     truth = of_patterns(family, [Pattern(each) for each in pieces], label)

@@ -25,7 +25,7 @@ def words(longest: int, alphabet: str = "01") -> list[tuple]:
     return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
     truth = tomita(1)
     given = words(6)
@@ -45,7 +45,7 @@ def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
     assert again.report == model.report
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_what_cannot_be_learned_is_said(capsys):
     rng = np.random.default_rng(0)
     given = words(5)

@@ -53,7 +53,7 @@ def test_words_that_share_prefixes_are_merged_and_others_are_told_by_patterns():
     assert automata.extract(model).dfa.equivalent(truth)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_few_rules_may_make_more_states_than_a_table_of_the_labels_pays_for():
     """The words without abab, bcbc and caca as subsequences."""
     forbidden = [(0, 1, 0, 1), (1, 2, 1, 2), (2, 0, 2, 0)]

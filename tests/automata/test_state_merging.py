@@ -90,7 +90,7 @@ def test_wrong_labels_are_seen_through(number, noise, known):
     assert dfa_of(machine).equivalent(tomita(number))
 
 
-@pytest.mark.parametrize("noise", [0.0, pytest.param(0.2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("noise", [0.0, pytest.param(0.2, marks=pytest.mark.matrix)])
 def test_the_fraction_of_wrong_labels_need_not_be_known(noise):
     """Of random automata, from no wrong label to one in five."""
     for seed in range(4):

@@ -91,7 +91,7 @@ def counting(piece, times, num_symbols, tier=None):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("tier", [None, (0, 1, 3, 5, 6)])
 def test_a_rare_piece_is_told_from_a_part_of_it_by_how_words_were_drawn(tier):
     """No word drawn has 00 four times but not five times: labels cannot tell these."""

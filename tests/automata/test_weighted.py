@@ -122,7 +122,7 @@ def test_missing_transitions_have_the_value_zero():
     assert [automaton.value(word) for word in ("", "ab", "abab", "a", "b", "aab")] == [1, 1, 1, 0, 0, 0]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["model", "layer", "cell", "pair", "factored"])
 def test_of_a_network_they_are_its_logits_and_the_way_back_is_the_network(kind):
     keras.utils.set_random_seed(3)

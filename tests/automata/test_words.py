@@ -234,7 +234,7 @@ def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(tokens):
             call()
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_an_encoding_stands_for_alphabet_start_and_end(tmp_path):
     truth = tomita(4)
     model, encoding = network_of(truth), WordEncoding("01", start=1)

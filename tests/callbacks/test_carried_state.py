@@ -87,7 +87,7 @@ def train(some: keras.Model, callbacks: list, validated: bool = True, epochs: in
     )
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_with_validation_is_training_without(kind: str) -> None:
     validated, alone = model(kind), model(kind)
@@ -109,7 +109,7 @@ class Reset(keras.callbacks.Callback):
             layer.reset_state()
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["ISAN", LSTM, "GRU on ISAN"])
 def test_each_epoch_begins_with_the_initial_state(kind: str) -> None:
     some, expected = model(kind), model(kind)
@@ -123,7 +123,7 @@ def test_each_epoch_begins_with_the_initial_state(kind: str) -> None:
     assert max(np.abs(a - b).max() for a, b in zip(some.get_weights(), carried.get_weights(), strict=True)) > 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_without_the_callback_validation_leaves_a_trace() -> None:
     disturbed, alone = model("ISAN"), model("ISAN")
     train(disturbed, [])
@@ -131,7 +131,7 @@ def test_without_the_callback_validation_leaves_a_trace() -> None:
     assert np.abs(disturbed.get_weights()[0] - alone.get_weights()[0]).max() > 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_validation_begins_with_the_initial_state() -> None:
     some = model("ISAN")
     reported = train(some, [CarriedState()], epochs=1).history["val_loss"]
@@ -140,7 +140,7 @@ def test_validation_begins_with_the_initial_state() -> None:
     assert reported == [pytest.approx(again, rel=1e-6)]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_evaluation_by_itself_gives_the_states_back() -> None:
     some = model("GRU on ISAN")
     train(some, [], validated=False)
@@ -151,7 +151,7 @@ def test_evaluation_by_itself_gives_the_states_back() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_an_evaluation_before_training_leaves_the_initial_state_to_be_learned() -> None:
     evaluated, alone = model("ISAN"), model("ISAN")
     evaluated.evaluate(Windows(text(1), BATCH, length=LENGTH), callbacks=[CarriedState()], verbose=0)

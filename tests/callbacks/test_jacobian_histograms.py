@@ -199,7 +199,7 @@ class TestSteps:
         train(new_model(), JacobianHistograms(tmp_path, PROBE, lags=(0,), update_freq=every))
         assert steps(tmp_path) == expected
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize(("every", "expected"), [(3, [0, 4, 6, 10, 12]), (5, [0, 6, 10]), (8, [0, 10])])
     def test_several_training_steps_in_one_call(self, tmp_path: Path, every: int, expected: list[int]) -> None:
         # Calls end after steps 4, 6, 10 and 12, and log where a multiple of `every` was reached or passed.
@@ -207,7 +207,7 @@ class TestSteps:
         train(model, JacobianHistograms(tmp_path, PROBE, lags=(0,), update_freq=every), batch=BATCH // 2)
         assert steps(tmp_path) == expected
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_the_values_are_those_of_the_step(self, tmp_path: Path) -> None:
         class Witness(keras.callbacks.Callback):
             values: list[np.ndarray] = []
@@ -226,7 +226,7 @@ class TestSteps:
         np.testing.assert_allclose(found, expected, rtol=1e-4)
         assert (np.abs(np.diff(found, axis=0)).max(axis=1) > 1e-3).all()
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize("update_freq", ["epoch", 2])
     def test_a_saved_model_goes_on_where_it_stopped(self, tmp_path: Path, update_freq: str | int) -> None:
         model = new_model()
@@ -334,7 +334,7 @@ class TestBesideOthers:
         assert steps(tmp_path) == [0, STEPS]
         train(new_model(), copy.deepcopy(callback), callback, epochs=1)
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_a_search_of_keras_tuner(self, tmp_path: Path) -> None:
         keras_tuner = pytest.importorskip("keras_tuner")

@@ -86,7 +86,7 @@ def assert_same_run(found: Resumable, expected: Resumable) -> None:
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_pass_need_not_hold_whole_epochs(tmp_path: Path) -> None:
     # Nine windows a pass and six an epoch: the second epoch and the third read across the end of a pass.
     expected = train(tmp_path / "at once", epochs=4, windows=9)
@@ -123,13 +123,13 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Resumable:
     return train(tmp_path_factory.mktemp("uninterrupted"), epochs=4)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_two_epochs_and_two_are_four(uninterrupted: Resumable, tmp_path: Path) -> None:
     train(tmp_path, epochs=2)
     assert_same_run(train(tmp_path, epochs=4), uninterrupted)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("epoch", [0, 2])
 def test_a_kill_within_an_epoch_loses_that_epoch_alone(uninterrupted: Resumable, tmp_path: Path, epoch: int) -> None:
     with pytest.raises(Killed):
@@ -148,7 +148,7 @@ train(Path(sys.argv[1]), epochs=4, callbacks=(KillAt(2, lambda: os._exit(9)),))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_killed_process_is_gone_on_with_in_another(uninterrupted: Resumable, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(tmp_path)]

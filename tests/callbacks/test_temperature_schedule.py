@@ -57,7 +57,7 @@ def test_all_cells_follow_the_epochs(learned):
     assert history.history["strength"] == [0, 1 / 4, 1 / 2]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_layer_by_its_name_alone():
     model = network()
     fit(model, TemperatureSchedule(lambda e: 0.25, layer="watched"))
@@ -65,7 +65,7 @@ def test_a_layer_by_its_name_alone():
     assert float(model.get_layer("below").cell.temperature) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_steps_of_the_optimizer_go_on_in_a_saved_model(tmp_path):
     model, witness = network(), Witness()
     fit(model, TemperatureSchedule(lambda step: 1 / (1 + step), update_freq="batch"), witness, epochs=1)
@@ -84,7 +84,7 @@ def test_epochs_go_on_where_fit_is_told_to_begin():
     assert float(model.get_layer("watched").cell.temperature) == 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_compiled_step_reads_the_value_anew():
     # At strength 0 the centroids have no part in the state, and get no gradient.
     model = network()
@@ -96,7 +96,7 @@ def test_a_compiled_step_reads_the_value_anew():
     assert np.abs(keras.ops.convert_to_numpy(centroids) - before).max() > 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_tuner_may_copy_it():
     schedule = copy.deepcopy(TemperatureSchedule(lambda e: 0.5))
     model = network()

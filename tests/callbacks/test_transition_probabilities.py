@@ -58,7 +58,7 @@ def content(folder: Path, tag: str) -> dict:
     return json.loads(found.plugin_data.content)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_all_probabilities_of_the_fixed_sequences_at_every_epoch(tmp_path):
     model = network()
     before = analysis.transition_probabilities(model, X[:2])
@@ -162,7 +162,7 @@ def test_a_layer_that_reads_backwards_is_shown_in_the_order_of_the_tokens(tmp_pa
     np.testing.assert_array_equal(np.isnan(values[..., 0]), X[:2] == 0)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_steps_go_on_in_a_saved_model_and_looking_leaves_no_trace(tmp_path):
     watched, alone = network(), network()
     callback = copy.deepcopy(TransitionProbabilities(tmp_path, X[:2], update_freq=2))  # as a tuner copies it
@@ -176,7 +176,7 @@ def test_steps_go_on_in_a_saved_model_and_looking_leaves_no_trace(tmp_path):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_real_valued_inputs_have_no_tokens(tmp_path):
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((5, 2)), layers.SRSimpleRNN(3, K), keras.layers.Dense(1)])
@@ -187,7 +187,7 @@ def test_real_valued_inputs_have_no_tokens(tmp_path):
     assert points(tmp_path, "transition_counts")[0][1].shape == (1, K, K)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_weights_that_are_no_longer_finite_are_warned_of_once(tmp_path):
     class Break(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
@@ -214,7 +214,7 @@ def test_what_it_refuses(tmp_path):
         train(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_outputs_are_the_heads_of_centroids_and_sequences(tmp_path):
     model = network()
     train(model, TransitionProbabilities(tmp_path, X[:3]), epochs=1)
@@ -227,7 +227,7 @@ def test_outputs_are_the_heads_of_centroids_and_sequences(tmp_path):
     assert content(tmp_path, "outputs")["middle"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_texts_name_what_moved_the_network(tmp_path):
     train(network(), TransitionProbabilities(tmp_path, X[:2], validation=X, tokens=WORDS), epochs=1)
     _, written_texts = points(tmp_path, "transition_texts")[-1]

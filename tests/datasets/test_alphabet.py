@@ -139,7 +139,7 @@ print(ascii(alphabet.symbols), ascii(alphabet.unknown))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_model_carries_its_alphabet_into_a_fresh_process(tmp_path):
     alphabet = Alphabet.from_text(BOOK, unknown="\N{REPLACEMENT CHARACTER}")
     model = character_model(alphabet)

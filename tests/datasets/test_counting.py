@@ -61,7 +61,7 @@ def test_symbols_are_uniform_and_batches_fresh():
     np.testing.assert_array_equal(first.symbols, again.symbols)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_builder_draws_distinct_sequences_with_the_right_counts(folder):
     made = counting.builder(**SMALL, data_dir=folder)
     assert made.info.metadata["symbols"] == ["(", ")", "a", "b"]

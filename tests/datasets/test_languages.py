@@ -10,7 +10,7 @@ import pytest
 from keras_interp_rnn import datasets
 from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, palindromes, tomita
 
-pytestmark = pytest.mark.slow  # the words of all languages are drawn
+pytestmark = pytest.mark.matrix  # the words of all languages are drawn
 
 
 def runs(word):
@@ -68,7 +68,7 @@ def splits(name, config, seed=0):
     return made, {split: module.load(split, config=config, seed=seed, data_dir=folder()) for split in made.info.splits}
 
 
-LARGE = pytest.param("balanced_parentheses", "large_near", marks=pytest.mark.slow)
+LARGE = pytest.param("balanced_parentheses", "large_near", marks=pytest.mark.matrix)
 
 CONFIGS = [
     *(("tomita", str(i)) for i in range(1, 8)),
@@ -123,7 +123,7 @@ def test_tomitas_splits_are_apart_by_length():
         ("small", (601, 407), (142, 126)),
         ("small_near", (601, 407), (142, 126)),
         ("small_paper", (601, 407), (142, 126)),
-        pytest.param("large_near", (13_025, 9_261), (3_582, 3_122), marks=pytest.mark.slow),
+        pytest.param("large_near", (13_025, 9_261), (3_582, 3_122), marks=pytest.mark.matrix),
     ],
 )
 def test_parentheses_have_the_papers_numbers_depths_and_lengths(config, train, validation):

@@ -254,13 +254,13 @@ def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_pa
         text8.load("train", data_dir=tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_tfds_is_not_imported_before_it_is_needed() -> None:
     code = "import sys, keras_interp_rnn.datasets.text8; sys.exit('tensorflow_datasets' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_chunks_of_the_real_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text8_dataset_builder, "CHUNK", 100_000)
     characters = some_text(4, 2_300_001)

@@ -85,7 +85,7 @@ def test_slices_that_are_none_are_no_damage(whole: Path) -> None:
         assert not isinstance(caught.value, DataError)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_data_that_another_process_prepares_at_the_same_time_are_taken(tmp_path: Path) -> None:
     from keras_interp_rnn.datasets.tomita.tomita_dataset_builder import Builder
 

@@ -96,7 +96,7 @@ def test_a_stateful_layer_reads_each_lane_as_one_text() -> None:
     np.testing.assert_allclose(np.concatenate(carried, axis=1), at_once, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @FITS_STATEFUL_LAYERS
 def test_fit_in_order_over_several_epochs() -> None:
     windows = Windows(some_text(1000), BATCH, length=LENGTH)

@@ -45,7 +45,7 @@ def site(tmp_path_factory):
     return folder / "html"
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_links_lead_somewhere_and_every_public_name_has_its_page(site):
     """One test, so that the workers of a parallel run do not build the site at the same time."""
     follow_links(site)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.matrix
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "distributed.py"
 EVERY = 5

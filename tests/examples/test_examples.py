@@ -66,7 +66,7 @@ def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_smoke_run_ends_well(tmp_path, path):
     done = run(tmp_path, path.name, "--smoke")
@@ -75,7 +75,7 @@ def test_the_smoke_run_ends_well(tmp_path, path):
     assert "arning" not in done.stdout + done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_text_example_says_all_it_promises(tmp_path):
     done = run(tmp_path, "text_isan.py", "--smoke", "--prompt", "In 1 word")
     assert done.stderr == ""
@@ -110,7 +110,7 @@ def bad_texts(folder):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_bad_input_gets_one_line_and_exit_code_2_and_leaves_nothing(tmp_path):
     texts, here = tmp_path / "texts", tmp_path / "here"
     texts.mkdir()
@@ -124,7 +124,7 @@ def test_bad_input_gets_one_line_and_exit_code_2_and_leaves_nothing(tmp_path):
         assert files(here) == [], name
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_folder_that_cannot_be_written_gets_one_line_and_exit_code_2(tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = run(tmp_path, "text_isan.py", "--run", "file/run")
@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_written_gets_one_line_and_exit_code_2(tmp_path)
     assert files(tmp_path) == ["file"]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_ctrl_c_ends_the_training_and_looks_into_the_model_so_far(tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("it was the best of times it was the worst of times " * 4000)

@@ -53,7 +53,7 @@ def legend_of(axis):
     return names_of(axis.get_legend().get_texts())
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_spectra_have_a_line_for_each_network_with_its_shares():
     spectra = {"ISAN, 4": [0.5, 0.3, 0.2, 0.0], "$GRU": np.array([0.9, 0.1])}
     [axis] = saved(figures.state_spectra(spectra)).axes

@@ -208,7 +208,7 @@ class TestSaving:
 
 
 class TestExport:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @only_tensorflow
     @every_stack
     @pytest.mark.parametrize("subclassed", [False, True])

@@ -702,20 +702,20 @@ def fitted(subject: Subject, epochs: int = 8, jit_compile: bool | str = QUICK, *
 
 
 class TestTraining:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @one_a_family
     def test_fit_learns(self, subject: Subject) -> None:
         history = fitted(subject)
         assert history[-1] < 0.8 * history[0]
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @parametrized([SUBJECTS[name] for name in ("ISAN, grouped", "MinimalRNN", "CFN")])
     @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
     def test_fit_learns_in_mixed_precision(self, subject: Subject, policy: str) -> None:
         history = fitted(subject, dtype=policy)
         assert history[-1] < 0.9 * history[0]
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles by XLA anyway, torch has none")
     @parametrized([SUBJECTS[name] for name in ("MinimalRNN", "CFN")])
     @pytest.mark.parametrize("rates", [{}, {"dropout": 0.1, "recurrent_dropout": 0.1}], ids=str)
@@ -819,7 +819,7 @@ class TestBatchAndTime:
             subject.assert_close(model.predict_on_batch(rows(some)), expected)
             subject.assert_close(model.predict(rows(some), verbose=0, batch_size=2), expected)  # 3 are 2 and 1
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.skipif(not TENSORFLOW, reason="elsewhere Keras computes parts of a float64 step in float32")
     @with_many_symbols
     def test_fit_takes_the_eager_steps(self, subject: Subject) -> None:
@@ -846,8 +846,8 @@ class TestBatchAndTime:
         for found, variable in zip(model.trainable_variables, expected.trainable_variables, strict=True):
             subject.assert_close(numpy(found), numpy(variable))
 
-    @pytest.mark.slow
-    @pytest.mark.slow
+    @pytest.mark.matrix
+    @pytest.mark.matrix
     @only_tensorflow
     @one_a_family
     def test_compiled_by_xla(self, subject: Subject) -> None:
@@ -992,7 +992,7 @@ class TestSaving:
             some = subject.sample(batch=batch, time=time, mask="scattered")
             subject.assert_close(loaded.predict(rows(some), verbose=0), some.outputs())
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_a_trained_model_loads_in_a_fresh_process(self, tmp_path: Path) -> None:
         """Of every layer, and of cells in Keras's own loop and in both directions."""
         x, y = next_symbols(26)
@@ -1034,7 +1034,7 @@ class TestSaving:
             assert np.array_equal(numpy(weight), old) != weight.trainable, weight.path
         assert_same_in_a_fresh_process(model, x, tmp_path)
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @only_tensorflow
     @parametrized(
         [*(one for one in ALL if one.representative and "SR" not in one.name), SUBJECTS["ISAN"], MANY_SYMBOLS]
@@ -1050,7 +1050,7 @@ class TestSaving:
             subject.assert_close(served.serve(tf.constant(some.inputs)), some.outputs())
 
     # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
     @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
     @parametrized([subject for subject in TRIED if not (subject.variant or subject.path == "stepwise")])

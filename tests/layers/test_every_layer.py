@@ -201,8 +201,8 @@ def test_fused_is_auto_or_a_bool(name: str, fused: object) -> None:
         getattr(layers, name)(*arguments, fused=fused)
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.matrix
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["MinimalRNN", "CFN"])
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_a_state_that_is_kept_is_not_rounded_on_the_way(kind: str, policy: str) -> None:

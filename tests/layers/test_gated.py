@@ -321,7 +321,7 @@ class TestEncoders:
         assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
 
     # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
     @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
     @pytest.mark.parametrize("encoder", ["embedding", "mlp", "functional"])

@@ -52,7 +52,7 @@ def loss_and_gradients(layer: ISAN, some: Sample) -> list[tf.Tensor]:
 
 
 class TestChoice:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_fit_takes_the_grouped_path_by_default(self) -> None:
         layer = ISAN(30, 7, return_sequences=True)
         model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(7)])
@@ -68,7 +68,7 @@ class TestChoice:
         assert layer.chosen_path.name == "static"
         assert layer.chosen_path.reason.startswith("the graph is compiled by XLA")
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_a_model_compiled_by_xla_takes_the_static_path(self) -> None:
         some = sample(**SIZES)
         model = model_of(some)
@@ -128,7 +128,7 @@ def test_values_and_gradients_are_the_stepwise_ones(units: int, compiled: str, m
         assert_close(tensor, expected.numpy(), "float64")
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("units", [4, 26])
 @pytest.mark.parametrize(
     "flags", [{}, {"go_backwards": True}, {"stateful": True}], ids=["plain", "backwards", "stateful"]
@@ -150,7 +150,7 @@ def test_fit_leads_to_the_same_weights_fused_and_stepwise(units: int, flags: dic
         assert_close(found, expected, "float64")
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_a_training_loop_by_hand_leads_to_the_same_weights_as_fit(jit_compile: bool) -> None:
     some = sample(**SIZES)
@@ -205,7 +205,7 @@ class TestSizesKnownLate:
             layer.set_weights([some.kernel, some.bias, some.initial_state])
             assert_close(compiled(some.symbols), some.states(), "float64")
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize("units", [4, 26])
     def test_fit_takes_batches_of_many_shapes(self, units: int) -> None:
         texts = [
@@ -228,7 +228,7 @@ class TestSizesKnownLate:
 
 
 class TestData:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_windows_of_a_dataset_train(self) -> None:
         some = sample(**SIZES)
         x, y = next_symbols(some)

@@ -570,8 +570,8 @@ class TestCompiled:
         for g in revealed_noise(SEED, (3, 5, 6), draws=2):
             assert_close(compiled(some.inputs), some.path(g=g).h, "float64")
 
-    @pytest.mark.slow
-    @pytest.mark.slow
+    @pytest.mark.matrix
+    @pytest.mark.matrix
     @every_transition
     def test_an_exported_model_computes_the_same_on_any_batch(self, transition: str, tmp_path: Path) -> None:
         """With the settings it had last; what draws goes on drawing, another noise at every call."""

@@ -36,7 +36,7 @@ def test_the_seed_decides():
     assert (first != other).any()
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_it_trains_in_a_model():
     inputs = keras.Input((None,), dtype="int32")
     read = WordDropout(0.5, seed=3)(inputs)

@@ -37,7 +37,7 @@ def test_words_noise_and_fresh_words_have_seeds_of_their_own():
     assert automata_noise.sample(truth, 0.1, (4, 1), 100, 500).wrong[:100] != noisy.wrong[:100]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("learner", automata_noise.LEARNERS)
 def test_a_learner_is_exact_on_right_labels_and_is_ended_in_time(learner, monkeypatch):
     truth = automata_noise.automaton(1)

@@ -46,7 +46,7 @@ def test_the_papers_largest_isan():
     assert characters.largest_units("ISAN", 1.28e6) == 216
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_bits_are_those_of_the_best_model(tmp_path):
     text = text_of("isan-text8")
     record, best = train(tmp_path, "LSTM", "4e3", text)
@@ -68,7 +68,7 @@ def test_networks_of_equal_text_read_as_much_whatever_their_batch(name, per_symb
         assert read == 128_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_minutes_become_steps_once(tmp_path):
     text = text_of("isan-text8")
     first, _ = train(tmp_path, "ISAN", "4e3", text, minutes=0.01)
@@ -102,7 +102,7 @@ def test_a_linear_network_is_linear_up_to_its_readout(network):
     assert [type(layer).__name__ for layer in model.layers[2:]] == ["Dense"] * (1 if network == "linear" else 2)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_bits_of_pairs_are_those_of_each_character(tmp_path):
     text = text_of("isan-pairs")
     record, best = train(tmp_path, "GRU", "9e4", text)

@@ -69,7 +69,7 @@ def test_a_single_group_cannot_be_split():
         classification.split(data, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_averaged_weights_are_those_of_the_end_of_an_epoch():
     data = data_of()
     x, y = data.train
@@ -132,7 +132,7 @@ def test_embeddings_start_from_word_vectors():
     np.testing.assert_array_equal(embedding.get_weights()[0], wanted)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["LSTM", "SR-LSTM-P"])
 def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     data = data_of()
@@ -147,7 +147,7 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     assert words.Vocabulary.load(tmp_path / "vocabulary.txt").names == data.vocabulary
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_class_given_away_by_a_word_is_learned(tmp_path):
     data = data_of()
     chosen = protocol("SR-LSTM", units=12, embedding=12, dropout=0.0, epochs=6, steps=20, learning_rate=0.02)
@@ -172,7 +172,7 @@ def test_what_has_no_centroids_cannot_slide():
         classification.recurrent(protocol("LSTM", slide=True), 0)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P"])
 def test_a_network_goes_on_from_coarse_pixels_four_times_as_slowly(tmp_path, kind):
     slides = kind.startswith("SR")

@@ -46,7 +46,7 @@ def report(*arguments):
     return command_line.main(["report", *map(str, arguments)])
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "tuning"])
 def test_every_experiment_runs_on_generated_data_and_is_reported(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
@@ -75,7 +75,7 @@ raise SystemExit(__main__.main({arguments!r}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("name", "row"),
     [
@@ -373,7 +373,7 @@ def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
     assert re.search(says, capsys.readouterr().err)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -391,7 +391,7 @@ def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     assert records.find(tmp_path / "records", "sr-imdb", "sr-imdb-LSTM-0")
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, monkeypatch, capsys):
     save, epochs = keras.Model.save, []
 
@@ -424,7 +424,7 @@ def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
     assert "`--records` must be a folder of .jsonl files. Received: " in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @needs_records
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
@@ -486,7 +486,7 @@ def test_the_command_reads_its_options_without_tensorflow(given, code, says, tmp
     assert not (done.stderr if code == 0 else done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_command_runs_without_a_word_of_tensorflows():
     done = command("run", "minimal-rnn-start", "--smoke")
     assert done.returncode == 0
@@ -496,7 +496,7 @@ def test_the_command_runs_without_a_word_of_tensorflows():
     assert sum("median singular value of dh_T/dx_(T-5): vanilla " in line for line in lines) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_program_that_names_the_package_gets_all_of_it(tmp_path):
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "__init__.py").write_text("import keras_interp_rnn")

@@ -52,7 +52,7 @@ def test_without_aalpy_nothing_is_trained(tmp_path, monkeypatch):
         EXPERIMENT.run(a_run(tmp_path, "1", settings=EXPERIMENT.rows["1"]))
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_run_tries_every_method_on_every_network(tmp_path):
     record = EXPERIMENT.run(a_run(tmp_path, "1", settings=EXPERIMENT.rows["1"]))
     tried = [(row["network"], row["method"]) for row in record["result"]["rows"]]

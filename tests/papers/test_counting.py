@@ -23,7 +23,7 @@ def test_errors_are_those_of_the_layer_and_its_readout():
     assert counting.errors(layer, kernel, bias, 20_000, TASK, seed=5) == expected > 0
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_killed_after_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "STEPS", 10)
     protocol = {"steps": 30, "decay": 0.4}

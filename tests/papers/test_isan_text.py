@@ -68,7 +68,7 @@ def test_a_model_that_is_none_is_refused(given, tmp_path):
         experiment.run(a_run(tmp_path, **{**given, "model": tmp_path.relative_to(tmp_path) / "nowhere.keras"}))
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_without_a_model_a_small_one_is_trained_once_for_all_experiments(tmp_path, monkeypatch):
     runs = [a_run(tmp_path / name, settings={"order": 2, "symbols": 100}) for name in ("one", "two")]
     for run in runs:
@@ -83,7 +83,7 @@ def test_without_a_model_a_small_one_is_trained_once_for_all_experiments(tmp_pat
     assert other.run(a_run(tmp_path / "three"))["model"] == first["model"]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_part_of_the_biases_that_is_empty_has_no_correlation(given, tmp_path):
     """Five units and 27 outputs: everything is in the readout subspace."""
     _, result = isan_subspaces.Subspaces().analyse(

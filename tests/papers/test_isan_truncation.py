@@ -10,7 +10,7 @@ from keras_interp_rnn import analysis, datasets
 from tests.papers.common import a_run, tables
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_it_compares_the_network_its_truncation_and_two_trainings_of_equal_length(tmp_path):
     run = a_run(tmp_path / "one", row="192 units", settings={"units": 192})
     run.folder.mkdir()
@@ -28,7 +28,7 @@ def test_it_compares_the_network_its_truncation_and_two_trainings_of_equal_lengt
     assert again["result"]["curves"] == curves
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_truncated_network_is_that_of_the_analysis(tmp_path):
     run = a_run(tmp_path / "one", row="192 units", settings={"units": 192})
     run.folder.mkdir()

@@ -201,7 +201,7 @@ class TestBuild:
 
 
 class TestError:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize("lengths", [[0, 1, 5, 2, 9, 3, 7, 1, 4, 6, 8], [2, 101, 30, 4, 1]], ids=["short", "long"])
     @every_network
     def test_neither_padding_nor_whole_batches_change_a_verdict(self, network, lengths, monkeypatch):
@@ -328,7 +328,7 @@ class TestTrain:
         with pytest.raises(ValueError, match=r"Received: 2 words, of which 2 are in it. Add words"):
             languages.train("LSTM", words, words, SMALL, 0, tmp_path)
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.usefixtures("quick")
     def test_a_network_learns_and_is_left_with_the_least_error(self, tmp_path, capsys):
         """Whether a word has a b; all words of up to three symbols are without."""
@@ -345,7 +345,7 @@ class TestTrain:
         assert len(lines) == len(curve)
         assert lines[0].startswith("pass 1 of 15, length 4: loss 0.")
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.usefixtures("quick")
     def test_killed_in_any_pass_it_ends_with_the_same_weights(self, tmp_path, monkeypatch):
         words, protocol = random_words([1, 2, 3] * 20, distinct=True), dataclasses.replace(SMALL, batch=8)
@@ -398,7 +398,7 @@ class TestRun:
         splits = ("train", "validation", "test_l100", "test_l200", "test_l500")
         return random_words([5] * 6, splits.index(split))
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize(("network", "centroids"), [("LSTM", 0), ("SR-LSTM-P", CENTROIDS)])
     def test_a_record_says_what_was_trained_on_what_and_what_came_out(
         self, network, centroids, experiment, tmp_path, monkeypatch
@@ -447,7 +447,7 @@ class TestRun:
         assert record["data"] == experiment.identity(run)
         assert experiment.summary(record).startswith(f"test_l100 {record['result']['errors']['test_l100']:.1%}, ")
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.usefixtures("quick")
     def test_a_run_trains_and_judges_with_the_weights_it_kept(self, experiment, tmp_path):
         run = a_run(tmp_path, settings=experiment.rows["small-LSTM"])
@@ -690,7 +690,7 @@ class TestPublishedTraining:
         assert not schedule.is_over(falling[:-1])
         assert schedule.is_over(falling)
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_the_weights_of_the_lowest_error_after_growing_are_kept(self, tmp_path):
         model, curve = languages.train("LSTM", self.WORDS, self.WORDS, self.PROTOCOL, 0, tmp_path)
         assert [point["validation_error"] is None for point in curve] == [True] * 5 + [False] * (len(curve) - 5)

@@ -32,7 +32,7 @@ def test_a_row_is_its_network_with_its_gates(row):
         assert (bias == 1).all() if row.endswith("1") else (bias > 3).all()
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_lag_that_is_not_learned_ends_a_run_and_a_killed_run_goes_on(tmp_path, monkeypatch):
     tried = []
 

@@ -28,7 +28,7 @@ def test_a_network_has_a_line():
     assert EXPERIMENT.summary(given) == "94.1% of the digits are classified correctly, 88.0% by their transitions alone"
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_run_analyses_the_network_it_is_given(tmp_path):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((None, 1))
@@ -54,7 +54,7 @@ def test_without_scikit_learn_nothing_is_trained(tmp_path, monkeypatch):
         EXPERIMENT.run(a_run(tmp_path, "", settings=EXPERIMENT.rows[""]))
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_without_a_network_it_trains_a_small_one(tmp_path):
     record = EXPERIMENT.run(a_run(tmp_path, "", settings=EXPERIMENT.rows[""]))
     assert record["model"] == {"centroids": 3, "run": "trained here"}

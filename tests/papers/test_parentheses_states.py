@@ -131,7 +131,7 @@ def test_the_claims_are_of_the_paper_s_strings_and_the_seed_that_counts():
     assert visited.figure == "2 centroids"
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_run_trains_traces_and_draws(tmp_path):
     run = a_run(tmp_path, "large_near", settings=EXPERIMENT.rows["large_near"])
     record = EXPERIMENT.run(run)

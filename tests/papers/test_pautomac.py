@@ -106,7 +106,7 @@ def test_words_are_shuffled_whole():
     assert sorted(passes[:3]) == ["", "01", "2"] == sorted(passes[3:6])
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("row", pautomac.ProbabilisticAutomata.rows)
 def test_every_row_runs_and_comes_close_to_the_machine(row, tmp_path):
     experiment = pautomac.ProbabilisticAutomata()

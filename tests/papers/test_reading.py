@@ -28,7 +28,7 @@ def interpret(model, data):
     return reading.interpret(model, data.test, data.vocabulary, data.classes)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_it_says_what_the_analysis_says(trained):
     model, data = trained
     x, _ = data.test
@@ -47,8 +47,8 @@ def test_it_says_what_the_analysis_says(trained):
         assert said == [[phrase, pytest.approx(probability)] for phrase, probability, _ in best]
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.matrix
+@pytest.mark.matrix
 def test_texts_with_an_address_are_left_out(trained):
     model, data = trained
     names = ("<pad>", *data.vocabulary[1:-1], "@")

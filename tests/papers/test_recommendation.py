@@ -25,7 +25,7 @@ def test_metrics_by_hand():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
     data = interactions.generate(num_items=60, num_users=400, length=12)
     train, validation, _ = data.leave_one_out()
@@ -145,7 +145,7 @@ def test_the_weights_of_figure_3_are_the_layers_own(with_gaps):
     assert blocks == ({"item": 8, "time gap": 2} if with_gaps else {"item": 8})
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_killed_in_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch):
     data = interactions.generate(num_items=60, num_users=40, length=12)
     protocol = recommendation.Protocol(units=6, batch=8, epochs=4, negatives=20, probe=2, lags=(0, 5))

@@ -35,7 +35,7 @@ def test_temperatures_of_a_network_stand_one_below_the_other():
     assert all("commit `c0ffee`" in line and "; centroids 10, longest 7." in line for line in runs)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_run_tries_every_temperature_and_draws_them(tmp_path):
     record = EXPERIMENT.run(a_run(tmp_path, "1", settings=EXPERIMENT.rows["1"]))
     assert record["data"] == {"name": "Tomita 1", "longest": 3, "word": "10"}

@@ -49,7 +49,7 @@ def test_a_result_in_one_line():
     assert EXPERIMENT.summary(other) == "another automaton, 7 states, not certified, 20 s"
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_run_reads_an_automaton_and_draws_it(tmp_path):
     record = EXPERIMENT.run(a_run(tmp_path, "1", settings=EXPERIMENT.rows["1"]))
     assert record["data"] == {"name": "Tomita 1", "longest": 3, "words": 15, "positives": 4}

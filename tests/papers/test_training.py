@@ -100,7 +100,7 @@ class TestPlan:
 
 
 class TestResumption:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_a_run_that_was_stopped_is_the_run_that_was_not(self, tmp_path, monkeypatch):
         whole, best = run(tmp_path / "whole")
         assert [entry["training_seconds"] > 0 for entry in whole["curve"]] == [True] * 4
@@ -122,7 +122,7 @@ class TestResumption:
         for one, other in zip(weights(best), weights(also_best), strict=True):
             np.testing.assert_array_equal(one, other)
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_other_settings_or_data_are_refused(self, tmp_path):
         run(tmp_path)
         with pytest.raises(ValueError, match=r"started with. Received: {'seed': 1}, and .*settings.json with {'seed'"):
@@ -135,7 +135,7 @@ class TestResumption:
         with pytest.raises(ValueError, match=r"Received: {'data': {.*'sha256': .* with {'data': {.*'sha256'"):
             classification.train(PROTOCOL, data, a_run(tmp_path))
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_a_finished_run_is_judged_again_without_training(self, tmp_path):
         first, _ = run(tmp_path)
         before = sorted(path.name for path in tmp_path.iterdir())
@@ -143,7 +143,7 @@ class TestResumption:
         assert second["result"] == first["result"]
         assert sorted(path.name for path in tmp_path.iterdir()) == before
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_killed_at_ten_random_moments(self, tmp_path):
         # Epochs of a quarter of a second, so that kills fall into them and not into the start of TensorFlow alone.
         code = """

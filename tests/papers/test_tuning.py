@@ -62,7 +62,7 @@ class TestHypermodels:
         classification.Tunable(protocol, classification.digits(None, smoke=True)).protocol(hp)
         assert set(hp.values) == {"learning_rate", "decay", "clip", "batch"}
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     @pytest.mark.parametrize(("batch", "steps", "validation"), [(4, 8, 4), (8, 4, 2), (16, 2, 1)])
     def test_whatever_the_batch_a_trial_reads_as_much_and_its_rate_falls_to_the_end(self, batch, steps, validation):
         model, hp = text(), keras_tuner.HyperParameters()
@@ -79,13 +79,13 @@ class TestHypermodels:
 
 
 class TestKept:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_it_has_the_protocols_own_value_in_every_trial(self, tmp_path):
         found = searched(classes(), tmp_path / "s", 3, keep=["centroids", "batch"])
         assert [(trial["settings"]["centroids"], trial["settings"]["batch"]) for trial in found] == [(3, 8)] * 3
         assert len({trial["settings"]["learning_rate"] for trial in found}) == 3
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_it_belongs_to_the_settings_of_the_search(self, tmp_path):
         tuning.search(classes(), tmp_path / "s", 1, keep=["centroids"])
         with pytest.raises(ValueError, match="it was started with"):
@@ -105,7 +105,7 @@ class TestKept:
         assert f"argument {option}: must be a finite number above 0. Received: 0" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 class TestSearch:
     def test_it_goes_on_where_it_was(self, tmp_path):
         first = searched(classes(), tmp_path / "s", 2)

@@ -31,7 +31,7 @@ def made(tmp_path, name, experiments=EXPERIMENTS, data=None):
     return _presets.make(name, experiments, data=data, runs=tmp_path / "runs", out=tmp_path / "out", verbose=0)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_recognizer_is_made_stored_and_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(_presets, "WORD_LENGTH", 5)
     preset = made(tmp_path, "tomita-1", QUICK)
@@ -58,7 +58,7 @@ def words_to(length):
     return ["".join(word) for n in range(length + 1) for word in product("01", repeat=n)]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["text-isan", "text-isan-216"])
 def test_a_reader_of_text_is_made_rounded_and_measured(name, tmp_path, monkeypatch):
     text = "".join(np.random.default_rng(0).choice(list("abc "), 600_000))
@@ -76,7 +76,7 @@ def test_a_reader_of_text_is_made_rounded_and_measured(name, tmp_path, monkeypat
     assert preset.card.record["data"]["text_sha256"]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_reader_of_reviews_is_made_with_its_vocabulary_and_centroids(tmp_path, monkeypatch):
     folder = tmp_path / "aclImdb"
     folder.mkdir()

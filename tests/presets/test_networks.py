@@ -87,7 +87,7 @@ def test_the_counting_network_makes_no_error(seed):
     assert preset.encode("([)a]").tolist() == [0, 2, 1, 4, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_in_its_basis_the_counting_network_consists_of_zeros_and_ones():
     preset, stored = load("counting-isan"), arrays("counting-isan")
     basis = preset.basis
@@ -164,7 +164,7 @@ np.savez(sys.argv[2], **found)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_presets_say_the_same_under_every_backend(tmp_path, backend):
     if find_spec(backend) is None:
@@ -218,7 +218,7 @@ NEED_DATA = {"text-isan": {"test_bits"}, "text-isan-216": {"test_bits"}, "review
 """Figures that are measured on texts which do not ship with the package."""
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_every_preset_gives_the_figures_of_its_card_under_every_backend(backend):
     if find_spec(backend) is None:

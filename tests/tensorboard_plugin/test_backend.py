@@ -53,7 +53,7 @@ def cut(served, **arguments):
 
 
 class TestTags:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_every_run_and_tag_with_its_kind(self):
         found = get(real(), "/tags")
         kinds = {run: sorted({entry["kind"] for entry in tags}) for run, tags in found.items()}
@@ -73,7 +73,7 @@ class TestTags:
 
 
 class TestSeries:
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_an_automaton_at_every_step(self):
         found = get(real(), "/series", run="sr/automaton", tag="interp_rnn/automaton")
         assert found["kind"] == "automaton"
@@ -563,7 +563,7 @@ class TestMemory:
             get(served, "/series", run=run, tag="interp_rnn/j")
         assert [key[1] for key in served._logs._kept] == ["c"]
 
-    @pytest.mark.slow
+    @pytest.mark.matrix
     def test_many_threads_at_once(self, tmp_path, monkeypatch):
         """TensorBoard answers each request in a thread of its own."""
         for run in range(30):

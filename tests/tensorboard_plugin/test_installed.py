@@ -14,7 +14,7 @@ import pytest
 from tests.tensorboard_plugin import logs
 
 INSTALLED = importlib.metadata.entry_points(group="tensorboard_plugins", name="interp_rnn")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not INSTALLED, reason="the package is not installed")]
+pytestmark = [pytest.mark.matrix, pytest.mark.skipif(not INSTALLED, reason="the package is not installed")]
 
 
 @contextlib.contextmanager

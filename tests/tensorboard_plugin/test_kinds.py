@@ -152,7 +152,7 @@ def environ(path):
     return {**os.environ, "PYTHONPATH": path}
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_a_kind_is_added_by_a_file_a_view_and_a_line(with_another_kind):
     root, log = with_another_kind
     with logs.served(log, plugin=root) as address:
@@ -161,7 +161,7 @@ def test_a_kind_is_added_by_a_file_a_view_and_a_line(with_another_kind):
                 assert text in answer.read().decode()
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_the_added_view_is_a_tab(with_another_kind):
     browser = pytest.importorskip("tests.tensorboard_plugin.test_browser")
     if not (browser.CHROMIUM and browser.DRIVER):

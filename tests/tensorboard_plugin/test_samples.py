@@ -14,7 +14,7 @@ NAMES = ["", "the", "a", "book", "film"]
 LABELS = np.array([0, 1] * 4)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("view", "names"),
     [

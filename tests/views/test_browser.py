@@ -21,7 +21,7 @@ from tests.tensorboard_plugin.test_browser import assert_apart, charts_in  # noq
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.matrix,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromium-driver"),
 ]
 

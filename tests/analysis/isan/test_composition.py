@@ -182,7 +182,7 @@ def test_a_layer_scores_with_its_head_or_with_arrays():
         np.testing.assert_allclose(table.score(text), oracle.bits(*paper, text), atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_saved_tables_read_alike_in_a_fresh_process(tmp_path):
     scoring, model, _ = table_of(5)
     reading = CompositionTable(model.layers[0], random_words(3, 5))

@@ -63,7 +63,7 @@ def test_what_varies_but_hardly_shows_goes_first():
         np.testing.assert_allclose(outputs(small, word), both.outputs(word), atol=1e-2)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 def test_fewer_units_cost_more_and_the_price_is_what_both_put_out():
     network = drawn(3, units=8, outputs=3)
     texts = [text[:30] for text in TEXTS]
