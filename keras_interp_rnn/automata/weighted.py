@@ -29,8 +29,7 @@ from keras_interp_rnn.analysis.weighted.forms import (
     checked_arrays,
     word_ids,
 )
-from keras_interp_rnn.analysis.weighted.minimization import check_tolerance
-from keras_interp_rnn.analysis.weighted.spaces import backward_space, forward_space
+from keras_interp_rnn.analysis.weighted.minimization import check_tolerance, reduced
 from keras_interp_rnn.automata import weighted_drawing
 from keras_interp_rnn.automata.words import checked_alphabet, checked_words, given_alphabet, names_of_states
 
@@ -95,16 +94,62 @@ class WeightedAutomaton(Result):
         Args:
             word: symbols of the alphabet, or ids where there is none.
 
+        Returns:
+            The nearest number of float64, however small or large states become on the way: 0.0 for a value below
+            2.5e-324, whose logarithm is `log_value`.
+
         Raises:
-            ValueError: if a symbol is none of the automaton's, or the value leaves the range of float64.
+            ValueError: if a symbol is none of the automaton's, or the value is too large for float64.
         """
-        state = self.initial
-        with np.errstate(all="ignore"):
-            for symbol in word_ids(word, self.alphabet, self.num_symbols):
-                state = state @ self.transitions[symbol]
-            found = state @ self.final
+        ids = word_ids(word, self.alphabet, self.num_symbols)
+        columns = self.final.reshape(len(self), -1)
+        try:
+            with np.errstate(over="raise", under="raise", invalid="raise"):
+                state = self.initial
+                for symbol in ids:  # not by `@`, whose threads would not tell of an underflow
+                    state = (state[:, None] * self.transitions[symbol]).sum(axis=0)
+                found = (state[:, None] * columns).sum(axis=0)
+        except FloatingPointError:
+            numbers, exponents = self._wide_value(ids)
+            with np.errstate(over="ignore", under="ignore"):
+                found = np.ldexp(numbers, exponents.clip(-10_000, 10_000).astype(np.int32))
         check_range("The value of a word", [found])
-        return float(found) if self.final.ndim == 1 else found
+        return float(found[0]) if self.final.ndim == 1 else found
+
+    def log_value(self, word: Iterable[Hashable]) -> Any:
+        """The natural logarithm of F of one word, which neither underflows nor overflows, however long the word.
+
+        Args:
+            word: as `value`.
+
+        Returns:
+            A float, -inf for a value of 0; or (outputs,) where `final` has several columns.
+
+        Raises:
+            ValueError: if a symbol is none of the automaton's, or the value is negative.
+
+        Example:
+
+        >>> coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.5, 0.5]])
+        >>> coin.value([0] * 1100), round(coin.log_value([0] * 1100), 9)  # -1100 ln 2
+        (0.0, -762.461898616)
+        """
+        numbers, exponents = self._wide_value(word_ids(word, self.alphabet, self.num_symbols))
+        if (numbers < 0).any():
+            raise ValueError(
+                "A value must not be negative if it is to have a logarithm. Received: a word of a negative value. "
+                "Ask for its `value`, or for the logarithm under `scale(-1)`."
+            )
+        with np.errstate(divide="ignore"):
+            found = np.log(numbers) + exponents * np.log(2)
+        return float(found[0]) if self.final.ndim == 1 else found
+
+    def _wide_value(self, ids: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+        """The values m 2^e as m and e (outputs,)."""
+        numbers, exponents = np.frexp(self.initial)
+        for matrix in (*self.transitions[ids], self.final.reshape(len(self), -1)):
+            numbers, exponents = _wide_product(numbers, exponents, matrix)
+        return numbers, exponents
 
     def values(self, words: Iterable[Iterable[Hashable]]) -> Array:
         """F of several words: (words,), or (words, outputs).
@@ -201,30 +246,26 @@ class WeightedAutomaton(Result):
     def minimize(self, *, tolerance: float = 1e-10) -> WeightedAutomaton:
         """The automaton of the fewest states with the same values, at least one.
 
+        If the constant 1 is one of them, it comes last, as `from_isan` has it.
+
         Args:
             tolerance: as `analysis.minimize`, which finds the smallest ISAN and says how clear its size is.
 
         Raises:
             ValueError: if the tolerance is outside [0, 1).
+
+        Exactness: as `analysis.minimize`, whose `residual` says by how much values differ at most, on which words;
+            `analysis.equivalent(automaton, automaton.minimize())` proves it where it can.
         """
         check_tolerance(tolerance)
-        matrices, final = self.transitions, self.final.reshape(len(self), -1)
-        forward = forward_space(self.initial[None], matrices, tolerance).basis
-        reached = forward @ matrices @ forward.T
-        backward = backward_space(forward @ final, reached, tolerance).basis
-        if not len(backward):
-            return replace(
-                self,
-                initial=np.zeros(1),
-                transitions=np.zeros((self.num_symbols, 1, 1)),
-                final=np.zeros((1, *self.final.shape[1:])),
-            )
-        return replace(
-            self,
-            initial=self.initial @ forward.T @ backward.T,
-            transitions=backward @ reached @ backward.T,
-            final=(backward @ forward @ final).reshape(len(backward), *self.final.shape[1:]),
-        )
+        final = self.final.reshape(len(self), -1)
+        [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, final, tolerance)
+        if len(initial):
+            initial, transitions, final = _constant_last(initial, transitions, final, tolerance)
+        else:
+            initial, final = np.zeros(1), np.zeros((1, final.shape[1]))
+            transitions = np.zeros((self.num_symbols, 1, 1))
+        return replace(self, initial=initial, transitions=transitions, final=final.reshape(-1, *self.final.shape[1:]))
 
     def prefix_sums(self) -> WeightedAutomaton:
         r"""The automaton whose value of a word is the sum of the values of all words that begin with it.
@@ -547,6 +588,33 @@ class WeightedAutomaton(Result):
             rest = np.eye(rank) - transitions.sum(axis=0)
             initial, final = initial @ rest, rest @ final
         return cls(initial, transitions, final, None if alphabet is None else tuple(alphabet))
+
+
+def _wide_product(numbers: Array, exponents: Any, matrix: Array) -> tuple[Array, NDArray[np.int64]]:
+    """A row m 2^e, with an exponent of its own for every entry, times a matrix."""
+    others, more = np.frexp(matrix)
+    terms = numbers[:, None] * others
+    powers = np.where(terms != 0, exponents[:, None] + more.astype(np.int64), -(2**62))
+    top = powers.max(axis=0)
+    sums = np.ldexp(terms, np.maximum(powers - top, -2_000).astype(np.int32)).sum(axis=0)
+    found, shift = np.frexp(sums)
+    return found, np.where(found != 0, top + shift, 0)
+
+
+def _constant_last(initial: Array, transitions: Array, final: Array, tolerance: float) -> tuple[Array, Array, Array]:
+    """A smallest automaton; if a coordinate c is constant, A_x c = c for all x, with c as the last one, exactly."""
+    n = len(initial)
+    off = (transitions - np.eye(n)).reshape(-1, n)
+    _, values, directions = np.linalg.svd(off)
+    constant = directions[-1]
+    if values[-1] > max(tolerance, 1e-13) * max(1.0, values[0]) or not initial @ constant:
+        return initial, transitions, final
+    constant = constant / (initial @ constant)
+    to = np.concatenate([directions[:-1], constant[None]]).T
+    back = np.concatenate([directions[:-1], constant[None] / (constant @ constant)])
+    initial, transitions, final = initial @ to, back @ transitions @ to, back @ final
+    initial[-1], transitions[:, :, -1] = 1, np.eye(n)[-1]
+    return initial, transitions, final
 
 
 def _numbers(**given: ArrayLike) -> list[Array]:

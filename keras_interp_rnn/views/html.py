@@ -26,6 +26,7 @@ from keras_interp_rnn.analysis import (
     ShapleyValues,
     Substitutions,
     Trace,
+    TransitionSpectra,
     Truncation,
     WordContributions,
 )
@@ -318,7 +319,7 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
     """The drawing; of a dense automaton what it is."""
     if automaton.is_drawable:
         return f"<div>{automaton.to_svg()}</div>"
-    return f"<div><p>{html.escape(as_text(automaton))}</p></div>"
+    return sentences(automaton)
 
 
 @as_html.register(Agreement)
@@ -332,6 +333,12 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 def sentences(result: Result) -> str:
     """The lines of the text, as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
+
+
+@as_html.register
+def transition_spectra(spectra: TransitionSpectra) -> str:
+    """The table of the text."""
+    return f"<div><pre>{html.escape(as_text(spectra))}</pre></div>"
 
 
 @as_html.register

@@ -26,18 +26,21 @@ from keras_interp_rnn.analysis import (
     Prototypes,
     Substitutions,
     Trace,
+    TransitionSpectra,
     Truncation,
     WordContributions,
 )
 from keras_interp_rnn.analysis.jacobians import Derivatives
-from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport
+from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport, WeightedAutomaton
 
 WORD = 60
 """Characters of a word before it is cut."""
 PERCENTS = (0, 16, 50, 84, 100)
 """Percentiles of singular values."""
 ITEMS = 15
-"""Words, steps or kinds of points of a result that are listed."""
+"""Words, steps, symbols or kinds of points of a result that are listed."""
+VALUES = 6
+"""Words whose values an automaton shows, and values of each."""
 
 
 @as_text.register
@@ -303,11 +306,47 @@ def truncation(result: Truncation) -> str:
 
 @as_text.register
 def minimization(result: Minimization) -> str:
-    """One line: the sizes, and how clear they are."""
+    """One line: the sizes, what the outputs differ by, and how clear the sizes are."""
+    words = "all words" if result.max_length is None else f"all words of at most {result.max_length} symbols"
     return (
-        f"{result.units} of {result.units_before} units ({result.reachable} dimensions are reached); singular values "
-        f"kept from {result.smallest_kept:.1e}, dropped to {result.largest_dropped:.1e}; residual {result.residual:.1e}"
+        f"{result.units} of {result.units_before} units ({result.reachable} dimensions are reached): outputs differ by "
+        f"at most {result.residual:.1e} on {words}; singular values kept from {result.smallest_kept:.1e}, dropped to "
+        f"{result.largest_dropped:.1e}"
     )
+
+
+@as_text.register
+def transition_spectra(spectra: TransitionSpectra) -> str:
+    """A line for each symbol, those of the largest spectral radius first."""
+    order = np.argsort(-spectra.radius, kind="stable")
+    known = () if spectra.alphabet is None else spectra.alphabet
+    names = [visible(str(known[k])) if k < len(known) else str(k) for k in order[:ITEMS]]
+    width = max(len("symbol"), *map(len, names))
+    lines = [
+        f"{name:>{width}}  {spectra.radius[k]:7.4g}  {spectra.values[k, 0]:7.4g}"
+        for name, k in zip(names, order[:ITEMS], strict=True)
+    ]
+    more = [f"and {len(order) - ITEMS:,} more symbols"] if len(order) > ITEMS else []
+    return "\n".join([f"{'symbol':>{width}}   radius  largest singular value", *lines, *more])
+
+
+@as_text.register
+def weighted_automaton(automaton: WeightedAutomaton) -> str:
+    """Its size, and its values of the shortest words."""
+    names = range(automaton.num_symbols) if automaton.alphabet is None else automaton.alphabet
+    outputs = automaton.final.shape[1] if automaton.final.ndim == 2 else 1
+    several = f", {outputs} values a word" if outputs > 1 else ""
+    sizes = [f"{size} {what}{'s' * (size != 1)}" for size, what in ((len(automaton), "state"), (len(names), "symbol"))]
+    lines = [f"weighted automaton: {', '.join(sizes)}{several}"]
+    for short in [(), *((name,) for name in names[: VALUES - 1])]:
+        try:
+            values = np.ravel(automaton.value(short))
+        except ValueError:
+            shown = "too large for a float"
+        else:
+            shown = ", ".join(f"{value:.4g}" for value in values[:VALUES]) + (", ..." if outputs > VALUES else "")
+        lines.append(f"value of {repr(word(short)) if short else 'the empty word'}: {shown}")
+    return "\n".join(lines)
 
 
 def span(values: ArrayLike) -> str:

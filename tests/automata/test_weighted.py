@@ -8,6 +8,7 @@ import xml.etree.ElementTree
 import keras
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import hankel
@@ -167,6 +168,61 @@ def test_of_a_hidden_markov_model_they_are_probabilities():
             ends += p * np.prod([1 - stop[state] for state in path[:-1]]) * stop[path[-1]]
         assert prefix.value(word) == pytest.approx(first, rel=1e-12)
         assert whole.value(word) == pytest.approx(ends, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_logarithms_of_long_words_are_those_of_the_forward_algorithm(seed):
+    rng = np.random.default_rng(seed)
+    initial, move, emit = (rng.dirichlet(np.full(n, 0.3), size=m) for n, m in ((4, 1), (4, 4), (3, 4)))
+    automaton = WeightedAutomaton.from_hmm(initial[0], move, emit)
+    word = rng.integers(3, size=3000)
+    log = np.log(initial[0])
+    for symbol in word:
+        log = logsumexp((log + np.log(emit[:, symbol]))[:, None] + np.log(move), axis=0)
+    assert automaton.log_value(word) == pytest.approx(logsumexp(log), rel=1e-11)
+    assert automaton.value(word) == 0
+    short = word[:9]
+    assert automaton.log_value(short) == pytest.approx(math.log(automaton.value(short)), rel=1e-12)
+    assert automaton.sum(automaton).log_value(word) == pytest.approx(logsumexp(log) + math.log(2), rel=1e-11)
+
+
+def test_a_value_is_right_where_states_underflow_or_overflow_on_the_way():
+    """One coordinate falls by 1e-200 at each a and rises again at each b; only it is read."""
+    automaton = WeightedAutomaton([1, 1], [np.diag([1, 1e-200]), np.diag([1, 1e200])], [0, 3], alphabet="ab")
+    for word in ("aabb", "bbaa", "aaaabbbb"):
+        assert automaton.value(word) == pytest.approx(3, rel=1e-13)
+    assert automaton.value("aa") == 0
+    assert automaton.log_value("aa") == pytest.approx(math.log(3) - 400 * math.log(10), rel=1e-14)
+    assert automaton.log_value("bb") == pytest.approx(math.log(3) + 400 * math.log(10), rel=1e-14)
+    with pytest.raises(ValueError, match="The value of a word must fit into floats"):
+        automaton.value("bb")
+
+
+def test_values_below_the_smallest_float_are_rounded_to_it_or_to_zero():
+    coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.5, 0.5]])
+    assert [coin.value([0] * n) for n in (1022, 1074, 1100)] == [2.0**-1022, 5e-324, 0]
+    assert coin.log_value([0] * 100_000) == pytest.approx(-100_000 * math.log(2), rel=1e-14)
+
+
+def test_logarithms_are_of_values_that_are_not_negative():
+    assert WeightedAutomaton([1.0], [[[0.0]]], [1.0]).log_value([0]) == -math.inf
+    two = WeightedAutomaton([1.0], [[[0.5]]], [[1.0, 4.0]])
+    np.testing.assert_allclose(two.log_value([0, 0]), np.log([0.25, 1]), atol=1e-15)
+    with pytest.raises(ValueError, match="must not be negative if it is to have a logarithm. Received"):
+        two.scale(-1).log_value([0])
+
+
+def test_print_shows_the_size_and_the_first_values():
+    ones = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]], [[1, 1], [0, 1]]], [0, 1], alphabet="01")
+    lines = [
+        "weighted automaton: 2 states, 2 symbols",
+        "value of the empty word: 0",
+        "value of '0': 0",
+        "value of '1': 1",
+    ]
+    assert str(ones).splitlines() == lines
+    assert "2 values a word" in str(drawn())
+    assert "too large" in str(WeightedAutomaton([1e300], [[[1e300]]], [1]))
 
 
 def test_the_next_state_of_a_hidden_markov_model_may_depend_on_the_symbol():

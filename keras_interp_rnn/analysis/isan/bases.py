@@ -40,6 +40,8 @@ from keras_interp_rnn.analysis.network import (
     isan_weights,
     listed,
 )
+from keras_interp_rnn.analysis.weighted.differences import on_short_words
+from keras_interp_rnn.analysis.weighted.forms import AffineForm
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -108,8 +110,9 @@ class TransformedNetwork(Unpackable):
     Attributes:
         layer: a built ISAN.
         readout: `AffineMap` from its states to the outputs: `readout.apply(layer(symbols))`.
-        residual: largest difference between its outputs after one symbol and those of the original network, both from
-            the initial state, in float64.
+        residual: largest difference between its outputs and those of the original network on all words of at most
+            `max_length` symbols, in float64.
+        max_length: of these words: as many symbols as a second or so allows; 1 for a network that was rounded.
 
     Example: see `change_basis`.
     """
@@ -117,6 +120,7 @@ class TransformedNetwork(Unpackable):
     layer: Any
     readout: AffineMap
     residual: float
+    max_length: int
 
     def parts(self) -> tuple[Any, AffineMap]:
         """What it unpacks into: the layer and its readout."""
@@ -132,8 +136,8 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     Args:
         network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).
-        rank_tolerance: singular values below this times the largest count as zero. A readout of blocks of one-hot codes
-            may have a rank below its number of outputs.
+        rank_tolerance: singular values below this times the largest count as zero, of R with each row divided by its
+            largest entry. A readout of blocks of one-hot codes may have a rank below its number of outputs.
 
     Returns:
         `Basis` with m = n coordinates.
@@ -154,8 +158,11 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     """
     check_tolerance("rank_tolerance", rank_tolerance)
     matrix = affine_readout(network, readout).matrix
-    vectors, values, _ = np.linalg.svd(matrix, full_matrices=True)
-    n, rank = len(matrix), int(np.sum(values > rank_tolerance * values.max(initial=0.0)))
+    vectors = np.linalg.svd(matrix, full_matrices=True)[0]
+    # Of rows of one size each, as the rank does not depend on how large a unit is, but singular values do.
+    rows = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True, initial=0.0), 1e-300)
+    sizes = np.linalg.svd(rows, compute_uv=False)
+    n, rank = len(matrix), int(np.sum(sizes > rank_tolerance * sizes.max(initial=0.0)))
     names = tuple(f"readout {i}" if i < rank else f"computation {i - rank}" for i in range(n))
     return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
 
@@ -266,8 +273,8 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     Raises:
         ValueError: if there is no ISAN layer, or if its number of units differs from that of the basis.
 
-    Exactness: equal outputs for every text, to rounding in `dtype`; `residual` is the largest difference after one
-        symbol.
+    Exactness: equal outputs for every text, to rounding, in `dtype` too; `residual` is the largest difference on all
+        words of at most `max_length` symbols. `analysis.equivalent` proves it for all words, where it can.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -298,7 +305,15 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
         new_kernel, new_bias = (np.array(parts) for parts in zip(*both, strict=True))
         new_head = AffineMap(*_add_relations(basis, *new_head))
     layer = isan_like(network, new_kernel, new_bias, basis.to.apply(start), dtype)
-    return compare(layer, new_head, network, readout)
+    before, after = isan_weights(network), isan_weights(layer)
+    return TransformedNetwork(
+        layer,
+        new_head,
+        *on_short_words(
+            AffineForm(before.initial_state, before.kernel, before.bias, *head),
+            AffineForm(after.initial_state, after.kernel, after.bias, *new_head),
+        ),
+    )
 
 
 def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
@@ -332,18 +347,6 @@ def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
     return BasisBlocks(
         kernel[:, :r, :r], kernel[:, r:m, :r], kernel[:, :r, r:m], kernel[:, r:m, r:m], bias[:, :r], bias[:, r:m]
     )
-
-
-def compare(layer: Any, readout: AffineMap, network: Any, network_readout: Any) -> TransformedNetwork:
-    """A layer and its readout as a result, with the residual beside the original network and its readout."""
-    outputs = (_outputs_after_one(layer, readout), _outputs_after_one(network, network_readout))
-    return TransformedNetwork(layer, readout, float(np.abs(outputs[0] - outputs[1]).max(initial=0.0)))
-
-
-def _outputs_after_one(network: Any, readout: Any) -> Array:
-    """(K, outputs), the outputs after each single symbol."""
-    kernel, bias, start = isan_weights(network)
-    return affine_readout(network, readout).apply(start @ kernel + bias)
 
 
 def _add_relations(basis: Basis, matrix: Array, offset: Array, columns: Any = True) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import (
@@ -17,9 +17,8 @@ from keras_interp_rnn.analysis.isan.bases import (
     change_basis,
     check_basis,
     check_tolerance,
-    compare,
 )
-from keras_interp_rnn.analysis.network import isan_like, isan_weights
+from keras_interp_rnn.analysis.network import affine_readout, isan_like, isan_weights
 
 
 def rounding_error(*arrays: ArrayLike) -> float:
@@ -121,4 +120,12 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     distances = sum(np.abs(points @ k + b - w).max(axis=1) for k, b, w in zip(kernel, bias, wanted, strict=True))
     start = points[int(np.argmin(np.round(distances, 3)))]
     layer = isan_like(network, kernel, bias, start, dtype)
-    return compare(layer, AffineMap(matrix, offset), network, readout)
+    head = AffineMap(matrix, offset)
+    gaps = _outputs_after_one(layer, head) - _outputs_after_one(network, readout)
+    return TransformedNetwork(layer, head, float(np.abs(gaps).max(initial=0.0)), 1)
+
+
+def _outputs_after_one(network: Any, readout: Any) -> NDArray[np.float64]:
+    """(K, outputs), the outputs after each single symbol."""
+    kernel, bias, start = isan_weights(network)
+    return affine_readout(network, readout).apply(start @ kernel + bias)

@@ -87,7 +87,9 @@ def label_basis(
         raise ValueError(
             f"num_readout is a number of the {marks.shape[-1]} labels. Received: num_readout={num_readout!r}."
         )
-    rows, binary = _with_constant(given), marks.reshape(-1, marks.shape[-1])
+    # Units of one size each, by powers of two, which round nothing: no rank depends on how large a unit is.
+    scale = np.ldexp(1.0, np.frexp(np.abs(given).reshape(-1, given.shape[-1]).max(axis=0))[1])
+    rows, binary = _with_constant(given / scale), marks.reshape(-1, marks.shape[-1])
     if not np.isin(binary, (0, 1)).all():
         raise ValueError(f"Labels are 0 or 1. Received: {np.unique(binary)[:5]}. Pass one-hot codes.")
     vectors = np.linalg.lstsq(rows, binary, rcond=rank_tolerance)[0]
@@ -118,8 +120,8 @@ def label_basis(
     if len(names) != binary.shape[1]:
         raise ValueError(f"There is a name for each of {binary.shape[1]} labels. Received: {len(names)}.")
     return Basis(
-        AffineMap(forth[:-1], forth[-1]),
-        AffineMap(back[:, :-1], np.zeros(len(vectors) - 1)),
+        AffineMap(forth[:-1] / scale[:, None], forth[-1]),
+        AffineMap(back[:, :-1] * scale, np.zeros(len(vectors) - 1)),
         num_readout,
         names + tuple(f"rest {i}" for i in range(rest.shape[1])),
         binary.shape[1],

@@ -5,6 +5,7 @@ Foerster et al., ICML 2017, section 3.1 and figure 1; version 1 of the paper, se
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._result import Unpackable
-from keras_interp_rnn.analysis.network import affine_readout, as_array, isan_weights
+from keras_interp_rnn.analysis.network import affine_readout, alphabet_of, as_array, isan_weights
 from keras_interp_rnn.analysis.statistics import ROUNDING
 
 Array = NDArray[np.float64]
@@ -29,6 +30,7 @@ class TransitionSpectra(Unpackable):
         written: (K, n), the direction that it is mapped to.
         alignment: (K, outputs), |cosine| between `read` and what each output reads, a column of R.
         radius: (K,), largest |eigenvalue|.
+        alphabet: names of the symbols that a model carries; None for their numbers.
 
     Example: see `transition_spectra`.
     """
@@ -38,6 +40,11 @@ class TransitionSpectra(Unpackable):
     written: Array
     alignment: Array
     radius: Array
+    alphabet: Sequence[Hashable] | None = None
+
+    def parts(self) -> tuple[Array, ...]:
+        """What it unpacks into: the arrays."""
+        return self.values, self.read, self.written, self.alignment, self.radius
 
 
 def state_spectrum(states: ArrayLike) -> Array:
@@ -99,6 +106,5 @@ def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
     left, values, right = np.linalg.svd(kernel)
     read, written = left[:, :, 0], right[:, 0, :]
     columns = head.matrix / np.maximum(np.linalg.norm(head.matrix, axis=0), 1e-300)
-    return TransitionSpectra(
-        values, read, written, np.abs(read @ columns), np.abs(np.linalg.eigvals(kernel)).max(axis=1)
-    )
+    radius = np.abs(np.linalg.eigvals(kernel)).max(axis=1)
+    return TransitionSpectra(values, read, written, np.abs(read @ columns), radius, alphabet_of(network))

@@ -144,18 +144,19 @@ def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:
         return math.inf
 
 
-def bounds_of(form: AffineForm, first: int = 0, loose: float = 0.0) -> Iterator[Bound]:
+def bounds_of(form: AffineForm, first: int = 0, loose: float = 0.0, *, search: bool = True) -> Iterator[Bound]:
     """Bounds by the spaces that the states reach; each holds, and which is the best depends on the length.
 
     Args:
         first: of two networks side by side, the number of units of the first one; the symbols keep both apart.
         loose: by how much each entry of the readout and the offset may differ from what is meant.
+        search: whether to look for a norm in which the symbols contract.
     """
     parts = [part for part in (slice(0, first), slice(first, form.units)) if part.start < part.stop]
     identity = np.eye(form.units)
     yield from _bounds_in(form, identity, loose)
     norm = identity.copy()
-    for part in parts:
+    for part in parts if search else ():
         norm[part, part] = contracting_norm(form.kernel[:, part, part])
     if (norm != identity).any():
         yield from _bounds_in(form, norm, loose)
@@ -245,11 +246,10 @@ def _spectral(matrices: Array) -> float:
     if not np.isfinite(sizes).all():
         return math.inf
     order, largest, size = np.argsort(-sizes), 0.0, matrices.shape[1]
-    for first in range(0, len(order), 64):
-        some = order[first : first + 64]
-        if sizes[some[0]] <= largest:
-            break
-        largest = max(largest, float(_norms(matrices[some]).max()))
+    first, count = 0, 64
+    while first < len(order) and sizes[order[first]] > largest:
+        largest = max(largest, float(_norms(matrices[order[first : first + count]]).max()))
+        first, count = first + count, 2 * count
     return largest + 16 * size * EPSILON * float(sizes.max())
 
 

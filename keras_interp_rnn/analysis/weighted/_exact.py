@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.analysis.weighted.scaling import closed
+
 Array = NDArray[np.float64]
 Automaton = tuple[Array, Array, Array]
 
@@ -62,19 +64,12 @@ def _in_order(automaton: Automaton, columns: Any) -> tuple[Array, Array, Any]:
     """An automaton without the states that no word reaches or no output sees, in an order of their numbers alone."""
     initial, transitions, _ = automaton
     edges = (transitions != 0).any(axis=0)
-    used = np.flatnonzero(_closed(initial != 0, edges) & _closed((columns != 0).any(axis=1), edges.T))
+    used = np.flatnonzero(closed(initial != 0, edges) & closed((columns != 0).any(axis=1), edges.T))
     inner = transitions[:, used[:, None], used]
     numbers = [initial[used, None], *np.sort(inner, axis=2), *np.swapaxes(np.sort(inner, axis=1), 1, 2)]
     order = np.lexsort(np.concatenate(numbers, axis=1).T)
     used = used[order]
     return initial[used], transitions[:, used[:, None], used], columns[used]
-
-
-def _closed(states: NDArray[np.bool_], edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """These states and all that edges lead to from them."""
-    while (more := states | edges[states].any(axis=0)).sum() > states.sum():
-        states = more
-    return states
 
 
 def _columns(final: Array, up_to_constant: bool) -> Any:

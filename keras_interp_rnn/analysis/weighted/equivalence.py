@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
+from keras_interp_rnn.analysis.weighted.differences import block_diagonal, side_by_side
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 
 Array = NDArray[np.float64]
@@ -134,7 +135,7 @@ def equivalent(
     centred = compare == "probabilities" and one.num_outputs > 1
     if _exactly_equal(one, other, centred):
         return Equivalence(True, tolerance, 0.0, max_length, True, None, 0.0, False, 0, 0.0)
-    both, loose = _side_by_side(one, other, centred)
+    both, loose, units = side_by_side(one, other, centred)
     found = _search(both, loose, tolerance, max_length, max_words)
     if found.witness is not None:
         word = tuple(names[i] for i in found.witness) if names is not None else found.witness
@@ -143,7 +144,7 @@ def equivalent(
         )
     rest = (False, None, found.difference, False, found.num_tried)
     bounds = []
-    for bound in _bounds.bounds_of(both, one.units, loose):
+    for bound in _bounds.bounds_of(both, units, loose):
         bounds.append(bound)
         if bound.always <= tolerance:
             return Equivalence(True, tolerance, bound.always, max_length, *rest, bound.residual)
@@ -184,35 +185,10 @@ def _exactly_equal(first: AffineForm, second: AffineForm, centred: bool) -> bool
     (alpha, a, omega), (beta, b, psi) = one, other
     return _exact.is_zero(
         np.concatenate([alpha, beta]),
-        _block_diagonal(a, b),
+        block_diagonal(a, b),
         np.concatenate([omega, -psi]),
         up_to_constant=centred,
     )
-
-
-def _side_by_side(first: AffineForm, second: AffineForm, centred: bool) -> tuple[AffineForm, float]:
-    """The network whose outputs are the differences, and by how much its readout is rounded."""
-    readout = np.concatenate([first.readout, -second.readout])
-    offset, loose = first.offset - second.offset, 0.0
-    if centred:
-        largest = max(float(np.abs(readout).max(initial=0.0)), float(np.abs(offset).max()))
-        loose = (len(offset) + 4) * _bounds.EPSILON * largest
-        readout, offset = readout - readout.mean(axis=1, keepdims=True), offset - offset.mean()
-    both = AffineForm(
-        np.concatenate([first.initial, second.initial]),
-        _block_diagonal(first.kernel, second.kernel),
-        np.concatenate([first.bias, second.bias], axis=1),
-        readout,
-        offset,
-    )
-    return both, loose
-
-
-def _block_diagonal(first: Array, second: Array) -> Array:
-    n, m = first.shape[1], second.shape[1]
-    both = np.zeros((len(first), n + m, n + m))
-    both[:, :n, :n], both[:, n:, n:] = first, second
-    return both
 
 
 @dataclass(frozen=True)

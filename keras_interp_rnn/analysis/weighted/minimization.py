@@ -7,7 +7,8 @@ holds the columns of Q R and that no Q W_x Q^T takes out of itself: what the log
     y = u V:      y_0 = 0,   W'_x = V^T Q W_x Q^T V,   b'_x = (p W_x + b_x - p) Q^T V,   R' = V^T Q R,   c' = p R + c
 
 has the same logits, and no ISAN of fewer units has (docs/notes/weighted-automata.md). Ranks are numerical: directions
-below `tolerance` count as none, and `residual` is what was left out.
+below `tolerance` count as none, in coordinates in which all units move alike (`scaling.py`). `residual` says by how
+much the outputs of both networks are apart.
 
 Reference: Schuetzenberger, "On the definition of a family of automata", Information and Control, 1961, for linear
 automata; the affine form is this package's.
@@ -23,8 +24,10 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import isan_of
+from keras_interp_rnn.analysis.network import check_range, isan_of
+from keras_interp_rnn.analysis.weighted.differences import largest_difference
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+from keras_interp_rnn.analysis.weighted.scaling import exponents, scaled
 from keras_interp_rnn.analysis.weighted.spaces import Space, backward_space, forward_space
 
 Array = NDArray[np.float64]
@@ -42,7 +45,11 @@ class Minimization(Unpackable):
         tolerance: relative singular values at or below it counted as zero.
         smallest_kept, largest_dropped: the least singular value that counted and the largest one that did not, over
             both steps, relative. Where they are close the number of units is a matter of the tolerance.
-        residual: the largest norm of what the projections left out of the weights, relative to the weights.
+        residual: by how much an output of the new layer, with its weights as they are in its dtype, differs at most.
+        max_length: of the words that the residual is about. None: it is a proved bound for all words. A length: it is
+            the largest difference on all words of at most so many symbols, run in float64.
+
+    Units: of the outputs (nats, for logits).
 
     Example: see `minimize`.
     """
@@ -56,6 +63,7 @@ class Minimization(Unpackable):
     smallest_kept: float
     largest_dropped: float
     residual: float
+    max_length: int | None
 
     def parts(self) -> tuple[Any, AffineMap]:
         """What it unpacks into: the layer and its readout."""
@@ -69,8 +77,9 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
         network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head; a layer or a
             cell; a pair (layer, readout); or a `WeightedAutomaton`, a `DFA`, a `Certificate` that holds.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
-        tolerance: in [0, 1). Singular values at or below it, relative to the norms of what was mapped, count as zero.
-            For weights that were rounded to float32, 1e-6.
+        tolerance: in [0, 1). Singular values at or below it, relative to the norms of what was mapped, count as zero,
+            in coordinates in which all units move alike: a change of the units' scales changes no size. For weights
+            that were rounded to float32, 1e-6.
         dtype: of the new layer.
 
     Returns:
@@ -79,9 +88,10 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
     Raises:
         ValueError: if the network is none of these, or the tolerance is outside [0, 1).
 
-    Units: none.
-    Exactness: equal outputs but for what was dropped; `residual` is its norm. A proof that both are equal is
-        `analysis.equivalent(network, minimized)`.
+    Units: nats (logits), or of the outputs of an automaton.
+    Exactness: equal outputs but for rounding and what was dropped. `residual` bounds the difference on all words, where
+        the symbols contract the states; else it is the largest on all words of at most `max_length` symbols. A witness,
+        or a proof to a tolerance, is `analysis.equivalent(network, minimized)`.
     Cost: O(K n^3).
     Example:
 
@@ -95,9 +105,10 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
     """
     check_tolerance(tolerance)
     form = affine_form(network, readout)
-    small, forward, backward, residual = minimized(form, tolerance)
+    small, forward, backward = minimized(form, tolerance)
     readout_map = AffineMap(small.readout if small.units else np.zeros((1, small.num_outputs)), small.offset)
     layer = isan_of(small.kernel, small.bias, small.initial, dtype=dtype, return_sequences=form.return_sequences)
+    residual, max_length = largest_difference(form, affine_form((layer, readout_map)))
     return Minimization(
         layer,
         readout_map,
@@ -108,44 +119,44 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
         min(forward.kept, backward.kept),
         max(forward.dropped, backward.dropped),
         residual,
+        max_length,
     )
 
 
-def minimized(form: AffineForm, tolerance: float) -> tuple[AffineForm, Space, Space, float]:
-    """The smallest affine form, the forward and the backward space, and the residual."""
-    moved = form.initial @ form.kernel + form.bias - form.initial
-    forward = forward_space(moved, form.kernel, tolerance)
-    to = forward.basis.T
-    reached = forward.basis @ form.kernel @ to
-    drift, seen = moved @ to, forward.basis @ form.readout
-    backward = backward_space(seen, reached, tolerance)
-    view = backward.basis.T
-    kernel, readout = backward.basis @ reached @ view, backward.basis @ seen
-    left_out = (
-        (moved - drift @ to.T, moved),
-        (forward.basis @ form.kernel - reached @ forward.basis, form.kernel),
-        (reached @ view - view @ kernel, reached),
-        (seen - view @ readout, seen),
-    )
-    residual = max(_norm(what) / max(_norm(of), 1e-300) for what, of in left_out)
+def minimized(form: AffineForm, tolerance: float) -> tuple[AffineForm, Space, Space]:
+    """The smallest affine form, and the forward and the backward space in balanced coordinates."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = form.initial @ form.kernel + form.bias - form.initial
+    check_range("The first states of a network", [moved])
+    drift, kernel, readout, forward, backward = reduced(moved, form.kernel, form.readout, tolerance)
     small = AffineForm(
         np.zeros(len(readout)),
         kernel,
-        drift @ view,
+        drift,
         readout,
         form.initial @ form.readout + form.offset,
         form.alphabet,
         form.return_sequences,
     )
-    return small, forward, backward, residual
+    return small, forward, backward
+
+
+def reduced(
+    vectors: Array, kernel: Array, readout: Array, tolerance: float
+) -> tuple[Array, Array, Array, Space, Space]:
+    """Rows, matrices and columns with the same products v W_{x_1} ... W_{x_k} R, of the smallest size."""
+    sizes = np.abs(vectors).max(axis=0), np.abs(kernel).max(axis=0), np.abs(readout).max(axis=1, initial=0.0)
+    e = exponents(*sizes, move_alike=True)
+    vectors, kernel, readout = scaled(vectors, kernel, readout, e)
+    forward = forward_space(vectors, kernel, tolerance)
+    to = forward.basis.T
+    reached, seen = forward.basis @ kernel @ to, forward.basis @ readout
+    backward = backward_space(seen, reached, tolerance)
+    view = backward.basis.T
+    return vectors @ to @ view, backward.basis @ reached @ view, backward.basis @ seen, forward, backward
 
 
 def check_tolerance(tolerance: float) -> None:
     """Raises ValueError for a relative tolerance outside [0, 1)."""
     if not isinstance(tolerance, int | float | np.floating) or not 0 <= tolerance < 1:
         raise ValueError(f"A tolerance lies in [0, 1). Received: {tolerance!r}. Leave it out for 1e-10.")
-
-
-def _norm(arrays: Array) -> float:
-    largest = float(np.abs(arrays).max(initial=0.0))
-    return largest * float(np.sqrt(((arrays / (largest or 1.0)) ** 2).sum(axis=(-2, -1))).max(initial=0.0))

@@ -48,7 +48,9 @@ def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
         new = values > tolerance
         kept = min(kept, values[new].min(initial=np.inf))
         dropped = max(dropped, values[~new].max(initial=0.0))
-        found = directions[new]
+        # A direction of a small singular value has the rounding of the large ones: it may lean on the basis.
+        found = directions[new] - directions[new] @ basis.T @ basis
+        found = np.linalg.qr(found.T)[0].T
         basis = np.concatenate([basis, found])
         images, scale = (found @ matrices).reshape(-1, size), of_matrices
     return Space(basis, float(kept), float(dropped))

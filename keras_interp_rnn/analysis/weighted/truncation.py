@@ -32,6 +32,7 @@ from keras_interp_rnn._result import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import check_range, isan_of, listed
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+from keras_interp_rnn.analysis.weighted.scaling import exactly_balanced
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -111,7 +112,7 @@ def truncate(
 
     Reference: Moore, 1981; Balle, Panangaden and Precup, 2019.
     """
-    form = affine_form(network, readout)
+    form = exactly_balanced(affine_form(network, readout))
     texts = [form.ids(sequence) for sequence in listed("Texts", sequences)]
     numbers = all(map(is_integer, (units, horizon, max_steps)))
     if not numbers or not 1 <= units <= form.units or horizon < 0 or max_steps < 1:

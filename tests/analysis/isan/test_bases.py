@@ -193,6 +193,28 @@ def test_the_readout_basis_splits_what_the_readout_sees_from_the_rest(seed, unit
     assert basis.names[rank - 1] == f"readout {rank - 1}"
 
 
+def test_the_residual_of_a_change_of_basis_sees_what_shows_after_several_symbols():
+    """A delay line; of its first unit, which is read three symbols on, the coordinates keep 0.9."""
+    layer = built(np.eye(4, k=1)[None].repeat(2, 0), np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]), np.zeros(4))
+    head = np.eye(4)[:, 3:], np.zeros(1)
+    lossy = analysis.Basis(AffineMap(np.diag([0.9, 1, 1, 1]), np.zeros(4)), AffineMap.identity(4), 0, tuple("abcd"))
+    changed = analysis.change_basis(layer, lossy, readout=head)
+    assert changed.max_length >= 4
+    assert changed.residual == pytest.approx(0.1, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scales_of_units_do_not_decide_what_the_readout_sees(seed):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-8, 8, 6)
+    matrix = rng.normal(size=(6, 3)) @ rng.normal(size=(3, 4))
+    layer = built(np.zeros((2, 6, 6)), np.zeros((2, 6)), np.zeros(6))
+    basis = analysis.readout_basis(layer, readout=(matrix / scale[:, None], np.zeros(4)))
+    assert basis.num_readout == 3
+    unseen = (basis.back.matrix @ (matrix / scale[:, None]))[3:]
+    assert np.abs(unseen).max() < 1e-12 * np.abs(matrix / scale[:, None]).max()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_changed_basis_leaves_every_output_as_it_was(seed):
     given = sample(seed, batch=3, time=9, units=6, vocabulary_size=4)
@@ -237,6 +259,17 @@ def test_a_hidden_delay_line_is_recovered(sizes, seed, method):
     np.testing.assert_allclose(head.offset, 0, atol=1e-9)
     text = np.random.default_rng(seed + 9).integers(len(b), size=(4, 50))
     assert_close(outputs(changed, head, text), outputs(given.layer, given.readout, text), "float64")
+
+
+def test_the_scales_of_units_do_not_decide_which_coordinates_are_binary():
+    given = hidden(2, 2, 2, 1, 3, 0)
+    kernel, bias, start = weights(given.layer)
+    scale = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(start))
+    layer = built(kernel * scale / scale[:, None], bias * scale, start * scale)
+    head = given.readout[0] / scale[:, None], given.readout[1]
+    basis = analysis.label_basis(given.states * scale, given.codes, num_readout=head[0].shape[1])
+    assert basis.residual < 1e-10
+    assert analysis.change_basis(layer, basis, readout=head).residual < 1e-9
 
 
 @pytest.mark.parametrize("seed", range(3))

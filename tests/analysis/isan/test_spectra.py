@@ -111,3 +111,16 @@ def test_a_spectrum_is_of_finite_states():
         analysis.state_spectrum([[0.0, np.nan], [1.0, 2.0]])
     with pytest.raises(ValueError, match=r"at least two states. Received: shape \(3, 0\)"):
         analysis.state_spectrum(np.zeros((3, 0)))
+
+
+def test_print_shows_the_radius_of_every_symbol_by_its_name():
+    spectra = analysis.TransitionSpectra(
+        np.array([[2.0, 0.5], [0.75, 0.5]]), *np.zeros((3, 2, 2)), np.array([0.5, 0.625]), "xy"
+    )
+    head, *lines = str(spectra).splitlines()
+    assert head.split() == ["symbol", "radius", "largest", "singular", "value"]
+    assert [line.split() for line in lines] == [["y", "0.625", "0.75"], ["x", "0.5", "2"]]
+    assert len(spectra) == 5
+    many = analysis.transition_spectra(*network(4, 40, 3, seed=0)[:1])
+    assert str(many).splitlines()[-1] == "and 25 more symbols"
+    assert "<pre>" in many._repr_html_()

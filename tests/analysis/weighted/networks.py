@@ -94,6 +94,11 @@ def drawn(seed: int = 0, units: int = 5, symbols: int = 3, outputs: int = 4, gai
     )
 
 
+def scales(rng: np.random.Generator, units: int, decades: float = 8) -> np.ndarray:
+    """A diagonal matrix of powers of ten from -decades to decades."""
+    return np.diag(10.0 ** rng.uniform(-decades, decades, units))
+
+
 def rotation(rng: np.random.Generator, units: int) -> np.ndarray:
     """A matrix of condition number 4 or so, neither orthogonal nor symmetric."""
     left, right = (np.linalg.qr(rng.normal(size=(units, units)))[0] for _ in range(2))

@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import equivalence
 from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomita
-from tests.analysis.weighted.networks import Network, drawn, rotation
+from tests.analysis.weighted.networks import Network, drawn, rotation, scales
 from tests.oracles import weighted_automata as oracle
 
 WORDS = list(oracle.words(3, 6))
@@ -46,6 +46,33 @@ def test_a_network_equals_itself_in_another_basis_to_a_bound_that_holds(seed):
         assert found.max_length is None
         assert apart(network, other) <= found.bound <= 1e-8
         assert found.residual < 1e-11
+
+
+@pytest.mark.parametrize("decay", [0.3, 0.45], ids=["two units", "one unit"])
+def test_an_automaton_is_proved_equal_to_its_smallest(decay):
+    """Values of two arms, one of which is chosen and moves to the reward while the other one decays."""
+    kernel = np.zeros((4, 3, 3))
+    for symbol, matrix in enumerate(kernel):
+        arm, reward = divmod(symbol, 2)
+        matrix[arm, arm], matrix[1 - arm, 1 - arm], matrix[2, arm], matrix[2, 2] = 0.7, 1 - decay, 0.3 * reward, 1
+    agent = WeightedAutomaton([0.5, 0.5, 1], kernel, [-3, 3, 0.2])
+    for smallest in (agent.minimize(), analysis.minimize(agent), agent.minimize().minimize()):
+        found = analysis.equivalent(agent, smallest)
+        assert found.equal
+        assert found.max_length is None
+        assert found.bound < 1e-11
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scales_of_units_decide_nothing(seed):
+    rng = np.random.default_rng(seed)
+    network = drawn(seed)
+    other = network.in_basis(rotation(rng, 5)).in_basis(scales(rng, 5))
+    found = analysis.equivalent(network.in_basis(scales(rng, 5)).pair(), other.pair())
+    assert found.equal
+    assert found.max_length is None
+    changed = network.changed(rng, 1e-3).in_basis(scales(rng, 5))
+    assert analysis.equivalent(network.pair(), changed.pair()).equal is False
 
 
 def test_a_network_that_explodes_is_equal_up_to_a_length():

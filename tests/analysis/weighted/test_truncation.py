@@ -6,7 +6,7 @@ import pytest
 from scipy.special import log_softmax
 
 from keras_interp_rnn import analysis, layers
-from tests.analysis.weighted.networks import Network, drawn, rotation
+from tests.analysis.weighted.networks import Network, drawn, rotation, scales
 from tests.oracles import weighted_automata as oracle
 
 TEXTS = [np.random.default_rng(i).integers(3, size=size) for i, size in enumerate((300, 1, 0, 120))]
@@ -142,3 +142,13 @@ def test_states_that_no_float_holds_are_refused():
     huge = network._replace(kernel=network.kernel * 1e30)
     with pytest.raises(ValueError, match="must fit into floats"):
         analysis.truncate(huge.pair(), 3, sequences=TEXTS)
+
+
+def test_the_scales_of_units_do_not_change_what_is_left_out():
+    rng = np.random.default_rng(0)
+    network, text = drawn(0), [rng.integers(3, size=300)]
+    first, second = (
+        analysis.truncate(one.pair(), 4, sequences=text) for one in (network, network.in_basis(scales(rng, 5)))
+    )
+    assert second.logit_error == pytest.approx(first.logit_error, rel=1e-6)
+    np.testing.assert_allclose(second.singular_values, first.singular_values, rtol=1e-6)
