@@ -68,9 +68,10 @@ class Written:
             circles; a state of a Moore machine has the label "name|output".
 
         Raises:
-            ValueError: if `unsupported` has a pair that is no transition; if a symbol is empty, stands for none (as ε does) or could be taken for more than one symbol (a
+            ValueError: if a symbol is empty, stands for none (as ε does) or could be taken for more than one symbol (a
                 longer text with a comma, a slash, a line break, or blanks around it), an output has a line break or
-                blanks around it, or two of either have the same text.
+                blanks around it, or two of either have the same text; if `unsupported` has a pair that is no
+                transition.
 
         Example:
 
