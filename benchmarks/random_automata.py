@@ -50,7 +50,9 @@ def large(seed: int) -> tuple[automata.DFA, list[tuple[str, ...]]]:
 def run(seed: int, draw: Callable[[int], tuple[automata.DFA, list[tuple[str, ...]]]]) -> dict:
     truth, words = draw(seed)
     alphabet = truth.alphabet
-    model = automata.train_recognizer(words, map(truth.accepts, words), alphabet=alphabet, seed=seed, verbose=0)
+    model = automata.train_recognizer(
+        words, map(truth.accepts, words), alphabet=alphabet, seed=seed, verbose=0, time_budget=None
+    )
     return {
         "seed": seed,
         "states": len(truth),

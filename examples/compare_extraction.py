@@ -61,7 +61,7 @@ def main() -> None:
     truth = automata.tomita(language)
     texts = [f"{i:b}"[1:] for i in range(1, 2 ** (length + 1))]  # all words of up to `length` symbols
     words = datasets.LabelledWords(tuple(texts), np.array([*map(truth.accepts, texts)]), "01")
-    how = {"alphabet": ALPHABET, "method": "training", "verbose": command_line.VERBOSE}
+    how = {"alphabet": ALPHABET, "method": "training", "time_budget": None, "verbose": command_line.VERBOSE}
     regularized = automata.train_recognizer(texts, words.labels, **how)
     embedding, head = automata.SymbolEmbedding(ALPHABET, 4), keras.layers.Dense(1)
     plain = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, keras.layers.GRU(24), head])

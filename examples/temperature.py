@@ -43,7 +43,7 @@ def main() -> None:
     words = ["".join(word) for n in range(args.length + 1) for word in itertools.product("01", repeat=n)]
     labels = [truth.accepts(word) for word in words]
     model = automata.train_recognizer(
-        words, labels, alphabet="01", num_attempts=attempts, seed=args.seed, method="training"
+        words, labels, alphabet="01", num_attempts=attempts, seed=args.seed, method="training", time_budget=None
     )
     cell = model.get_layer("recurrent").cell
     trained = float(cell.current_temperature())

@@ -75,6 +75,7 @@ def automaton(
     centroids: Sequence[Any] | None = None,
     confidence: NDArray[np.floating[Any]] | None = None,
     *,
+    unsupported: Sequence[tuple[int, Any]] | None = None,
     sizes: Sequence[int] | None = None,
     reference: DFA | MooreMachine | None = None,
     **measured: Any,
@@ -83,7 +84,9 @@ def automaton(
 
     `sizes` are the numbers of centroids of the layers of a stack: a state keeps its number through training with them.
     """
-    known = None
+    known = pairs = None
+    if unsupported is not None:
+        pairs = [[state, dfa.alphabet.index(symbol)] for state, symbol in unsupported]
     if confidence is not None:
         known = [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in confidence]
     text = json.dumps(
@@ -91,6 +94,7 @@ def automaton(
             **_table(dfa),
             **_numbered(range(len(dfa)) if centroids is None else centroids, sizes),
             "confidence": known,
+            "unsupported": pairs,
             **measured,
         }
     )

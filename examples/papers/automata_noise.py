@@ -190,6 +190,7 @@ def _searched(truth: DFA, given: Sample, run: Run) -> dict[str, Any]:
             seed=run.seed,
             verbose=0,
             label_noise=run.settings["noise"] if run.settings["known"] else None,
+            time_budget=None,
             method="search",
         )
     except ValueError as error:

@@ -47,7 +47,13 @@ class CompareExtraction(Experiment):
         words = _languages.short_words(truth, settings["longest"])
         models = {
             "SR-GRU": automata.train_recognizer(
-                words.words, words.labels, alphabet=ALPHABET, seed=run.seed, verbose=0, method="training"
+                words.words,
+                words.labels,
+                alphabet=ALPHABET,
+                seed=run.seed,
+                verbose=0,
+                time_budget=None,
+                method="training",
             )
         }
         for network in networks:

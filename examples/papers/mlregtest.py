@@ -182,6 +182,7 @@ def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
             alphabet=truth.alphabet,
             seed=run.seed,
             verbose=0,
+            time_budget=None,
             method="search",
             sampling=run.settings.get("sampling", "weak"),
         )

@@ -37,6 +37,7 @@ class Temperature(Experiment):
             num_attempts=1 if run.smoke else 4,
             seed=run.seed,
             verbose=min(run.verbose, 1),
+            time_budget=None,
             method="training",
         )
         rng = np.random.default_rng(run.seed)

@@ -43,6 +43,7 @@ class Tomita(Experiment):
             num_attempts=settings["attempts"],
             seed=run.seed,
             verbose=min(run.verbose, 1),
+            time_budget=None,
             method="training",
         )
         assert model.report is not None

@@ -7,6 +7,10 @@ import time
 from typing import NamedTuple
 
 
+class TimeUp(Exception):
+    """A search has come to its deadline; whoever has something to return catches it."""
+
+
 class Deadline(NamedTuple):
     """A moment, and an amount of computing; a search ends at whichever comes first.
 
@@ -23,6 +27,11 @@ class Deadline(NamedTuple):
     def passed(self) -> bool:
         """Whether the search must end."""
         return time.monotonic() > self.moment or time.thread_time() > self.computed
+
+    def check(self) -> None:
+        """Raises TimeUp if the search must end."""
+        if self.passed:
+            raise TimeUp
 
     def within(self, seconds: float) -> Deadline:
         """This deadline, but no more than so many further seconds of computing."""

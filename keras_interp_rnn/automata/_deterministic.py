@@ -10,7 +10,7 @@ Reference: Hopcroft, "An n log n algorithm for minimizing states in a finite aut
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,6 +19,9 @@ from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.automata.words import checked_alphabet, checked_word
 
 Self = TypeVar("Self", bound="Deterministic")
+
+Transitions = tuple[tuple[int, Hashable], ...]
+"""(state, symbol) pairs."""
 
 MISSING = -1
 """Stands for the next state where there is no transition."""
@@ -262,6 +265,23 @@ def label_of(automaton: Deterministic, word: Iterable[Hashable]) -> Hashable:
     """The label of the state that a word leads to; False after a missing transition."""
     state = automaton._last(word)
     return state != MISSING and automaton._labels[state]
+
+
+def counts_of_transitions(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> list[list[int]]:
+    """How often words take each transition, states x symbols."""
+    taken = Counter(pair for word in words for pair in zip(automaton.run(word), word, strict=False))
+    return [[taken[state, symbol] for symbol in automaton.alphabet] for state in range(len(automaton))]
+
+
+def unsupported(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> Transitions:
+    """The transitions that no word takes."""
+    counts = counts_of_transitions(automaton, words)
+    return tuple(
+        (state, symbol)
+        for state, row in enumerate(counts)
+        for symbol, count in zip(automaton.alphabet, row, strict=True)
+        if not count
+    )
 
 
 def difference(one: Deterministic, other: Any) -> tuple[Hashable, ...] | None:

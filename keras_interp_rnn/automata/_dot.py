@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 from keras_interp_rnn.automata.formats import NO_SYMBOL, Edges, Table, checked_text, texts
@@ -161,7 +161,7 @@ def _is_unclear(name: str) -> bool:
     return bool(parts or NO_SYMBOL.fullmatch(name))
 
 
-def write_dot(table: Table, name: str) -> str:
+def write_dot(table: Table, name: str, dashed: Collection[tuple[int, Hashable]] = ()) -> str:
     """As AALpy writes automata: an edge for each symbol, and "name|output" for the label of a state with an output."""
     symbols = texts(table.alphabet, WHAT, _is_unclear)
     different = dict.fromkeys(table.outputs or ())
@@ -176,9 +176,10 @@ def write_dot(table: Table, name: str) -> str:
             text = re.sub(r"([{}|<>])", r"\\\1", _quoted(text_of[table.outputs[state]])[1:])
             lines.append(f'  {state} [label="{state}|{text}, shape=record, style=rounded];')
     for state, row in enumerate(table.transitions):
-        for symbol, target in zip(symbols, row, strict=True):
+        for symbol, text, target in zip(table.alphabet, symbols, row, strict=True):
             if target >= 0:
-                lines.append(f"  {state} -> {target} [label={_quoted(symbol)}];")
+                style = ", style=dashed" if (state, symbol) in dashed else ""
+                lines.append(f"  {state} -> {target} [label={_quoted(text)}{style}];")
     lines += ['  __start0 [label="", shape=none];', f'  __start0 -> {table.start} [label=""];', "}"]
     return "\n".join(lines)
 

@@ -1,8 +1,9 @@
 """A small automaton from labelled words, by rules about patterns: the families, their tiers, and the automaton.
 
-Each family of patterns, of one kind and on all symbols or on a tier of them, is judged by the decision tree that grows
-in it at once; the best ones are searched (`_pattern_trees`). The tiers are those on which some factor tells most of the
-labels. The best tree is carried to tiers that differ by a symbol, as long as it contradicts fewer words there.
+If single symbols tell a label, whichever of them a word has, that is the rule. Else each family of patterns, of one
+kind and on all symbols or on a tier of them, is judged by the decision tree that grows in it at once; the best ones are
+searched (`_pattern_trees`). The tiers are those on which some factor tells most of the labels. The best tree is carried
+to tiers that differ by a symbol, as long as it contradicts fewer words there.
 
 The product of the automata of the patterns, with the label that the tree gives, is the automaton that is returned.
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
+from keras_interp_rnn.automata._deadline import NEVER, Deadline, TimeUp
 from keras_interp_rnn.automata._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
 from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
 from keras_interp_rnn.automata._prefix_tree import Machine
@@ -25,8 +26,11 @@ from keras_interp_rnn.automata._strong_sampling import Sharpening
 SAMPLE, SCREENED = 1000, 500
 """Words of each label that a search reads at first, and that tell which families are searched."""
 
-MAX_PRODUCT = 50_000
-"""States of the automaton before it is minimized."""
+TELLING = 0.9
+"""Fraction of the words with a symbol that have one label, from which on the symbol tells it."""
+
+MAX_PRODUCT = 400_000
+"""Transitions of the automaton before it is minimized."""
 
 NUM_TIERS = 3
 """Tiers that are searched, besides the whole alphabet."""
@@ -63,38 +67,89 @@ def shortest_rules(
     def search(family: Family, sample: int) -> Search:
         return Search(family, words, labels, num_labels, exact, rng, until, sample)
 
-    tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED), until)
-    families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
-    families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
-    screened = {family: search(family, SCREENED).screened() for family in families}
-    shortest, tried = math.inf, []
-    for family in sorted(families, key=screened.__getitem__):
-        if screened[family] > shortest + MARGIN or until.passed:
-            break
-        task = search(family, SAMPLE)
-        task.grow_roots()
-        tried.append(task)
-        shortest = min(shortest, task.shortest)
-    for task in sorted(tried, key=lambda task: task.shortest):
-        if task.shortest < shortest + MARGIN:
-            task.improve()
-            shortest = min(shortest, task.shortest)
-    best = min(tried, key=lambda task: task.shortest, default=None)
-    while best is not None and len(best.family.tier) < num_symbols and not until.passed:
-        better = _on_better_tier(best, lambda family: search(family, SAMPLE))
-        if better is None:
-            break
-        better.improve()
-        best = better
+    single, saved, contradicts = _single_symbols(words, labels, num_symbols, num_labels)
+    if saved > MARGIN and not contradicts:
+        return single
+    best = _last(_searches(search, whole))
     if best is None or best.shortest >= best.without_rules():
-        return None
+        return single if saved > MARGIN else None
     if strong:
-        best = _sharpened(best, words)
+        best = _last(_sharpened(best, words)) or best
     return _product(best.family, best.tree)
 
 
-def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Search:
-    """The search with the tree, and on the tier, that are likeliest for words drawn label by label."""
+def _single_symbols(
+    words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int
+) -> tuple[Machine, float, bool]:
+    """The rule that one of some symbols makes the label, the bits that it saves, and whether it contradicts a word.
+
+    The symbols are as few as explain the words of the label. A tree would ask for each of them by itself.
+    """
+    has = np.zeros((len(words), num_symbols), bool)
+    for row, word in enumerate(words):
+        has[row, list(word)] = True
+    found = []
+    for label in range(num_labels):
+        unexplained, table = labels == label, np.repeat([[0], [1]], num_symbols, axis=1)
+        tells = has[unexplained].sum(axis=0) >= TELLING * np.maximum(has.sum(axis=0), 1)
+        while (explained := has[unexplained].sum(axis=0) * tells).any():
+            symbol = int(explained.argmax())
+            table[0, symbol] = 1
+            unexplained &= ~has[:, symbol]
+        there = has[:, table[0] == 1].any(axis=1)
+        counts = np.stack([np.bincount(labels[rows], minlength=num_labels) for rows in (~there, there)])
+        size = int(table[0].sum())
+        bits = math.log2(num_symbols + 1) + math.log2(math.comb(num_symbols, size)) + float(label_bits(counts).sum())
+        found.append((bits, int(counts.sum() - counts.max(axis=1).sum()), Machine(table, counts.argmax(axis=1))))
+    bits, wrong, machine = min(found, key=lambda each: each[0])
+    return machine, float(label_bits(np.bincount(labels, minlength=num_labels))) - bits, wrong > 0
+
+
+def _last(searches: Iterable[Search]) -> Search | None:
+    """The last of them until the deadline."""
+    last = None
+    try:
+        for last in searches:  # noqa: B007
+            pass
+    except TimeUp:
+        pass
+    return last
+
+
+def _searches(search: Callable[[Family, int], Search], whole: tuple[int, ...]) -> Iterator[Search]:
+    """Searches in family after family, each time one has changed; each is the best so far."""
+    num_symbols = len(whole)
+    tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED))
+    families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
+    families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
+    screened = {family: search(family, SCREENED).screened() for family in families}
+    tried: list[Search] = []
+
+    def best() -> Search:
+        return min(tried, key=lambda task: task.shortest)
+
+    for family in sorted(families, key=screened.__getitem__):
+        if tried and screened[family] > best().shortest + MARGIN:
+            break
+        task = search(family, SAMPLE)
+        tried.append(task)
+        yield best()
+        task.grow_roots()
+        yield best()
+    for task in sorted(tried, key=lambda task: task.shortest):
+        if task.shortest < best().shortest + MARGIN:
+            task.improve()
+            yield best()
+    better: Search | None = best()
+    while better is not None and len(better.family.tier) < num_symbols:
+        better = _on_better_tier(better, lambda family: search(family, SAMPLE))
+        if better is not None:
+            yield better
+            better.improve()
+
+
+def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Iterator[Search]:
+    """Searches with likelier and likelier trees, and tiers, for words drawn label by label."""
     lengths = np.array([len(word) for word in words])
     improved = not len(best.contradicted(best.tree))
     while improved:
@@ -103,17 +158,15 @@ def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Search:
         sharpening.improve()
         shortest = sharpening.bits(best.tree)
         for family, tree in _on_other_tiers(best):
-            if best.until.passed:
-                break
             task = best.on(family, words)
             task.tree = tree
             bits = Sharpening(task, lengths).bits(tree)
             if bits < shortest - 1e-6 and not len(task.contradicted(tree)):
                 best, shortest, improved = task, bits, True
-    return best
+                yield best
 
 
-def _tiers(search: Search, until: Deadline) -> list[tuple[int, ...]]:
+def _tiers(search: Search) -> list[tuple[int, ...]]:
     """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
 
     The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
@@ -132,14 +185,14 @@ def _tiers(search: Search, until: Deadline) -> list[tuple[int, ...]]:
             family = Family("factor", tier, num_symbols)
             made.append(family.on_all_symbols(Pattern((tuple(place[symbol] for symbol in factor),))))
         if new:
-            there = (read(made, search.some).astype(np.float32) @ labels).astype(np.float64)
+            there = (read(made, search.some, search.until).astype(np.float32) @ labels).astype(np.float64)
             saved = label_bits(total) - label_bits(there) - label_bits(total - there)
             known.update(zip(new, saved.tolist(), strict=True))
 
     factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
     learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
     for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
-        while not until.passed:
+        while True:
             factor, tier = pair
             others = [(factor, tuple(sorted({*tier} ^ {symbol}))) for symbol in whole if symbol not in factor]
             learn(others)
@@ -190,7 +243,7 @@ def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
 
 
 def _product(family: Family, tree: Tree) -> Machine | None:
-    """The automaton that follows all patterns of a tree at once; None if it has more than `MAX_PRODUCT` states."""
+    """The automaton that follows all patterns of a tree at once; None if it has more than `MAX_PRODUCT` transitions."""
     asked = list(dict.fromkeys(patterns_of(tree)))
     made = [family.automaton(pattern) for pattern in asked]
     tables = [table.tolist() for table, _ in made]
@@ -215,7 +268,7 @@ def _product(family: Family, tree: Tree) -> Machine | None:
             else:
                 after = states
             if after not in numbers:
-                if len(numbers) == MAX_PRODUCT:
+                if len(numbers) * family.num_symbols >= MAX_PRODUCT:
                     return None
                 numbers[after] = len(numbers)
                 todo.append(after)

@@ -72,7 +72,10 @@ Tree = Node | int
 
 
 class Search:
-    """The search in one family: the sample, and the answers to patterns on it."""
+    """The search in one family: the sample, and the answers to patterns on it.
+
+    At the deadline its methods raise TimeUp; `tree` and `shortest` are then the best so far.
+    """
 
     def __init__(
         self,
@@ -90,6 +93,8 @@ class Search:
         drawn = [rng.permutation(np.flatnonzero(labels == label))[:sample] for label in range(num_labels)]
         self.sample = np.concatenate(drawn)
         self.near: dict[Pattern, list[Pattern]] = {}
+        self.tree: Tree = int(np.bincount(labels[self.sample]).argmax())
+        self.shortest = math.inf
         self._read()
 
     def on(self, family: Family, words: Sequence[Sequence[int]]) -> Search:
@@ -118,8 +123,9 @@ class Search:
         """The rows of `answers` of some patterns."""
         new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in self.place]
         if new:
+            answers = self.family.holds(new, self.some, self.until)
             self.place.update(zip(new, range(len(self.answers), len(self.answers) + len(new)), strict=True))
-            self.answers = np.concatenate([self.answers, self.family.holds(new, self.some)])
+            self.answers = np.concatenate([self.answers, answers])
         return np.array([self.place[pattern] for pattern in patterns], np.int64)
 
     # Trees
@@ -135,6 +141,7 @@ class Search:
 
     def bits(self, tree: Tree) -> float:
         """The description length of a tree and the labels of the sample."""
+        self.until.check()
         counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
         wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
         return self.bits_of_rules(tree) + float(label_bits(counts).sum()) + CONTRADICTED_BITS * wrong
@@ -156,7 +163,7 @@ class Search:
     def said(self, tree: Tree) -> Ints:
         """The label that a tree gives to each word, not only of the sample."""
         asked = list(dict.fromkeys(patterns_of(tree)))
-        answers = dict(zip(asked, self.family.holds(asked, self.letters), strict=True))
+        answers = dict(zip(asked, self.family.holds(asked, self.letters, self.until), strict=True))
         said = np.empty(len(self.labels), np.int64)
 
         def walk(tree: Tree, rows: Ints) -> None:
@@ -183,18 +190,14 @@ class Search:
 
     def grow_roots(self) -> None:
         """The best tree of those that begin with one of the best patterns."""
-        self.tree: Tree = int(self.one_hot.sum(axis=0).argmax())
-        self.shortest = math.inf
         for pattern in self._apart(self.best_patterns(self.all)):
-            if self.until.passed:
-                break
             self.ask([pattern])
             self._keep_better(self.labelled(Node(pattern, 0, 1), self.all))
 
     def improve(self) -> None:
         """The best tree of those that random changes of the best one lead to."""
         stale = 0
-        while not self.until.passed and not isinstance(self.tree, int):
+        while not isinstance(self.tree, int):
             if stale > KICKS * (3 if self.exact and len(self.contradicted(self.tree)) else 1):
                 break
             tree, last = self.kicked(self.tree)
@@ -252,7 +255,7 @@ class Search:
                 holds = self.answers[place, rows]
                 return Node(tree.pattern, grow(tree.yes, rows[holds]), grow(tree.no, rows[~holds]))
             counts = self.one_hot[rows].sum(axis=0)
-            if np.count_nonzero(counts) < 2 or nodes >= NODES or self.until.passed:
+            if np.count_nonzero(counts) < 2 or nodes >= NODES:
                 return tree
             values = self.best_patterns(rows)
             if not values:
@@ -290,7 +293,7 @@ class Search:
         for _ in range(rounds):
             ranked = sorted(values, key=values.__getitem__, reverse=True)[: 3 * BEAM]
             beam = [pattern for pattern in ranked if pattern not in changed][:BEAM]
-            if not beam or self.until.passed:
+            if not beam:
                 break
             changed |= {*beam}
             new = dict.fromkeys(other for pattern in beam for other in self.neighbours(pattern))
@@ -320,7 +323,7 @@ class Search:
         self.ask(patterns_of(tree))
         best = self.bits(tree)
         improved = True
-        while improved and not self.until.passed:
+        while improved:
             improved = False
             for pattern in sorted(dict.fromkeys(patterns_of(tree)), key=lambda each: each == last):
                 others = self.others(tree, pattern)

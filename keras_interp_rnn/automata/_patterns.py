@@ -24,6 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -228,9 +230,9 @@ class Family:
             holds = np.arange(offset + 1) == offset
         return np.concatenate([body, np.arange(len(body))[:, None]], axis=1), holds
 
-    def holds(self, patterns: Sequence[Pattern], letters: Ints) -> Bools:
+    def holds(self, patterns: Sequence[Pattern], letters: Ints, until: Deadline = NEVER) -> Bools:
         """Which patterns are in which words, (patterns, N), written as by `letters`."""
-        return read([self.automaton(pattern) for pattern in patterns], letters)
+        return read([self.automaton(pattern) for pattern in patterns], letters, until)
 
     def on_all_symbols(self, pattern: Pattern) -> tuple[Ints, Bools]:
         """The automaton of a pattern for words on the whole alphabet."""
@@ -241,11 +243,15 @@ class Family:
         return wide, marks
 
 
-def read(automata: Sequence[tuple[Ints, Bools]], letters: Ints) -> Bools:
-    """Which automata, tables and marks of states, end in a marked state after which words, (automata, N)."""
+def read(automata: Sequence[tuple[Ints, Bools]], letters: Ints, until: Deadline = NEVER) -> Bools:
+    """Which automata, tables and marks of states, end in a marked state after which words, (automata, N).
+
+    Raises TimeUp if the deadline passes before all words are read.
+    """
     found = np.empty((len(automata), letters.shape[1]), bool)
     letters = letters.astype(np.int32)
     for first in range(0, len(automata), BATCH):
+        until.check()
         batch = automata[first : first + BATCH]
         size, width = max(len(table) for table, _ in batch), batch[0][0].shape[1]
         tables = np.zeros((len(batch), size, width), np.int32)

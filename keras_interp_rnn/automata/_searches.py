@@ -1,20 +1,28 @@
 """An automaton from labelled words, by one of three searches: merging states, rules about patterns, splitting states.
 
-Each looks for a short description of the automaton and the labels; which of them finds one depends on the words.
+Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. A
+search that has a deadline gets half of the time that is left, the last one all of it. It first runs on the words that
+are not held out; if what it finds predicts the others, it runs on all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
 from keras_interp_rnn.automata._prefix_tree import Ints, Machine, PrefixTree, is_shorter, most_states
+from keras_interp_rnn.automata._sample import Sample
 from keras_interp_rnn.automata._state_merging import smallest_automaton
 from keras_interp_rnn.automata._state_splitting import contradicted, shortest_description
+from keras_interp_rnn.automata.dfa import DFA
+from keras_interp_rnn.automata.extraction import interval
 from keras_interp_rnn.automata.moore import MooreMachine
 
 MERGING_SECONDS = 30.0
@@ -25,6 +33,68 @@ SPLITTING_SECONDS = 30.0
 
 PATTERN_SECONDS = 60.0
 """As `MERGING_SECONDS`, of a search for rules about patterns."""
+
+CONVINCING_ERRORS = 0.05
+"""Fraction of the words held out, beyond wrong labels, that an automaton may misclassify."""
+
+FIRST_SHARE = 2 / 3
+"""Of the time of a search, for the words that are not held out."""
+
+MANY_PREFIXES = 15
+"""For a word, on average: all short words have one, and random words of 25 symbols have some 20."""
+
+
+class Found(NamedTuple):
+    """An automaton of all words, minimal, and how it was found.
+
+    Attributes:
+        method: the search. held_out_right: words held out whose label the automaton of the other words predicts.
+    """
+
+    automaton: DFA | MooreMachine
+    method: str
+    held_out_right: int
+
+
+def automata_of(sample: Sample, limits: Limits) -> Iterator[Found]:
+    """Automata that describe the labels of words and predict those held out, by one search after the other.
+
+    Args:
+        sample: the words. limits: for all searches together.
+    """
+    column = {symbol: i for i, symbol in enumerate(sample.alphabet)}
+    words = [tuple(column[symbol] for symbol in word) for word in sample.words]
+    every = Searched(words, sample.labels.astype(np.int64), len(column), len(sample.classes))
+    held_out = np.flatnonzero(sample.held_out)
+    others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
+    order = ["merging", "patterns", "splitting"]
+    if every.tree.num_prefixes >= MANY_PREFIXES * len(words):  # merging takes long
+        order = ["patterns", "splitting", "merging"]
+    for by in order:
+        now = time.monotonic()
+        seconds = (limits.until.moment - now) / (1 if by == order[-1] else 2)
+        first = others.automaton(by, limits.ending(now + FIRST_SHARE * seconds))
+        if first is None:
+            continue
+        right = every.right(first)[held_out]
+        noise = others.contradicted(first) if limits.noise is None else limits.noise
+        if len(right) and right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
+            continue
+        machine = first
+        if len(right):
+            with contextlib.suppress(KeyboardInterrupt):
+                machine = every.automaton(by, limits.ending(now + seconds), first) or first
+        automaton = _automaton(machine, sample).minimize()
+        wrong = int(sample.num_contradicted(sample.labels_by(automaton)).sum())
+        if limits.noise is None or interval(wrong, int(sample.counts.sum()), 0.99)[0] <= limits.noise:
+            yield Found(automaton, by, int(right.sum()))
+
+
+def _automaton(machine: Machine, sample: Sample) -> DFA | MooreMachine:
+    table, classes = machine.table.tolist(), sample.classes
+    if len(classes) == 2:
+        return DFA(table, np.flatnonzero(machine.outputs).tolist(), alphabet=sample.alphabet)
+    return MooreMachine(table, [classes[i] for i in machine.outputs], alphabet=sample.alphabet)
 
 
 class Limits(NamedTuple):
@@ -41,6 +111,10 @@ class Limits(NamedTuple):
     until: Deadline = NEVER
     seed: int = 0
     strong: bool = False
+
+    def ending(self, moment: float) -> Limits:
+        """These limits, with an end at a moment of `time.monotonic`."""
+        return self._replace(until=self.until._replace(moment=moment))
 
     @property
     def exact(self) -> bool:
@@ -115,7 +189,11 @@ class Searched:
             start=start,
         )
 
+    def right(self, machine: Machine) -> NDArray[np.bool_]:
+        """Whether an automaton gives each word its label."""
+        labels = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
+        return np.asarray(labels == self.labels)
+
     def contradicted(self, machine: Machine) -> float:
         """The fraction of the words to which an automaton gives another label."""
-        said = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
-        return float((said != self.labels).mean())
+        return float((~self.right(machine)).mean())

@@ -43,9 +43,11 @@ def refined(tree: PrefixTree, table: Ints, until: Deadline = NEVER) -> Machine:
     best = trimmed(tree, table)
     shortest = bits(tree, best)
     improved = True
-    while improved and not until.passed:
+    while improved:
         improved = False
         for other in promising(tree, best):
+            if until.passed:
+                break
             length = bits(tree, other)
             if length < shortest - 1e-9:
                 best, shortest, improved = trimmed(tree, other), length, True

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
+from keras_interp_rnn.automata._deadline import NEVER, Deadline, TimeUp
 from keras_interp_rnn.automata._prefix_tree import Floats, Ints, Machine, PrefixTree, bits
 from keras_interp_rnn.automata._state_changes import MOST_MOVED, kicked, refined
 
@@ -123,10 +123,10 @@ def merge_states(
     Returns:
         The automaton; None if it was given up.
     """
-    merging = _Merging(tree, noise, deviation)
+    merging = _Merging(tree, noise, deviation, until)
     limit = len(tree.child) if max_states is None else max_states
     red = [0]
-    while True:
+    while not until.passed:
         blue = [
             (int(node), state, symbol)
             for state in red
@@ -136,20 +136,23 @@ def merge_states(
         if not blue:
             return merging.machine(red)
         node, state, symbol = max(blue, key=lambda each: (by_evidence * merging.below[each[0]], -each[0]))
-        if not merging.merge_best(red, node, state, symbol):
+        try:
+            merged = merging.merge_best(red, node, state, symbol)
+        except TimeUp:
+            break
+        if not merged:
             red.append(node)
             merging.red.add(node)
             if len(red) > limit:
                 return None
-        if until.passed:
-            return None
+    return None
 
 
 class _Merging:
     """The state of a run."""
 
-    def __init__(self, tree: PrefixTree, noise: float, deviation: float) -> None:
-        self.deviation = deviation
+    def __init__(self, tree: PrefixTree, noise: float, deviation: float, until: Deadline) -> None:
+        self.deviation, self.until = deviation, until
         self.noise, self.num_symbols = noise, tree.num_symbols
         self.child, self.counts, self.below = tree.child.copy(), tree.counts.copy(), tree.below.copy()
         self.red = {0}
@@ -167,6 +170,7 @@ class _Merging:
 
     def score(self, red: int, blue: int, parent: int, symbol: int) -> float:
         """How well a blue state fits a red one; minus infinity if it does not."""
+        self.until.check()
         self.child[parent, symbol] = red  # first, as the walk may pass here
         into, nodes, grafts = self.fold(red, blue)
         for targets, column in grafts:

@@ -23,14 +23,14 @@ performance of universal encoding", IEEE Transactions on Information Theory, 198
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
+from keras_interp_rnn.automata._deadline import NEVER, Deadline, TimeUp
 from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree
 from keras_interp_rnn.automata._state_changes import kicked, moves, trimmed
 
@@ -132,30 +132,41 @@ def _climbed(tree: PrefixTree, table: Ints, limit: int, until: Deadline) -> Ints
     """The table that changes lead to, each of them the one that shortens the description most."""
     best = trimmed(tree, table)
     shortest = bits(tree, best[None])[0]
-    while not until.passed:
+    improved = True
+    while improved:
+        improved = False
         for changes in (moves(best), _splits(best), _merges(best)):
-            found = _best(tree, [each for each in changes if len(each) <= limit])
+            try:
+                found = _best(tree, (each for each in changes if len(each) <= limit), until)
+            except TimeUp:
+                return best
             if found is not None and found[1] < shortest - 1e-6:
-                best = trimmed(tree, found[0])
+                best, improved = trimmed(tree, found[0]), True
                 shortest = bits(tree, best[None])[0]
                 break
-        else:
-            break
     return best
 
 
-def _best(tree: PrefixTree, tables: list[Ints]) -> tuple[Ints, float] | None:
-    """The table of the shortest description, and that."""
-    found: tuple[Ints, float] | None = None
-    for size in sorted({len(table) for table in tables}):
-        alike = [table for table in tables if len(table) == size]
-        for first in range(0, len(alike), BATCH):
-            batch = np.stack(alike[first : first + BATCH])
-            lengths = bits(tree, batch)
-            place = int(lengths.argmin())
-            if found is None or lengths[place] < found[1]:
-                found = batch[place], float(lengths[place])
-    return found
+def _best(tree: PrefixTree, tables: Iterable[Ints], until: Deadline) -> tuple[Ints, float] | None:
+    """The table of the shortest description, and that; the smallest and the first of several."""
+    found: tuple[float, int, Ints] | None = None
+    waiting: dict[int, list[Ints]] = {}  # by size, as those of a size are evaluated together
+
+    def evaluated(alike: list[Ints]) -> tuple[float, int, Ints] | None:
+        until.check()
+        lengths = bits(tree, np.stack(alike))
+        place = int(lengths.argmin())
+        best = float(lengths[place]), len(alike[place]), alike[place]
+        return best if found is None or best[:2] < found[:2] else found
+
+    for table in tables:
+        alike = waiting.setdefault(len(table), [])
+        alike.append(table)
+        if len(alike) == BATCH:
+            found = evaluated(waiting.pop(len(table)))
+    for alike in waiting.values():
+        found = evaluated(alike)
+    return None if found is None else (found[2], found[0])
 
 
 def _merges(table: Ints) -> Iterator[Ints]:

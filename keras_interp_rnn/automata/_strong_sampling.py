@@ -139,7 +139,7 @@ class Sharpening:
         Words that a changed tree contradicts are added to the sample, from which the search then begins anew.
         """
         search, before = self.search, self.search.tree
-        while not search.until.passed:
+        while True:
             search.ask(patterns_of(before))
             tree = self.refitted(before)
             wrong = search.contradicted(tree)
@@ -156,7 +156,7 @@ class Sharpening:
         """The tree that changes lead to, each of which shortens the description."""
         best = self.bits(tree)
         improved = True
-        while improved and not self.search.until.passed:
+        while improved:
             improved = False
             for candidates in self.changed(tree):
                 bits = [self.bits(candidate) for candidate in candidates]

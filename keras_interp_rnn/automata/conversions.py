@@ -56,11 +56,12 @@ class Written:
         """
         return cls._made(formats.read_json(text, cls.__name__))
 
-    def to_dot(self, name: str = "automaton") -> str:
+    def to_dot(self, name: str = "automaton", *, unsupported: Iterable[tuple[int, Hashable]] = ()) -> str:
         """The automaton as text for Graphviz, as AALpy writes it.
 
         Args:
             name: of the graph.
+            unsupported: (state, symbol) of transitions that no word of yours takes, which are dashed.
 
         Returns:
             A digraph as `from_dot` and AALpy read it, with an edge for each symbol. Accepting states are double
@@ -69,7 +70,8 @@ class Written:
         Raises:
             ValueError: if a symbol is empty, stands for none (as ε does) or could be taken for more than one symbol (a
                 longer text with a comma, a slash, a line break, or blanks around it), an output has a line break or
-                blanks around it, or two of either have the same text.
+                blanks around it, or two of either have the same text; if `unsupported` has a pair that is no
+                transition.
 
         Example:
 
@@ -84,20 +86,24 @@ class Written:
           __start0 -> 0 [label=""];
         }
         """
-        return _dot.write_dot(self._table(), name)
+        return _dot.write_dot(self._table(), name, self._transitions(unsupported))
 
-    def to_svg(self: Any, names: Sequence[str] | None = None) -> str:
+    def to_svg(
+        self: Any, names: Sequence[str] | None = None, *, unsupported: Iterable[tuple[int, Hashable]] = ()
+    ) -> str:
         """A drawing, legible up to about twenty states.
 
         Args:
             names: of the states; by default their numbers.
+            unsupported: (state, symbol) of transitions that no word of yours takes, as `Extraction.unsupported` lists
+                them: they are in parentheses, and an edge that has no other is dashed.
 
         Returns:
             An SVG element. Accepting states have a double ring, states of a Moore machine their output under the name;
             the start has an arrow.
 
         Raises:
-            ValueError: if there is not one name for each state.
+            ValueError: if there is not one name for each state, or `unsupported` has a pair that is no transition.
 
         Example:
 
@@ -106,7 +112,19 @@ class Written:
         '<svg'
         """
         texts = names_of_states(names, len(self))
-        return drawing.svg(self.edges(), self._table().accepting, self.start, texts, self._table().outputs)
+        table, pairs = self._table(), self._transitions(unsupported)
+        return drawing.svg(self.edges(), table.accepting, self.start, texts, table.outputs, pairs)
+
+    def _transitions(self: Any, pairs: Iterable[tuple[int, Hashable]]) -> set[tuple[int, Hashable]]:
+        """The pairs; ValueError unless each is a state and a symbol."""
+        chosen = {(state, symbol) for state, symbol in pairs}
+        strays = chosen - {(state, symbol) for state in range(len(self)) for symbol in self.alphabet}
+        if strays:
+            raise ValueError(
+                "Transitions must be pairs of a state and a symbol of this automaton. Received: "
+                f"unsupported with {min(strays, key=repr)!r}. Pass those of the automaton that is drawn."
+            )
+        return chosen
 
     def _repr_svg_(self: Any) -> str:
         return self.to_svg()

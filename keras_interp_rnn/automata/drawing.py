@@ -13,6 +13,8 @@ from keras_interp_rnn._display import visible
 from keras_interp_rnn._palette import INK, LINE
 from tensorboard_plugins.interp_rnn import layout
 
+DASHED = ' stroke-dasharray="5 4"'
+
 
 def svg(
     edges: Mapping[layout.Edge, Sequence[Hashable]],
@@ -20,6 +22,7 @@ def svg(
     start: int,
     names: Sequence[str],
     outputs: Sequence[Hashable] | None = None,
+    unsupported: Collection[tuple[int, Hashable]] = (),
 ) -> str:
     """Draws an automaton.
 
@@ -29,6 +32,8 @@ def svg(
         start: a state.
         names: one for each state.
         outputs: of a Moore machine, one for each state.
+        unsupported: (state, symbol) of transitions that no word takes. They are in parentheses; an edge that has no
+            other is dashed.
 
     Returns:
         An SVG element.
@@ -39,13 +44,17 @@ def svg(
     >>> drawing[:4], ">a, b</text>" in drawing, "state odd, accepting" in drawing
     ('<svg', True, True)
     """
-    labels = {edge: _label(symbols) for edge, symbols in edges.items()}
+    pairs = {*unsupported}
+    taken = {edge: [s for s in symbols if (edge[0], s) not in pairs] for edge, symbols in edges.items()}
+    labels = {edge: _parts(symbols, taken[edge]) for edge, symbols in edges.items()}
     # Drawings on one page must not share an id.
     marker = f"arrow-{zlib.crc32(repr((sorted(labels.items()), start, list(names))).encode()):08x}"
     points = layout.points(labels, [start, *range(len(names))])
     routes, (left, top, width, height), _ = layout.route(points, labels, start)
     shapes = [
-        f'<path d="{route.path}" fill="none" stroke="{LINE}" marker-end="url(#{marker})"/>' for route in routes.values()
+        f'<path d="{route.path}" fill="none" stroke="{LINE}"{"" if taken[edge] else DASHED} '
+        f'marker-end="url(#{marker})"/>'
+        for edge, route in routes.items()
     ]
     x, y = points[start]
     shapes.append(
@@ -85,6 +94,12 @@ def _state(x: float, y: float, name: str, accepts: bool, output: str | None) -> 
         for text, below, size in layout.inside(name, output)
     )
     return f"<g><title>{title}</title>{rings}{texts}</g>"
+
+
+def _parts(symbols: Sequence[Hashable], taken: Sequence[Hashable]) -> str:
+    """The symbols of one edge, those that no word takes in parentheses."""
+    others = [symbol for symbol in symbols if symbol not in taken]
+    return " ".join([_label(taken)] * bool(taken) + [f"({_label(others)})"] * bool(others))
 
 
 def _label(symbols: Sequence[Hashable]) -> str:

@@ -20,7 +20,14 @@ from scipy.special import betaincinv
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._progress import Count, say
 from keras_interp_rnn._result import Sentence
-from keras_interp_rnn.automata._deterministic import MISSING, breadth_first, label_of
+from keras_interp_rnn.automata._deterministic import (
+    MISSING,
+    Transitions,
+    breadth_first,
+    counts_of_transitions,
+    label_of,
+    unsupported,
+)
 from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, coaccessible
 from keras_interp_rnn.automata.moore import MooreMachine
@@ -89,13 +96,15 @@ class Extraction(Sentence):
         dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine`, if
             the network has an output for each of three labels or more.
         centroids: the centroid of each state; of a stack of layers, the tuple of their centroids.
-        support: (states, symbols), number of times that the transition was seen; 1 for `exact`, which computes each.
+        support: (states, symbols), number of times that words of `data` take the transition; 0 without data.
         confidence: (states, symbols), the fraction of the times that the network took the transition (`counts`), its
             mean probability (`mean_probability`), or its probability alpha (`exact`; of a stack, the product of its
             layers'). NaN if it was never seen.
         entropy: (states, symbols), nats: of alpha over the next centroids (`exact`), or of the frequencies of the next
             centroids. 0 for a network that is the automaton. NaN if the transition was never seen.
-        unseen: (state, symbol) pairs that were never seen; the automaton has no transition there.
+        unsupported: (state, symbol) pairs of the transitions that no word takes: none of `data`, or without data none
+            that the network was learned from by `train_recognizer`, unless it has been trained further. None if neither
+            is known. `exact` computes these transitions from the network alone; the other methods leave them out.
         start_confidence: alpha of the first state, after the start token.
         margins: (states,), the head's output minus the decision threshold; above 0 the state accepts. With `counts` and
             `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended. Of
@@ -111,7 +120,7 @@ class Extraction(Sentence):
     support: NDArray[np.int64]
     confidence: Array
     entropy: Array
-    unseen: tuple[tuple[int, Hashable], ...]
+    unsupported: Transitions | None
     start_confidence: float
     margins: Array
     method: str
@@ -259,7 +268,8 @@ def extract(
             and a head with one output, or with an output for each of three labels or more; or a stack of such layers,
             each reading the states of the one below, without other recurrent layers and with one output. A state of
             the automaton is then a tuple of centroids, one of each layer.
-        data: words, for the methods "counts" and "mean_probability".
+        data: words, for the methods "counts" and "mean_probability". With "exact" they change nothing of the automaton,
+            and tell which of its transitions they support.
         method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
             of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
             (algorithm 1). "mean_probability": the transition with the highest mean probability (eqs. 21, 22).
@@ -296,15 +306,15 @@ def extract(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
     acceptor = open_acceptor(network, encoding_of(alphabet, start, end))
+    words = None if data is None else [tuple(word) for word in checked_words(data)]
     if method == "exact":
         require_memoryless(acceptor)
-        return extract_stack(acceptor) if isinstance(acceptor, Stack) else extract_exactly(acceptor)
+        return _supported(extract_stack(acceptor) if isinstance(acceptor, Stack) else extract_exactly(acceptor), words)
     if isinstance(acceptor, Stack):
         raise ValueError(
             "A stack of regularized layers is read by method='exact', without data. Received: "
             f"method={method!r}. Use 'exact', if no layer has a further memory."
         )
-    words = [tuple(word) for word in checked_words(data)] if data is not None else []
     if not words:
         raise ValueError(f"method={method!r} counts transitions on words. Received: no data. Pass words.")
     if len(acceptor.labels) > 2:
@@ -333,10 +343,10 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     return Extraction(
         whole.reachable(),
         tuple(order),
-        np.ones(confidence.shape, np.int64),
+        np.zeros(confidence.shape, np.int64),
         confidence,
         _entropy(alphas[order]),
-        (),
+        None,
         float(first.max()),
         margins[order],
         "exact",
@@ -373,14 +383,32 @@ def extract_stack(acceptor: Stack) -> Extraction:
     return Extraction(
         DFA(rows, np.flatnonzero(margins > 0).tolist(), start=0, alphabet=acceptor.alphabet),
         tuple(states),
-        np.ones(shape, np.int64),
+        np.zeros(shape, np.int64),
         np.array(confidence).reshape(shape),
         np.array(entropy).reshape(shape),
-        (),
+        None,
         start_confidence,
         margins,
         "exact",
         acceptor,
+    )
+
+
+def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
+    """The extraction with the transitions that no word takes; without words, those of the network's report."""
+    if words is not None:
+        counts = counts_of_transitions(found.dfa, words)
+        return replace(found, support=np.array(counts), unsupported=unsupported(found.dfa, words))
+    report = getattr(found.network.model, "report", None)
+    minimal = found.dfa.minimize()
+    if report is None or report.num_transitions != len(minimal) * len(minimal.alphabet):
+        return found
+    place = dict(found.dfa._beside(minimal)[-1])  # of each state the one of the minimal automaton
+    states = range(len(found.dfa))
+    pairs = {*report.unsupported}
+    return replace(
+        found,
+        unsupported=tuple((i, symbol) for i in states for symbol in minimal.alphabet if (place[i], symbol) in pairs),
     )
 
 
@@ -426,14 +454,14 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
     confidence = best / np.maximum(seen, 1) if method == "counts" else best
     confidence = np.where(seen > 0, confidence, np.nan)[order]
     frequencies = np.divide(taken, seen[..., None], out=np.full_like(taken, np.nan), where=seen[..., None] > 0)
-    unseen = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
+    missing = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
     return Extraction(
         whole.reachable(),
         tuple(order),
         seen[order].astype(np.int64),
         confidence,
         _entropy(frequencies[order]),
-        unseen,
+        missing,
         start_alpha,
         margins[order],
         method,

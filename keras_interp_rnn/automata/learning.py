@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._progress import say
-from keras_interp_rnn.automata._deadline import Deadline
-from keras_interp_rnn.automata._deterministic import label_of
-from keras_interp_rnn.automata._prefix_tree import Machine
-from keras_interp_rnn.automata._searches import Limits, Searched
+from keras_interp_rnn.automata._deadline import Deadline, TimeUp
+from keras_interp_rnn.automata._deterministic import unsupported
+from keras_interp_rnn.automata._sample import Sample, sample_of
+from keras_interp_rnn.automata._searches import Limits, automata_of
 from keras_interp_rnn.automata.certificate import certify
-from keras_interp_rnn.automata.compilation import checked_labels, compile
+from keras_interp_rnn.automata.compilation import compile
 from keras_interp_rnn.automata.dfa import DFA
-from keras_interp_rnn.automata.extraction import extract, interval
-from keras_interp_rnn.automata.moore import MooreMachine, ordered
+from keras_interp_rnn.automata.extraction import extract
+from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
-from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
-from keras_interp_rnn.automata.words import Word
+from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 
 STEPS_PER_EXECUTION = 50
 
@@ -49,18 +48,27 @@ ADVICE = (
 )
 """Printed after an unsuccessful training."""
 
-CONVINCING_ERRORS = 0.05
-"""Fraction of the words held out, beyond wrong labels, that a merged automaton may misclassify."""
+SEARCH_SHARE = 0.75
+"""Of the time budget, for searches that come before a training."""
 
-MANY_PREFIXES = 15
-"""For a word, on average: all short words have one, and random words of 25 symbols have some 20."""
+RESERVED, RESERVED_SECONDS = 0.1, 5.0
+"""Of the time budget, at most so many seconds, for the report and the proof."""
+
+XLA_SECONDS = 40.0
+"""Time that must be left for XLA, which compiles for ten seconds before the first step."""
+
+TIME_UP, INTERRUPTED = STOPPED = (
+    "as the time budget ended and this is the best so far",
+    "as it was interrupted and this is the best so far",
+)
+"""Why a training ended that did not end by itself."""
 
 
 def train_recognizer(
     words: Iterable[Iterable[Hashable]],
     labels: Iterable[Any],
     *,
-    alphabet: Iterable[Hashable],
+    alphabet: Iterable[Hashable] | None = None,
     units: int = 24,
     num_centroids: int = 12,
     num_attempts: int = 4,
@@ -70,7 +78,7 @@ def train_recognizer(
     verbose: int = 1,
     label_noise: float | None = 0.0,
     max_states: int | None = None,
-    time_budget: float | None = None,
+    time_budget: float | None = 120.0,
     method: str = "auto",
     sampling: str = "weak",
 ) -> Recognizer:
@@ -89,6 +97,9 @@ def train_recognizer(
     extracted (`extract`, "exact"): unless it is right on every word, with every transition probable enough, training
     starts again with more units.
 
+    Copies of a word are merged first: they are no evidence of their own. The words held out thus differ from all
+    others; they are drawn from every label and from all lengths.
+
     Words of three labels or more are learned in the same way: the automaton is a Moore machine, and the network has an
     output for each label, of which the largest is the word's.
 
@@ -96,38 +107,43 @@ def train_recognizer(
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
         labels: whether each word is in the language; or one of three labels or more, ints or strings. Words of the
             language alone do not tell it: the language of all words has them too (Gold, 1967).
-        alphabet: the symbols, ints or strings.
+        alphabet: the symbols, ints or strings; by default those of the words, in ascending order.
         units: of a trained network, at the first attempt; each further one has 8 more.
         num_centroids: of a trained network; should exceed the number of states of the automaton.
         num_attempts: maximum number of attempts at training.
-        hold_out: fraction of the long words that is held out from training, for evaluation.
+        hold_out: fraction of the different words that is held out, for evaluation; none of a label that would be left
+            with fewer than five.
         min_confidence: lowest probability of a transition with which the network counts as an automaton.
-        seed: of everything; the same seed gives the same run on the same machine.
+        seed: of everything; the same seed gives the same run on the same machine, as far as no time runs out.
         verbose: 1 prints the progress, on one line in a terminal and one line for each phase elsewhere; 0 prints
             nothing.
-        label_noise: fraction of the labels that may be wrong, below 1/2; None if it is not known. Unless it is 0 the
-            automaton may contradict words, which `report.contradicted` lists; `report.label_noise` is their fraction.
-            A trained network makes no use of it.
+        label_noise: fraction of the labels that may be wrong, below 1/2; None if it is not known. Unless it is 0 a word
+            has the label of most of its copies, of equally many the smaller one, and the automaton may contradict
+            labels: `report.contradicted` lists their words and `report.label_noise` is their fraction. An automaton for
+            which that fraction exceeds `label_noise`, by more than chance allows, is not learned. A trained network
+            may not contradict the label of most copies.
         max_states: of an automaton that a search finds.
-        time_budget: seconds after which no further attempt begins, and a search ends that its own limit, a minute of
-            computing at most, has not ended.
+        time_budget: seconds within which the call ends, to a tenth if the machine is not overloaded; None for no limit.
+            Before a training, searches have three quarters of it. Each search has a limit of its own besides, a minute
+            of computing at most. A small network takes some minutes to train.
         method: "auto" searches for an automaton by merging, by patterns and by splitting, and trains where none finds
-            one. Patterns come first where words share few prefixes, as long random words do. "search" does not train,
+            one. Merging comes last where words share few prefixes, as long random words do. "search" does not train,
             and raises where nothing is found; "training" always trains.
         sampling: how the words came about. "weak": anyhow, and each was labelled. "strong": those of each label were
             drawn uniformly from all words of their length that have it; then the rules about patterns are those that
             give the labels to fewest other words, among the ones that contradict none.
 
     Returns:
-        The network that was compiled, or that of the best attempt, also on Ctrl-C; with its alphabet and start token.
-        A model is returned even if training failed: check `report.learned`. More units, centroids, attempts or short
-        words may help then.
+        The network that was compiled, or that of the best attempt, also on Ctrl-C or when the time is over; with its
+        alphabet and start token. A model is returned even if training failed: check `report.learned`. More units,
+        centroids, attempts, time or short words may help then. `report.unsupported` lists the transitions that rest on
+        no word.
 
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
-            are not two words of each of two labels; if a word has several labels, and none may be wrong; if a label
-            is missing (None or NaN), or is neither int nor string among three or more; if `method` or `sampling` is
-            neither of its values; if `method` is "search" and nothing is found.
+            are not two different words of each of two labels; if a word has several labels, and none may be wrong; if a
+            label is missing (None or NaN), or is neither int nor string among three or more; if `method` or `sampling`
+            is neither of its values; if `method` is "search" and nothing is found.
 
     Example:
 
@@ -162,156 +178,55 @@ def train_recognizer(
     if sampling not in ("weak", "strong"):
         raise ValueError(f"sampling is 'weak' or 'strong'. Received: sampling={sampling!r}.")
     started = time.monotonic()
-    until = math.inf if time_budget is None else started + time_budget
-    symbols = checked_symbols(alphabet)
-    data = _checked_data(words, labels, symbols)
-    if label_noise == 0:
-        _check_consistent(data)
-    best = None
+    end = math.inf if time_budget is None else started + time_budget - min(RESERVED * time_budget, RESERVED_SECONDS)
+    sample = sample_of(words, labels, alphabet, hold_out, seed, consistent=label_noise == 0)
+    model = None
     if method != "training":
-        limits = Limits(label_noise, max_states, Deadline(until), seed, sampling == "strong")
-        searches = _Searches(data, symbols, limits, hold_out)
-        for by in searches.in_order:
-            if verbose and best is None:
-                say(f"{by}: {len(data.words):,} words")
-            best = best or searches.found(by, min_confidence)
-    if best is not None:
-        assert best.report is not None
-        best.report = replace(best.report, seconds=time.monotonic() - started)
+        search_end = end if method == "search" else started + SEARCH_SHARE * (end - started)
+        limits = Limits(label_noise, max_states, Deadline(search_end), seed, sampling == "strong")
         if verbose:
-            say(str(best.report), stays=True)
-        return best
-    if method == "search":
-        raise ValueError(
-            f"No automaton was found that describes the labels of {len(data.words):,} words and predicts words held "
-            "out. Give more words, short ones above all, label_noise if labels may be wrong, or method='auto', which "
-            "trains a network."
-        )
-    for attempt in range(num_attempts):
-        if attempt and time.monotonic() > until:
-            attempt -= 1
-            break
-        try:
-            model = _train(
-                data,
-                symbols,
-                units=units + 8 * attempt,
-                num_centroids=num_centroids,
-                hold_out=hold_out,
-                min_confidence=min_confidence,
-                seed=seed + 1000 * attempt,
-                verbose=verbose,
+            say(f"searching for an automaton of {len(sample.words):,} different words")
+        model = _from_search(sample, limits, min_confidence)
+        if model is None and method == "search":
+            within = "" if time_budget is None else f", within {time_budget:g} s"
+            raise ValueError(
+                f"No automaton was found that describes the labels of {len(sample.words):,} different words and "
+                f"predicts words held out{within}. Give more words, short ones above all, label_noise if labels may be "
+                "wrong, a larger time_budget, or method='auto', which trains a network."
             )
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            break
-        assert model.report is not None
-        if best is None or _rank(model) > _rank(best):
-            best = model
-        if model.report.learned:
-            break
-        if verbose:
-            so_far = replace(model.report, num_attempts=attempt + 1, seconds=time.monotonic() - started)
-            say(f"attempt {attempt + 1} of {num_attempts}: {so_far}", stays=True)
-    assert best is not None
-    assert best.report is not None
-    certified = best.report.learned and certify(best, extract(best).dfa).holds
-    best.report = replace(
-        best.report, num_attempts=attempt + 1, seconds=time.monotonic() - started, certified=certified
-    )
-    if verbose:
-        say(str(best.report), stays=True)
-        if not best.report.learned:
-            say(ADVICE, stays=True)
-    return best
-
-
-class _Data(NamedTuple):
-    """Words and whether each is in the language; or the place of its label among three classes or more."""
-
-    words: list[Word]
-    labels: NDArray[Any]
-    classes: tuple[Hashable, ...] = (False, True)
-
-    def of(self, said: Iterable[Hashable]) -> NDArray[Any]:
-        """What a network or an automaton says of the words, as `labels` has it; -1 for a label of no class."""
-        place = {label: i for i, label in enumerate(self.classes)}
-        return np.array([place.get(label, -1) for label in said]).astype(self.labels.dtype)
-
-
-class _Searches:
-    """Searches for an automaton in the words that are not held out, and then in all of them."""
-
-    def __init__(self, data: _Data, alphabet: tuple[Hashable, ...], limits: Limits, hold_out: float) -> None:
-        self.data, self.alphabet, self.limits = data, alphabet, limits
-        column = {symbol: i for i, symbol in enumerate(alphabet)}
-        words = [tuple(column[symbol] for symbol in word) for word in data.words]
-        self.all = Searched(words, data.labels.astype(np.int64), len(alphabet), len(data.classes))
-        self.held_out = _held_out(data, hold_out, np.random.default_rng(limits.seed))
-        self.not_held_out = self.all[np.flatnonzero(~self.held_out)] if self.held_out.any() else None
-
-    @property
-    def in_order(self) -> tuple[str, ...]:
-        """The searches, the most promising one first: merging takes long where words share few prefixes."""
-        if self.all.tree.num_prefixes < MANY_PREFIXES * len(self.data.words):
-            return "merging", "patterns", "splitting"
-        return "patterns", "merging", "splitting"
-
-    def found(self, by: str, min_confidence: float) -> Recognizer | None:
-        """The network of the automaton that is found in one way; None if that is not convincing."""
-        first, held_out_accuracy, held_out_interval = None, math.nan, (0.0, 1.0)
-        if self.not_held_out is not None:
-            first = self.not_held_out.automaton(by, self.limits)
-            if first is None:
-                return None
-            expected = self.data.labels[self.held_out]
-            said = self._said(self._dfa(first))[self.held_out]
-            right = said == expected
-            if right.mean() < 1 - CONVINCING_ERRORS - 1.5 * self._noise(first):
-                return None
-            held_out_accuracy = _balanced_accuracy(said, expected)
-            held_out_interval = interval(int(right.sum()), len(right))
-        machine = self.all.automaton(by, self.limits, first)
-        if machine is None:
-            return None
-        dfa = self._dfa(machine).minimize()
-        model = _compiled(dfa)
-        if model is None:
-            return None
-        by_automaton = self._said(dfa)
-        report = _report(model, self.data._replace(labels=by_automaton), self.held_out, min_confidence)
-        if not (report.learned and certify(model, dfa).holds):
-            return None
-        accuracy = _balanced_accuracy(by_automaton, self.data.labels)
-        wrong = by_automaton != self.data.labels
-        model.report = replace(
-            report,
-            network_accuracy=accuracy,
-            automaton_accuracy=accuracy,
-            held_out_accuracy=held_out_accuracy,
-            method=by,
-            certified=True,
-            held_out_interval=held_out_interval,
-            contradicted=tuple(self.data.words[row] for row in np.flatnonzero(wrong)),
-            label_noise=float(wrong.mean()),
-            label_noise_interval=interval(int(wrong.sum()), len(wrong)),
+    if model is None:
+        model = _from_training(
+            sample,
+            units=units,
+            num_centroids=num_centroids,
+            num_attempts=num_attempts,
+            min_confidence=min_confidence,
+            seed=seed,
+            until=Deadline(end),
+            verbose=verbose,
         )
-        return model
+    assert model.report is not None
+    model.report = replace(model.report, seconds=time.monotonic() - started)
+    if verbose:
+        say(str(model.report), stays=True)
+        if not model.report.learned:
+            say(ADVICE, stays=True)
+    return model
 
-    def _noise(self, first: Machine) -> float:
-        """The fraction of wrong labels; where it is not known, of those that an automaton contradicts."""
-        assert self.not_held_out is not None
-        return self.not_held_out.contradicted(first) if self.limits.noise is None else self.limits.noise
 
-    def _dfa(self, machine: Machine) -> DFA | MooreMachine:
-        table, classes = machine.table.tolist(), self.data.classes
-        if len(classes) == 2:
-            return DFA(table, np.flatnonzero(machine.outputs).tolist(), alphabet=self.alphabet)
-        return MooreMachine(table, [classes[i] for i in machine.outputs], alphabet=self.alphabet)
-
-    def _said(self, dfa: DFA | MooreMachine) -> NDArray[Any]:
-        return self.data.of(label_of(dfa, word) for word in self.data.words)
+def _from_search(sample: Sample, limits: Limits, min_confidence: float) -> Recognizer | None:
+    """The network of the first automaton that a search finds and that is proved to be the network; None without one."""
+    for automaton, method, right in automata_of(sample, limits):
+        model = _compiled(automaton)
+        if model is None:
+            continue
+        report = _report(model, sample, min_confidence, by_search=True)
+        if report.learned and certify(model, automaton).holds:
+            held_out = report.num_held_out
+            accuracy = right / held_out if held_out else math.nan
+            model.report = replace(report, held_out_accuracy=accuracy, method=method, certified=True)
+            return model
+    return None
 
 
 def _compiled(dfa: DFA | MooreMachine) -> Recognizer | None:
@@ -326,47 +241,89 @@ def _compiled(dfa: DFA | MooreMachine) -> Recognizer | None:
     return model
 
 
-def _held_out(data: _Data, hold_out: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which words are held out: long ones only; the language shows in the short ones, and every one of them counts."""
-    lengths = np.array([len(word) for word in data.words])
-    held_out = (lengths > 0.7 * lengths.max()) & (rng.random(len(data.words)) < hold_out)
-    for label in np.unique(data.labels):  # if words of a label are few, all of them are needed for training
-        if (~held_out & (data.labels == label)).sum() < 10:
-            held_out &= data.labels != label
-    return held_out
-
-
-def _train(
-    data: _Data,
-    alphabet: tuple[Hashable, ...],
+def _from_training(
+    sample: Sample,
     *,
     units: int,
     num_centroids: int,
-    hold_out: float,
+    num_attempts: int,
     min_confidence: float,
     seed: int,
+    until: Deadline,
+    verbose: int,
+) -> Recognizer:
+    """The best network of several attempts at training."""
+    started = time.monotonic()
+    best: Recognizer | None = None
+    for attempt in range(1, num_attempts + 1):
+        try:
+            model = _train(
+                sample,
+                units=units + 8 * (attempt - 1),
+                num_centroids=num_centroids,
+                min_confidence=min_confidence,
+                seed=seed + 1000 * (attempt - 1),
+                until=until,
+                verbose=verbose,
+            )
+        except KeyboardInterrupt:  # before or after its training
+            if best is None:
+                raise
+            assert best.report is not None
+            best.report = _with_reason(INTERRUPTED, best.report)
+            attempt -= 1
+            break
+        assert model.report is not None
+        stopped = model.report.reason if model.report.reason in STOPPED else TIME_UP if until.passed else ""
+        if best is None or _rank(model) > _rank(best):
+            best = model
+        assert best.report is not None
+        if best.report.learned or stopped:
+            best.report = _with_reason(stopped, best.report)
+            break
+        if verbose:
+            so_far = replace(model.report, num_attempts=attempt, seconds=time.monotonic() - started)
+            say(f"attempt {attempt} of {num_attempts}: {so_far}", stays=True)
+    assert best is not None
+    assert best.report is not None
+    certified = best.report.learned and certify(best, extract(best).dfa).holds
+    best.report = replace(best.report, num_attempts=attempt, certified=certified)
+    return best
+
+
+def _train(
+    sample: Sample,
+    *,
+    units: int,
+    num_centroids: int,
+    min_confidence: float,
+    seed: int,
+    until: Deadline,
     verbose: int,
 ) -> Recognizer:
     """One attempt; the model has its report."""
     keras.utils.set_random_seed(seed)
-    network = _network(alphabet, data.classes, units, num_centroids, seed)
-    training = _Training(network, data, hold_out, seed, verbose)
+    network = _network(sample.alphabet, sample.classes, units, num_centroids, seed)
+    training = _Training(network, sample, seed, until, verbose)
     model, cell = training.model, training.cell
-    loss = training.learn_plain_cell()
-    if not loss < GIVE_UP_LOSS:
-        cell.set_strength(1.0)
-        reason = f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {GIVE_UP_LOSS:g}"
-        model.report = _with_reason(reason, _report(model, data, training.held_out, min_confidence))
-        return model
-    reason = training.raise_to_1("strength", cell.set_strength, 0.09)
-    reason = reason or training.raise_to_1("noise", cell.set_noise, 0.25)
+    try:
+        loss = training.learn_plain_cell()
+        if loss < GIVE_UP_LOSS:
+            reason = training.raise_to_1("strength", cell.set_strength, 0.09)
+            reason = reason or training.raise_to_1("noise", cell.set_noise, 0.25)
+        else:
+            reason = f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {GIVE_UP_LOSS:g}"
+        for _ in range(0 if reason else 14):
+            model.report = _report(model, sample, min_confidence)
+            if model.report.learned:
+                return model
+            training.cool()
+    except TimeUp:
+        reason = TIME_UP
+    except KeyboardInterrupt:
+        reason = INTERRUPTED
     cell.set_strength(1.0)
-    model.report = _with_reason(reason, _report(model, data, training.held_out, min_confidence))
-    for _ in range(0 if reason else 14):
-        if model.report.learned:
-            break
-        training.cool()
-        model.report = _report(model, data, training.held_out, min_confidence)
+    model.report = _with_reason(reason, _report(model, sample, min_confidence))
     return model
 
 
@@ -382,31 +339,30 @@ def _network(
         head = keras.layers.Dense(len(classes), "softmax", name="head")
     model = Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, head])
     model.labels = classes if len(classes) > 2 else None
-    _compile_for_training(model)
     return model
 
 
-def _compile_for_training(model: Recognizer) -> None:
+def _compile_for_training(model: Recognizer, jit_compile: bool = True) -> None:
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(
         keras.optimizers.Adam(5e-3, global_clipnorm=1.0),
         loss if model.labels is None else keras.losses.SparseCategoricalCrossentropy(),
-        jit_compile=True,  # the steps are tiny: XLA takes a tenth of the time
+        jit_compile=jit_compile,  # the steps are tiny: XLA takes a tenth of the time
         steps_per_execution=STEPS_PER_EXECUTION,
     )
 
 
 class _Training:
-    """A model in training, its words, and which of them are held out."""
+    """A model in training and its words; raises TimeUp at the deadline."""
 
-    def __init__(self, model: Recognizer, data: _Data, hold_out: float, seed: int, verbose: int) -> None:
-        self.model, self.labels, self.verbose = model, data.labels, verbose
+    def __init__(self, model: Recognizer, sample: Sample, seed: int, until: Deadline, verbose: int) -> None:
+        _compile_for_training(model, until.moment - time.monotonic() > XLA_SECONDS)
+        self.model, self.labels, self.held_out, self.verbose = model, sample.labels, sample.held_out, verbose
         self.cell = model.layers[1].cell
-        self.ids = model.layers[0].encoding.ids(data.words)
+        self.ids = model.layers[0].encoding.ids(sample.words)
         self.rng = np.random.default_rng(seed)
-        self.lengths = np.array([len(word) for word in data.words])
-        self.started = time.monotonic()
-        self.held_out = _held_out(data, hold_out, self.rng)
+        self.lengths = np.array([len(word) for word in sample.words])
+        self.started, self.until, self.round_seconds = time.monotonic(), until, math.inf
 
     def learn_plain_cell(self) -> float:
         """Trains from short words to long ones; returns the last mean loss."""
@@ -454,7 +410,11 @@ class _Training:
             drawn = [self.rng.choice(part, (num_steps, each)) for part in parts]
             rows = np.concatenate(drawn, axis=1).ravel()
             labels, size = self.labels[rows].astype("float32"), each * len(parts)
+            began = time.monotonic()
+            if math.isfinite(self.round_seconds):  # the first round compiles, and ends when it ends
+                self.until._replace(moment=self.until.moment - self.round_seconds).check()
             loss = self.model.fit(self.ids[rows], labels, size, shuffle=False, verbose=0).history["loss"][-1]
+            self.round_seconds = min(self.round_seconds, time.monotonic() - began)
             if self.verbose:
                 say(f"{name}, round {round_ + 1} of {max_rounds} at most: loss {loss:.4f}")
             if not math.isfinite(loss) or loss < PHASE_DONE_LOSS:
@@ -479,12 +439,15 @@ def _with_reason(reason: str, report: TrainingReport) -> TrainingReport:
     return replace(report, reason=reason) if reason and not report.learned else report
 
 
-def _report(model: Recognizer, data: _Data, held_out: NDArray[np.bool_], min_confidence: float) -> TrainingReport:
-    words, labels = data.words, data.labels
+def _report(model: Recognizer, sample: Sample, min_confidence: float, *, by_search: bool = False) -> TrainingReport:
+    """What the model and its automaton make of the words; one that a search has found may contradict labels."""
+    words, labels, held_out = sample.words, sample.labels, sample.held_out
     extraction = extract(model)
-    by_network = data.of(model.classify(words).tolist())
-    by_automaton = data.of(label_of(extraction.dfa, word) for word in words)
-    wrong = int(((by_network != labels) | (by_automaton != labels)).sum())
+    automaton = extraction.dfa.minimize()
+    by_network = sample.of(model.classify(words).tolist())
+    by_automaton = sample.labels_by(automaton)
+    misclassified = by_network != by_automaton if by_search else (by_network != labels) | (by_automaton != labels)
+    wrong = int(misclassified.sum())
     confidence = min(float(extraction.confidence.min()), extraction.start_confidence)
     learned = wrong == 0 and confidence >= min_confidence
     reason = ""
@@ -492,16 +455,24 @@ def _report(model: Recognizer, data: _Data, held_out: NDArray[np.bool_], min_con
         reason = f"as {wrong:,} of {len(words):,} words are misclassified"
     elif not learned:
         reason = f"as a transition has a probability of {confidence:.4f}, below {min_confidence:g}"
+    contradicted = sample.num_contradicted(by_automaton)
     return TrainingReport(
         learned,
         _balanced_accuracy(by_network, labels),
         _balanced_accuracy(by_automaton, labels),
-        _balanced_accuracy(by_automaton[held_out], labels[held_out]) if held_out.any() else math.nan,
+        float((by_automaton == labels)[held_out].mean()) if held_out.any() else math.nan,
         confidence,
-        len(extraction.dfa.minimize()),
+        len(automaton),
         1,
         0.0,
         reason,
+        contradicted=tuple(words[row] for row in np.flatnonzero(contradicted)),
+        num_contradicted=int(contradicted.sum()),
+        num_words=len(words),
+        num_labels=int(sample.counts.sum()),
+        num_held_out=int(held_out.sum()),
+        num_transitions=len(automaton) * len(automaton.alphabet),
+        unsupported=unsupported(automaton, words),
     )
 
 
@@ -529,66 +500,3 @@ def _curriculum(lengths: NDArray[np.int64], labels: NDArray[Any]) -> list[int]:
     if not steps or steps[-1] != int(lengths.max()):
         steps.append(int(lengths.max()))
     return steps
-
-
-def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], alphabet: tuple[Hashable, ...]) -> _Data:
-    if labels is None:
-        raise ValueError(
-            "Words of a language alone do not tell it: the language of all words, and many smaller ones, have them too "
-            "(Gold, 1967). Received: labels=None. Give words that are not in it as well, and a label for each word."
-        )
-    given = list(labels)
-    for label in given:
-        if label is None or label != label:
-            raise ValueError(f"Every word has a label. Received: the label {label!r}. Leave out words without one.")
-    classes = _classes(given)
-    if len(classes) == 2:
-        data = _Data([tuple(word) for word in words], np.array([bool(label) for label in given], dtype=bool))
-    else:
-        place = {label: i for i, label in enumerate(classes)}
-        data = _Data([tuple(word) for word in words], np.array([place[label] for label in given]), classes)
-    if len(data.words) != len(data.labels):
-        raise ValueError(f"Every word needs a label. Received: {len(data.words)} words and {len(data.labels)} labels.")
-    known = set(alphabet)
-    for word in data.words:
-        strays = [symbol for symbol in word if symbol not in known]
-        if strays:
-            raise ValueError(f"A word must be over the alphabet {alphabet!r}. Received: {word!r}, with {strays[0]!r}.")
-    counts = int(data.labels.sum()), int((data.labels == 0).sum())
-    if len(classes) == 2 and min(counts) < 2:
-        raise ValueError(
-            f"A language is learned from words in it and words not in it, at least two of each. Received: "
-            f"{counts[0]} in it and {counts[1]} not."
-        )
-    return data
-
-
-def _classes(labels: list[Any]) -> tuple[Hashable, ...]:
-    """The different labels, if there are three or more; else False and True, which any two stand for."""
-    try:
-        classes = ordered(labels)
-    except TypeError:  # not hashable: tensors and arrays of one number
-        return False, True
-    if len(classes) < 3:
-        return False, True
-    return checked_labels(tuple(label.item() if isinstance(label, np.generic) else label for label in classes))
-
-
-def _check_consistent(data: _Data) -> None:
-    """Raises ValueError if a word has several labels."""
-    first: dict[Word, Any] = {}
-    for word, label in zip(data.words, data.labels.tolist(), strict=True):
-        first.setdefault(word, label)
-    both = {word for word, label in zip(data.words, data.labels.tolist(), strict=True) if first[word] != label}
-    if both:
-        shown = ", ".join(repr(word) for word in sorted(both, key=lambda word: (len(word), repr(word)))[:3])
-        rule, received = (
-            ("A word is in the language or not", "both")
-            if len(data.classes) == 2
-            else ("A word has one label", "several")
-        )
-        raise ValueError(
-            f"{rule}. Received: {received} labels for {len(both):,} word{'s' * (len(both) > 1)}: {shown}"
-            f"{', ...' if len(both) > 3 else ''}. Remove one, or pass label_noise, the fraction that may be wrong, or "
-            "None if it is not known."
-        )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import keras
 from numpy.typing import NDArray
 
 from keras_interp_rnn._result import Sentence
+from keras_interp_rnn.automata._deterministic import Transitions
 from keras_interp_rnn.automata._network import Acceptor
+from keras_interp_rnn.automata.extraction import interval
 from keras_interp_rnn.automata.words import Word
 
 FORMER_FIELDS = {"states": "num_states", "attempts": "num_attempts"}
@@ -52,11 +55,12 @@ class Recognizer(keras.Sequential):
         if config.get("labels") is not None:
             model.labels = tuple(config["labels"])
         if report is not None:
-            fields = {FORMER_FIELDS.get(name, name): value for name, value in report.items()}
-            for name in ("held_out_interval", "label_noise_interval"):
-                fields[name] = tuple(fields.get(name, (0.0, 1.0)))
-            fields["contradicted"] = tuple(tuple(word) for word in fields.get("contradicted", ()))  # lists, in JSON
-            model.report = TrainingReport(**fields)
+            known = {field.name for field in fields(TrainingReport)}
+            values = {FORMER_FIELDS.get(name, name): value for name, value in report.items()}
+            values = {name: value for name, value in values.items() if name in known}
+            for name in ("contradicted", "unsupported"):  # lists, in JSON
+                values[name] = tuple(map(tuple, values.get(name, ())))
+            model.report = TrainingReport(**values)
         return model
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
@@ -96,9 +100,10 @@ class TrainingReport(Sentence):
     Attributes:
         learned: whether network and automaton classify every word as labelled, apart from those of `contradicted`, and
             every transition of the network has the required probability.
-        network_accuracy, automaton_accuracy: balanced accuracy over all words, including those held out.
-        held_out_accuracy: over the words held out, that of the automaton; of one that was merged or split, that of the
-            automaton found without these words. NaN without any.
+        network_accuracy, automaton_accuracy: balanced accuracy over all different words, including those held out: the
+            mean over the labels of the fraction of their words that are classified as labelled.
+        held_out_accuracy: the fraction of the words held out that are classified as labelled by the automaton; if it
+            was found by a search, by the one found without these words. NaN without any.
         confidence: the lowest probability alpha of a transition.
         num_states: of the minimal automaton.
         num_attempts, seconds: of the whole training; the other fields are of its best attempt.
@@ -107,14 +112,13 @@ class TrainingReport(Sentence):
             prefixes, by rules about patterns or by splitting states, and the network was compiled from it; "training",
             if the network was trained.
         certified: whether `certify` proved the network equal to the automaton, which is tried if it has learned.
-        held_out_interval: the exact 95 % interval (Clopper and Pearson) of the fraction of the words held out that the
-            automaton classifies as labelled; (0, 1) without any.
-        contradicted: the words whose labels the automaton contradicts, if some of them may be wrong.
-        label_noise: their fraction: if the automaton is the right one, that of the wrong labels. None if the network
-            was trained.
-        label_noise_interval: the exact 95 % interval (Clopper and Pearson) of the probability of a wrong label, if the
-            automaton is the right one and one label is wrong independently of the others; (0, 1) if the network was
-            trained.
+        contradicted: the words of which the automaton contradicts a label.
+        num_contradicted: the number of labels that it contradicts.
+        num_words, num_labels: the number of different words, and of labels: of all words, copies included.
+        num_held_out: the number of different words held out.
+        num_transitions: of the minimal automaton.
+        unsupported: those of them, as (state, symbol), that no word takes. What the automaton does there follows from
+            its being small, not from the words. The states are numbered as in `extract(model).dfa.minimize()`.
 
     Example: see `train_recognizer`.
     """
@@ -130,7 +134,32 @@ class TrainingReport(Sentence):
     reason: str = ""
     method: str = "training"
     certified: bool = False
-    held_out_interval: tuple[float, float] = (0.0, 1.0)
     contradicted: tuple[Word, ...] = ()
-    label_noise: float | None = None
-    label_noise_interval: tuple[float, float] = (0.0, 1.0)
+    num_contradicted: int = 0
+    num_words: int = 0
+    num_labels: int = 0
+    num_held_out: int = 0
+    num_transitions: int = 0
+    unsupported: Transitions = ()
+
+    @property
+    def held_out_interval(self) -> tuple[float, float]:
+        """The exact 95 % interval (Clopper and Pearson) of `held_out_accuracy`; (0, 1) without words held out."""
+        right = round(self.num_held_out * self.held_out_accuracy) if self.num_held_out else 0
+        return interval(right, self.num_held_out)
+
+    @property
+    def label_noise(self) -> float:
+        """The fraction of the labels that the automaton contradicts; NaN if their number is not known.
+
+        If the automaton is the right one, these are the wrong labels.
+        """
+        return self.num_contradicted / self.num_labels if self.num_labels else math.nan
+
+    @property
+    def label_noise_interval(self) -> tuple[float, float]:
+        """The exact 95 % interval of the probability of a wrong label, if the automaton is the right one.
+
+        It takes one label to be wrong independently of the others (Clopper and Pearson).
+        """
+        return interval(self.num_contradicted, self.num_labels)

@@ -157,6 +157,7 @@ class Automaton(Probe):
             extraction.dfa,
             extraction.centroids,
             confidence,
+            unsupported=extraction.unsupported,
             sizes=extraction.network.num_centroids,
             reference=self.reference,
             minimal=len(found.minimal),

@@ -348,14 +348,16 @@ def extraction(result: Extraction) -> str:
     rows = []
     for state, targets in enumerate(result.dfa.transitions):
         for column, target in enumerate(targets):
+            symbol, confidence = result.dfa.alphabet[column], result.confidence[state, column]
             reached = "never seen" if target == MISSING else names[target]
-            support, confidence = result.support[state, column], result.confidence[state, column]
             sure = "" if np.isnan(confidence) else f"{confidence:.4f}"
-            symbol = html.escape(visible(str(result.dfa.alphabet[column])))
-            rows.append((names[state], symbol, reached, f"{support:,}", sure))
+            taken = "" if result.unsupported is None else "no" if (state, symbol) in result.unsupported else "yes"
+            if result.support[state, column]:
+                taken = f"{result.support[state, column]:,}"
+            rows.append((names[state], html.escape(visible(str(symbol))), reached, taken, sure))
     return (
-        f"<div><p>{html.escape(as_text(result))}</p>{result.dfa.to_svg(names)}"
-        f"{table(('from centroid', 'symbol', 'to centroid', 'seen', 'confidence'), rows)}</div>"
+        f"<div><p>{html.escape(as_text(result))}</p>{result.dfa.to_svg(names, unsupported=result.unsupported or ())}"
+        f"{table(('from centroid', 'symbol', 'to centroid', 'taken by words', 'confidence'), rows)}</div>"
     )
 
 

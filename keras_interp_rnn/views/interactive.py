@@ -93,7 +93,7 @@ def automaton(dfa: DFA | MooreMachine) -> View | None:
 @view_of.register
 def extraction(result: Extraction) -> View | None:
     """The automaton of the centroids, with the confidence of each transition."""
-    return _states(result.dfa, result.centroids, result.confidence)
+    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported)
 
 
 @view_of.register
@@ -102,11 +102,11 @@ def certificate(result: Certificate) -> View | None:
     return _states(result.path, result.centroids)
 
 
-def _states(dfa: DFA | MooreMachine, *known: Any) -> View | None:
+def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None
-    text, description = _tags.automaton(dfa, *known, minimal=len(dfa.minimize()))
+    text, description = _tags.automaton(dfa, *known, minimal=len(dfa.minimize()), **more)
     return _view("states", "automaton", np.array(text, object), description)
 
 

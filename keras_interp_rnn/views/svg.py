@@ -44,8 +44,8 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 
 @as_svg.register
 def extraction(result: Extraction) -> str:
-    """The automaton, its states named by their centroids."""
-    return result.dfa.to_svg([str(centroid) for centroid in result.centroids])
+    """The automaton, its states named by their centroids; transitions that no word takes are dashed."""
+    return result.dfa.to_svg([str(centroid) for centroid in result.centroids], unsupported=result.unsupported or ())
 
 
 @as_svg.register

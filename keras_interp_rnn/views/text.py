@@ -33,6 +33,9 @@ from keras_interp_rnn.analysis import (
 from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport, WeightedAutomaton
 
+MIN_HELD_OUT = 10
+"""Words held out, from which on the interval of the fraction that is right is printed."""
+
 WORD = 60
 """Characters of a word before it is cut."""
 PERCENTS = (0, 16, 50, 84, 100)
@@ -233,34 +236,66 @@ def fidelity(result: Fidelity) -> str:
 
 @as_text.register
 def extraction(result: Extraction) -> str:
-    """One line: states, the least confidence, transitions never seen."""
+    """One line: states, the least confidence, transitions that no word takes."""
     seen = result.confidence[~np.isnan(result.confidence)]
     least = f"{seen.min():.4f}" if seen.size else "none"
     states = "1 state" if len(result.dfa) == 1 else f"{len(result.dfa)} states"
+    sink = "" if result.dfa.is_complete else " with a rejecting sink for the missing transitions"
+    support = ""
+    if result.unsupported is not None:
+        support = f"; {len(result.unsupported):,} of {result.support.size:,} transitions are taken by no word"
     return (
-        f"{states} by {result.method}, {len(result.dfa.minimize())} after minimization; least confidence of a "
-        f"transition {least}, {len(result.unseen)} transitions never seen"
+        f"{states} by {result.method}, {len(result.dfa.minimize())} after minimization{sink}; least confidence of a "
+        f"transition {least}{support}"
     )
 
 
 @as_text.register
 def training_report(report: TrainingReport) -> str:
-    """Whether the network learned, why not, and the accuracies."""
-    head = "learned" if report.learned else f"NOT learned{f', {report.reason}' if report.reason else ''}"
-    states = f"{report.num_states} state{'' if report.num_states == 1 else 's'}"
-    attempts = f"{report.num_attempts} attempt{'' if report.num_attempts == 1 else 's'}"
-    held_out = "no words" if math.isnan(report.held_out_accuracy) else f"{report.held_out_accuracy:.2%}"
-    wrong = ""
-    if report.contradicted:
-        low, high = report.label_noise_interval
-        wrong = (
-            f", {len(report.contradicted):,} labels contradicted, {report.label_noise:.2%} ({low:.2%} to {high:.2%})"
-        )
-    return (
-        f"{head}: automaton of {states}, right on {report.automaton_accuracy:.2%} (held out {held_out}), network on "
-        f"{report.network_accuracy:.2%}{wrong}, least confidence {report.confidence:.4f}; {attempts}, "
-        f"{report.seconds:.0f} s"
+    """Whether the network learned, from how much, why not, how well it does, and what the words support."""
+    head = "learned" if report.learned else "NOT learned"
+    if report.num_words:
+        copies = f" ({report.num_labels:,} in all)" if report.num_labels > report.num_words else ""
+        head += f" from {counted(report.num_words, 'different word')}{copies}"
+    if report.reason and not report.learned:
+        head += f", {report.reason}"
+    network = (
+        "" if report.network_accuracy == report.automaton_accuracy else f" (network {report.network_accuracy:.2%})"
     )
+    parts = [
+        f"{head}: automaton of {counted(report.num_states, 'state')}, balanced accuracy "
+        f"{report.automaton_accuracy:.2%}{network}"
+    ]
+    if report.num_words:
+        parts.append(_held_out(report))
+    if report.num_contradicted:
+        low, high = report.label_noise_interval
+        parts.append(
+            f"contradicts {report.num_contradicted:,} of {counted(report.num_labels, 'label')} "
+            f"({report.label_noise:.2%}; {low:.2%} to {high:.2%})"
+        )
+    if report.num_transitions:
+        taken = report.num_transitions - len(report.unsupported)
+        parts.append(f"{taken:,} of {counted(report.num_transitions, 'transition')} taken by your words")
+    parts += [f"least confidence {report.confidence:.4f}", counted(report.num_attempts, "attempt")]
+    return f"{'; '.join(parts)}, {report.seconds:.0f} s"
+
+
+def _held_out(report: TrainingReport) -> str:
+    """The words held out and how many are right; a fraction only of enough of them."""
+    if not report.num_held_out:
+        return "held out no word"
+    right = round(report.num_held_out * report.held_out_accuracy)
+    text = f"held out {counted(report.num_held_out, 'word')}, right on {right:,}"
+    if report.num_held_out < MIN_HELD_OUT:
+        return text
+    low, high = report.held_out_interval
+    return f"{text} ({low:.1%} to {high:.1%})"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in singular or plural."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 @as_text.register

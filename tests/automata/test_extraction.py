@@ -26,7 +26,7 @@ def test_every_method_finds_tomitas_automata(number, method):
     found = automata.extract(network_of(truth), words("01", 8), method=method)
     assert found.dfa.minimize() == truth
     assert found.confidence.min() > 0.99
-    assert found.unseen == ()
+    assert found.unsupported == ()
     assert found.method == method
 
 
@@ -51,11 +51,12 @@ def test_support_and_confidence_are_counted():
     found = automata.extract(model, ["1", "11", "0", "01"], method="counts")
     # In state 0: 1 is read in "1" and twice in "11", 0 in "0" and "01"; in state 1: 1 in "01".
     assert found.support.tolist() == [[2, 3], [0, 1]]
-    assert found.unseen == ((1, "0"),)
+    assert found.unsupported == ((1, "0"),)
     assert np.isnan(found.confidence[1, 0])
     assert found.confidence[0].tolist() == [1, 1]
     assert found.dfa.transitions[1][0] == -1
-    assert "1 transitions never seen" in str(found)
+    assert str(found).startswith("2 states by counts, 2 after minimization with a rejecting sink for the missing")
+    assert str(found).endswith("; 1 of 4 transitions are taken by no word")
     assert found.margins.tolist() == [0.5, -0.5]
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import MooreMachine
-from keras_interp_rnn.automata.learning import _balanced_accuracy, _checked_data, _curriculum, _Data, _report
+from keras_interp_rnn.automata._sample import sample_of
+from keras_interp_rnn.automata.learning import _balanced_accuracy, _curriculum, _report
 from tests.automata.test_moore_networks import LABELS, MODULO_3, by_machine, drawn
 
 
@@ -89,7 +90,7 @@ def test_contradictory_labels_are_named():
         ([True, False, None], "Every word has a label. Received: the label None"),
         (["a", "b", "c", "d"], "Every word needs a label. Received: 3 words and 4 labels"),
         (["a", "b"], "Every word needs a label. Received: 3 words and 2 labels"),
-        (["a", "b", "b"], "at least two of each. Received: 3 in it and 0 not"),
+        (["a", "b", "b"], "at least two different ones of each. Received: 3 in it and 0 not"),
     ],
 )
 def test_what_cannot_be_learned_from(labels, sentence):
@@ -99,11 +100,11 @@ def test_what_cannot_be_learned_from(labels, sentence):
 
 def test_two_labels_stay_what_they_are():
     for labels in ([1, 0, 0], [np.True_, np.False_, np.False_], np.array([[1], [0], [0]]), [1.0, 0, 0.0]):
-        data = _checked_data(["0", "1", "00", "11"], [*labels, 1], ("0", "1"))
+        data = sample_of(["0", "1", "00", "11"], [*labels, 1], "01", 0, 0, consistent=True)
         assert data.labels.dtype == bool
         assert data.labels.tolist() == [True, False, False, True]
         assert data.classes == (False, True)
-    data = _checked_data(["0", "1", "00"], ["b", "a", "c"], ("0", "1"))
+    data = sample_of(["0", "1", "00"], ["b", "a", "c"], "01", 0, 0, consistent=True)
     assert data.classes == ("a", "b", "c")
     assert data.labels.tolist() == [1, 0, 2]
 
@@ -113,13 +114,12 @@ def test_a_report_counts_every_label_alike():
     assert _balanced_accuracy(np.zeros(100, int), labels) == pytest.approx(1 / 3)
     assert _balanced_accuracy(labels, labels) == 1
     given = words(5)
-    right = np.array([LABELS.index(MODULO_3.output(word)) for word in given])
+    right = by_machine(MODULO_3, given)
     model = automata.compile(MODULO_3)
-    none = np.zeros(len(given), bool)
-    assert _report(model, _Data(given, right, LABELS), none, 0.9).learned
-    wrong = right.copy()
-    wrong[:3] = (wrong[:3] + 1) % 3
-    assert _report(model, _Data(given, wrong, LABELS), none, 0.9).reason == "as 3 of 63 words are misclassified"
+    assert _report(model, sample_of(given, right, "01", 0, 0, consistent=True), 0.9).learned
+    wrong = [LABELS[(LABELS.index(label) + 1) % 3] for label in right[:3]] + right[3:]
+    report = _report(model, sample_of(given, wrong, "01", 0, 0, consistent=True), 0.9)
+    assert report.reason == "as 3 of 63 words are misclassified"
 
 
 def test_the_curriculum_waits_for_the_rarest_label():
@@ -135,7 +135,14 @@ def test_the_curriculum_waits_for_the_rarest_label():
 def test_a_network_of_three_labels_is_trained():
     given = words(7)
     model = automata.train_recognizer(
-        given, by_machine(MODULO_3, given), alphabet="01", method="training", units=16, num_attempts=2, verbose=0
+        given,
+        by_machine(MODULO_3, given),
+        alphabet="01",
+        method="training",
+        units=16,
+        num_attempts=2,
+        verbose=0,
+        time_budget=None,
     )
     assert model.report.method == "training"
     assert model.labels == LABELS
@@ -150,7 +157,16 @@ def test_what_is_not_learned_is_said():
     given = words(5)
     labels = [LABELS[i] for i in rng.integers(3, size=len(given))]
     model = automata.train_recognizer(
-        given, labels, alphabet="01", units=2, num_centroids=2, num_attempts=1, hold_out=0.0, verbose=0, time_budget=2
+        given,
+        labels,
+        alphabet="01",
+        units=2,
+        num_centroids=2,
+        num_attempts=1,
+        hold_out=0.0,
+        verbose=0,
+        time_budget=None,
+        method="training",
     )
     assert not model.report.learned
     assert "the plain cell keeps a mean loss of" in model.report.reason

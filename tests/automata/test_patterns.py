@@ -2,16 +2,18 @@
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, _pattern_rules, _pattern_trees
-from keras_interp_rnn.automata._deadline import Deadline
+from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
 from keras_interp_rnn.automata._pattern_trees import Node, Search
 from keras_interp_rnn.automata._patterns import Family, Pattern, read
+from keras_interp_rnn.automata._searches import Limits, Searched
 from tests.automata.test_state_splitting import long_words, places, sequential_bits
 
 KINDS = ("factor", "subsequence", "sequence")
@@ -85,7 +87,7 @@ def test_what_is_repeated_is_named_once():
 
 def search_of(family, words, labels, exact=True):
     rng = np.random.default_rng(0)
-    return Search(family, words, labels, int(labels.max()) + 1, exact, rng, math.inf, 1000)
+    return Search(family, words, labels, int(labels.max()) + 1, exact, rng, NEVER, 1000)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -181,7 +183,6 @@ def test_growth_asks_again_what_the_search_has_forgotten(monkeypatch):
     truth = of_patterns(family, [Pattern(each) for each in pieces], label)
     words, labels = long_words(np.random.default_rng(0), truth, 400)
     task = search_of(family, places(words, truth.alphabet), labels.astype(int))
-    task.until = Deadline(math.inf)
     rare = Pattern(((2, 2, 1, 0, 2, 2),))
     tree = Node(Pattern(((0,),)), 1, Node(rare, 1, 0))
     task.ask([Pattern(((0,),)), rare])
@@ -197,6 +198,34 @@ def test_no_rule_is_found_in_labels_by_chance():
     labels = rng.random(len(words)) < 0.5
     with pytest.raises(ValueError, match="No automaton was found that describes the labels of"):
         automata.train_recognizer(words, labels, alphabet="ab", verbose=0, method="search", time_budget=3.0)
+
+
+def test_one_of_several_symbols_is_a_rule():
+    """Of 120 symbols 15 make the label: a tree would have to ask for each of them by itself."""
+    rng = np.random.default_rng(0)
+    alarms = range(12, 117, 7)
+    words = [tuple(rng.choice(120, 8).tolist()) for _ in range(600)]
+    for wrong in (0, 5):
+        labels = np.array([any(symbol in alarms for symbol in word) for word in words]).astype(np.int64)
+        labels[:wrong] ^= 1
+        machine, saved, contradicts = _pattern_rules._single_symbols(words, labels, 120, 2)
+        assert saved > 200
+        assert contradicts == (wrong > 0)
+        assert machine.outputs.tolist() == [0, 1]
+        assert np.flatnonzero(machine.table[0]).tolist() == [*alarms]
+    labels[:5] ^= 1
+    assert len(shortest_rules(words, labels, 120, 2)) == 2  # without a search among thousands of patterns
+
+
+def test_a_search_ends_in_time_however_many_symbols_there_are():
+    rng = np.random.default_rng(0)
+    words = [tuple(rng.integers(100, size=20).tolist()) for _ in range(400)]
+    labels = rng.integers(2, size=400)  # without a rule
+    searched = Searched(words, labels, 100, 2)
+    for by in ("patterns", "merging", "splitting"):
+        began = time.monotonic()
+        searched.automaton(by, Limits(until=Deadline(began + 1.0)))
+        assert time.monotonic() - began < 4, by
 
 
 def test_a_search_ends_in_time():

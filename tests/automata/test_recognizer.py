@@ -11,13 +11,8 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import SymbolEmbedding, TrainingReport, _searches, learning, tomita
-from keras_interp_rnn.automata.learning import (
-    _balanced_accuracy,
-    _curriculum,
-    _Data,
-    _report,
-    _with_reason,
-)
+from keras_interp_rnn.automata._sample import sample_of
+from keras_interp_rnn.automata.learning import _balanced_accuracy, _curriculum, _report, _with_reason
 from tests.automata.networks import network_of
 
 
@@ -36,7 +31,7 @@ def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
     assert automata.certify(model, truth).holds
     np.testing.assert_array_equal(model.classify(words(9)), [truth.accepts(word) for word in words(9)])
     last = capsys.readouterr().out.strip().splitlines()[-1]
-    assert re.match(r"learned: automaton of 2 states, right on 100.00% .*; 1 attempt, \d+ s", last)
+    assert re.match(r"learned from 127 .*: automaton of 2 states, balanced accuracy 100.00%.*; 1 attempt, \d+ s", last)
     # Everything needs the model alone, in whatever process.
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
@@ -50,14 +45,23 @@ def test_what_cannot_be_learned_is_said(capsys):
     rng = np.random.default_rng(0)
     given = words(5)
     model = automata.train_recognizer(
-        given, rng.random(len(given)) < 0.5, alphabet="01", units=2, num_centroids=2, num_attempts=1, hold_out=0.0
+        given,
+        rng.random(len(given)) < 0.5,
+        alphabet="01",
+        units=2,
+        num_centroids=2,
+        num_attempts=1,
+        hold_out=0.0,
+        time_budget=None,
+        method="training",
     )
     assert not model.report.learned
     assert model.report.automaton_accuracy < 1
     assert np.isnan(model.report.held_out_accuracy)
     printed = capsys.readouterr().out
     assert re.search(
-        r"NOT learned, as the plain cell keeps a mean loss of 0\.\d+ nats, above 0\.2: automaton of", printed
+        r"NOT learned from 63 different words, as the plain cell keeps a mean loss of 0\.\d+ nats, above 0\.2: auto",
+        printed,
     )
     assert "plain cell, words to length 5: loss " in printed  # no terminal: a line after each phase
     assert "To try next: more units" in printed.splitlines()[-1]
@@ -137,14 +141,15 @@ def test_a_report_says_why_nothing_was_learned(confidence, flipped):
     given = words(5)
     labels = np.array([tomita(4).accepts(word) for word in given])
     labels[:flipped] ^= True
-    report = _report(network_of(tomita(4)), _Data(given, labels), np.zeros(len(given), bool), confidence)
+    report = _report(network_of(tomita(4)), sample_of(given, labels, "01", 0, 0, consistent=True), confidence)
     reasons = {(0.99, 0): "", (0.99, 3): "as 3 of 63 words are misclassified"}
     expected = reasons.get(
         (confidence, flipped), f"as a transition has a probability of {report.confidence:.4f}, below 1.1"
     )
     assert report.reason == expected
-    assert str(report).startswith(f"NOT learned, {expected}: automaton" if expected else "learned: automaton")
-    assert str(_with_reason("as it is", report)).startswith("NOT learned, as it is:" if expected else "learned:")
+    head = "learned from 63 different words"
+    assert str(report).startswith(f"NOT {head}, {expected}: automaton" if expected else f"{head}: automaton")
+    assert str(_with_reason("as it is", report)).startswith(f"NOT {head}, as it is:" if expected else f"{head}:")
 
 
 def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
@@ -175,11 +180,16 @@ def test_balanced_accuracy_does_not_reward_rejecting_all():
     [
         (["0", "1"], [True], "01", "Every word needs a label. Received: 2 words and 1 labels"),
         (["0", "2"], [True, False], "01", r"over the alphabet \('0', '1'\). Received: \('2',\), with '2'"),
-        (["0", "1", "00"], [True, True, False], "01", "at least two of each. Received: 2 in it and 1 not"),
+        (
+            ["0", "1", "00"],
+            [True, True, False],
+            "01",
+            "at least two different ones of each. Received: 2 in it and 1 not",
+        ),
         (["0", "1"], [True, False], "00", "different ints or strings. Received: alphabet"),
         (["0", "1"], [True, False], [("0",), "1"], "different ints or strings"),
-        ([], [], "01", "at least two of each. Received: 0 in it and 0 not"),
-        (["0", "1", "00"], [True] * 3, "01", "at least two of each. Received: 3 in it and 0 not"),
+        ([], [], "01", "at least two different ones of each. Received: 0 in it and 0 not"),
+        (["0", "1", "00"], [True] * 3, "01", "at least two different ones of each. Received: 3 in it and 0 not"),
         (
             ["0", "1"],
             None,

@@ -105,8 +105,9 @@ def test_the_automaton_of_a_stack_is_that_of_all_tuples_of_centroids(seed, funct
         assert moves == [tuples[target] for target in whole.transitions[tuples.index(pair)]]
         assert (i in found.dfa.accepting) == (tuples.index(pair) in whole.accepting)
         np.testing.assert_allclose(found.confidence[i], sure[pair], atol=2e-4)
-    assert (found.support == 1).all()
-    assert found.unseen == ()
+    assert found.unsupported is None
+    assert "taken" not in str(found)
+    assert automata.extract(found.network.model, [found.dfa.alphabet[:1]]).support.sum() == 1
 
 
 def test_some_of_these_stacks_have_states_that_differ_in_either_layer():

@@ -141,7 +141,7 @@ def test_a_network_of_a_merged_automaton_is_certified(tmp_path, capsys):
     assert 0.8 < report.held_out_interval[0] < report.held_out_interval[1] == 1
     assert automata.extract(model).dfa.minimize() == tomita(5)
     assert automata.certify(model, tomita(5)).holds
-    assert capsys.readouterr().out.splitlines()[-1].startswith("learned: automaton of 4 states, right on 100.00%")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("learned from 511 different words: automaton of 4")
     model.save(tmp_path / "model.keras")
     assert keras.models.load_model(tmp_path / "model.keras").report == report
 
@@ -154,7 +154,7 @@ def test_contradicted_words_are_named(tmp_path):
     assert model.report.learned
     assert automata.certify(model, tomita(4)).holds
     assert set(model.report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
-    assert f", {wrong.sum()} labels contradicted, {wrong.mean():.2%} (" in str(model.report)
+    assert f"; contradicts {wrong.sum()} of 511 labels ({wrong.mean():.2%}; " in str(model.report)
     model.save(tmp_path / "model.keras")
     assert keras.models.load_model(tmp_path / "model.keras").report == model.report
 
@@ -199,8 +199,11 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
         return trained
 
     calls.clear()
+    trained.report = automata.TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
     monkeypatch.setattr(learning, "_train", interrupted)
     assert automata.train_recognizer(given, labels, alphabet="01", num_attempts=5, verbose=0) is trained
+    assert trained.report.num_attempts == 2
+    assert "as it was interrupted and this is the best so far" in str(trained.report)
 
 
 @pytest.mark.parametrize(

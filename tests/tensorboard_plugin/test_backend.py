@@ -162,6 +162,7 @@ class TestGraphs:
             "centroids": [7, 3],
             "visits": [0.25, 0.75],
             "confidence": [[0.9, None], [0.5, 0.8]],
+            "unsupported": [[1, 0]],
             "equivalent": False,
             "counterexample": ["b", "a"],
         }
@@ -176,6 +177,7 @@ class TestGraphs:
         ]
         edges = {(edge["from"], edge["to"]): edge["symbols"] for edge in graph["edges"]}
         assert edges == {(7, 3): [["a", 0.9]], (3, 3): [["a", 0.5]], (3, 7): [["b", 0.8]]}
+        assert [edge["unsupported"] for edge in graph["edges"] if "unsupported" in edge] == [["a"]]
 
     def test_a_moore_machine_has_the_outputs_of_its_states(self, tmp_path):
         said = {
@@ -381,6 +383,7 @@ HOSTILE = {
     ),
     "visits too short": (AN_AUTOMATON, automaton(visits=[0.5]), "visits must be one number for each state"),
     "visits a number": (AN_AUTOMATON, automaton(visits=3), "visits must be one number for each state"),
+    "unsupported of no symbol": (AN_AUTOMATON, automaton(unsupported=[[0, 2]]), "unsupported must be a list of"),
     "confidence too short": (AN_AUTOMATON, automaton(confidence=[[1]]), "confidence must be states x symbols"),
     "confidence NaN": (AN_AUTOMATON, automaton(confidence=[[float("nan"), 1], [1, 1]]), "NaN is no number of JSON"),
     "agreement NaN": (AN_AUTOMATON, automaton(agreement=float("nan")), "NaN is no number of JSON"),

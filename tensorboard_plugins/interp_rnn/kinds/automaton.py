@@ -2,14 +2,16 @@
 
 transitions (states x symbols, -1 where there is none); accepting, or of a Moore machine outputs, the label of each
 state; start, and of each state its centroid; names of the states where these are not numbers, as in a stack of layers;
-confidence of each transition, null where it was never seen; minimal, the number of states after minimization; agreement
+confidence of each transition, null where it was never seen; unsupported, [state, symbol] of the transitions that no
+word takes, null if that is not known; minimal, the number of states after minimization; agreement
 with the network, the fraction of words that both classify alike; equivalent, whether it gives every word the
 reference's label, counterexample, a shortest word on which they differ (names of its symbols, or null), and distance,
 the mean over labels of the fraction of the reference's words that it classifies otherwise, all null without one;
 visits, the fraction of the steps of short words that arrive at each state; entropy, the mean of the transitions', nats
 or null.
 
-States of the graph have output and name where these are known, and then inside, what is written in them: `layout.Line`.
+Edges of the graph have unsupported, the names of their symbols that no word takes, where there are any. States have
+output and name where these are known, and then inside, what is written in them: `layout.Line`.
 
 Description: symbols, their names; reference, the automaton it is compared with, or null.
 """
@@ -84,20 +86,27 @@ class _Automaton(GraphKind):
 def _graph(value: Mapping[str, Any], symbol_names: Sequence[str]) -> dict[str, Any]:
     centroids = value["centroids"]
     visits, confidence = value.get("visits"), value.get("confidence")
+    pairs = {(state, symbol) for state, symbol in value.get("unsupported") or ()}
+    unsupported: dict[tuple[int, int], list[str]] = {}
     symbols: dict[tuple[int, int], list[list[Any]]] = {}
     for state, row in enumerate(value["transitions"]):
         for symbol, target in enumerate(row):
             if target >= 0:
                 probability = confidence[state][symbol] if confidence else None
-                pair = [name_of(symbol_names, symbol), probability]
-                symbols.setdefault((centroids[state], centroids[target]), []).append(pair)
+                ends = centroids[state], centroids[target]
+                symbols.setdefault(ends, []).append([name_of(symbol_names, symbol), probability])
+                if (state, symbol) in pairs:
+                    unsupported.setdefault(ends, []).append(name_of(symbol_names, symbol))
     return {
         "start": centroids[value["start"]],
         "states": [
             {"id": centroid, "use": visits[state] if visits else None, **_look(value, state)}
             for state, centroid in enumerate(centroids)
         ],
-        "edges": edges_of(symbols),
+        "edges": [
+            {**edge, "unsupported": unsupported[ends]} if (ends := (edge["from"], edge["to"])) in unsupported else edge
+            for edge in edges_of(symbols)
+        ],
     }
 
 
@@ -122,6 +131,12 @@ def _is_table(value: Any) -> bool:
     if not list_of(value, lambda row: isinstance(row, list)) or not value:
         return False
     return all(len(row) == len(value[0]) and list_of(row, lambda to: integer(to, -1, len(value))) for row in value)
+
+
+def _is_pair(value: Any, num_states: int, num_symbols: int) -> bool:
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    return integer(value[0], 0, num_states) and integer(value[1], 0, num_symbols)
 
 
 def _is_reference(value: Any) -> bool:
@@ -160,6 +175,9 @@ def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
             and len(value) == num_states
         )
 
+    def unsupported(value: Any) -> bool:
+        return value is None or list_of(value, lambda pair: _is_pair(pair, num_states, num_symbols))
+
     def given(value: Any) -> bool:
         return value is None or names(value) and len(value) == num_states
 
@@ -168,6 +186,7 @@ def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
         Rule("names", "one name for each state, or null", given, needed=False),
         Rule("visits", "one number for each state, or null", visits, needed=False),
         Rule("confidence", "states x symbols, numbers or null", confidence, needed=False),
+        Rule("unsupported", "a list of [state, symbol], or null", unsupported, needed=False),
     )
 
 

@@ -145,7 +145,7 @@ function picture(graph, positions, threshold, chosen, onpick, colours) {
   root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9,
     markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'currentColor', opacity: 0.7}))));
   const shownEdges = graph.edges
-    .map(({from, to, symbols}, i) => ({from, to, route: graph.routes[i], symbols: symbols.filter(([, p]) => p === null || p >= threshold)}))
+    .map(({from, to, symbols, unsupported = []}, i) => ({from, to, unsupported, route: graph.routes[i], symbols: symbols.filter(([, p]) => p === null || p >= threshold)}))
     .filter(({symbols}) => symbols.length);
   const many = shownEdges.length > LABELLED;
   const isChosen = ({from, to}) => chosen !== null &&
@@ -153,7 +153,7 @@ function picture(graph, positions, threshold, chosen, onpick, colours) {
   const paths = svg('g', {}), labels = svg('g', {});
   const dim = []; // edges without a label: all of a width in one path
   for (const edge of shownEdges) {
-    const {from, to, symbols, route: [d, x, y]} = edge;
+    const {from, to, symbols, unsupported, route: [d, x, y]} = edge;
     const known = symbols.map(([, probability]) => probability).filter((probability) => probability !== null);
     const highest = known.length ? Math.max(...known) : null;
     const near = isChosen(edge);
@@ -162,11 +162,11 @@ function picture(graph, positions, threshold, chosen, onpick, colours) {
       dim[bin] = `${dim[bin] ?? ''}${d}`;
       continue;
     }
-    const look = near && (many || chosen.kind === 'edge') ? ' chosen' : '';
+    const look = `${near && (many || chosen.kind === 'edge') ? ' chosen' : ''}${symbols.every(([name]) => unsupported.includes(name)) ? ' unsupported' : ''}`;
     paths.append(svg('path', {d, class: `edge${look}`, 'marker-end': 'url(#tip)', 'data-edge': `${from},${to}`,
       'stroke-width': highest === null ? 1 : 0.6 + 1.4 * highest}));
     labels.append(svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', tabindex: 0, role: 'button',
-      'data-edge': `${from},${to}`, 'aria-label': says(graph, edge)}, svg('title', {}, says(graph, edge)), shortened(symbols)));
+      'data-edge': `${from},${to}`, 'aria-label': says(graph, edge)}, svg('title', {}, says(graph, edge)), shortened(symbols, unsupported)));
   }
   dim.forEach((d, bin) => root.append(svg('path', {d, class: 'edge dim', 'stroke-width': 0.6 + 0.35 * bin})));
   root.append(paths);
@@ -209,17 +209,20 @@ function nameOf(graph, id) {
   return graph.states.find((one) => one.id === id)?.name ?? String(id);
 }
 
-function says(graph, {from, to, symbols}) {
-  return `${nameOf(graph, from)} to ${nameOf(graph, to)} by ${symbols.map(named).join(', ')}`;
+function says(graph, {from, to, symbols, unsupported}) {
+  const missing = unsupported?.length ? `; no word takes ${unsupported.join(', ')}` : '';
+  return `${nameOf(graph, from)} to ${nameOf(graph, to)} by ${symbols.map(named).join(', ')}${missing}`;
 }
 
 function named([name, probability]) {
   return `${name || 'any symbol'}${probability === null ? '' : ` (${shown(probability)})`}`;
 }
 
-/** At most four names, of at most 16 characters, and how many more; the probability of a symbol without a name. */
-function shortened(symbols) {
-  const names = symbols.map(([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)}%`);
+/** At most four names, of at most 16 characters, and how many more; the probability of a symbol without a name; in
+ * parentheses what no word takes. */
+function shortened(symbols, unsupported) {
+  const short = ([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)}%`;
+  const names = symbols.map((symbol) => (unsupported.includes(symbol[0]) ? `(${short(symbol)})` : short(symbol)));
   return names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} +${names.length - 3}`;
 }
 
@@ -244,7 +247,7 @@ function describeState({id}, graph, texts) {
 function describeEdge({from, to}, graph, texts) {
   const edge = graph.edges.find((one) => one.from === from && one.to === to);
   if (!edge) return `There is no edge from ${from} to ${to} at this step.`;
-  const summary = `From ${nameOf(graph, from)} to ${nameOf(graph, to)} by ${edge.symbols.slice(0, 8).map(named).join(', ')}.`;
+  const summary = `From ${nameOf(graph, from)} to ${nameOf(graph, to)} by ${edge.symbols.slice(0, 8).map(named).join(', ')}.${edge.unsupported ? ` No word takes ${edge.unsupported.slice(0, 8).join(', ')}.` : ''}`;
   const logged = (texts?.moves ?? []).filter(([, state, target]) => state === from && target === to);
   if (logged.length) return `${summary} Texts: ${logged.slice(0, 5).map(([, , , text]) => `“… ${text}”`).join(', ')}.`;
   const word = shortest(graph).get(from);

@@ -1,0 +1,157 @@
+"""Copies of words, words held out, and what a report and the drawings say of transitions that no word takes."""
+
+import itertools
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import automata, views
+from keras_interp_rnn.automata import DFA, MooreMachine, TrainingReport, learning
+from keras_interp_rnn.automata._sample import FEWEST, sample_of
+
+
+def words(longest, alphabet="ab"):
+    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+
+
+def test_copies_are_counted_and_are_no_evidence():
+    given = words(5)
+    labels = [word.count("a") % 3 == 1 for word in given]
+    once = automata.train_recognizer(given, labels, verbose=0, method="search")
+    often = automata.train_recognizer(given * 60, labels * 60, verbose=0, method="search")
+    assert automata.extract(often).dfa == automata.extract(once).dfa
+    assert (often.report.num_words, often.report.num_labels, often.report.num_held_out) == (63, 63 * 60, 6)
+    assert often.report.held_out_interval == once.report.held_out_interval
+    assert str(often.report).startswith("learned from 63 different words (3,780 in all): automaton of 3 states")
+    assert "; held out 6 words, right on 6; 6 of 6 transitions taken by your words" in str(often.report)
+
+
+def test_contradictory_copies_are_decided_by_majority():
+    given = [*words(3), "a", "a", "a", "bb"]
+    labels = [len(word) % 2 == 0 for word in words(3)] + [True, False, False, False]
+    sample = sample_of(given, labels, None, 0.0, 0, consistent=False)
+    assert sample.words == words(3)
+    assert sample.alphabet == ("a", "b")
+    assert sample.labels[sample.words.index(("a",))].item() is False
+    assert sample.counts[sample.words.index(("a",))].tolist() == [3, 1]
+    assert sample.labels[sample.words.index(("b", "b"))].item() is False  # as often True: the first of the classes
+    even = DFA([[1, 1], [0, 0]], {0}, alphabet="ab")
+    contradicted = sample.num_contradicted(sample.labels_by(even))
+    assert {sample.words[row]: int(contradicted[row]) for row in np.flatnonzero(contradicted)} == {
+        ("a",): 1,
+        ("b", "b"): 1,
+    }
+
+
+def test_words_of_every_label_and_of_all_lengths_are_held_out():
+    given = words(8)
+    labels = [("few" if word.count("a") == len(word) else "many", "more")[word.count("a") % 2] for word in given]
+    for seed in range(5):
+        sample = sample_of(given, labels, "ab", 0.2, seed, consistent=True)
+        assert abs(sample.held_out.sum() - 0.2 * len(given)) <= 2
+        for label, name in enumerate(sample.classes):
+            lengths = np.array([len(word) for word, its in zip(given, labels, strict=True) if its == name])
+            held_out = sample.held_out[sample.labels == label]
+            if name == "few":
+                assert len(held_out) == FEWEST
+                assert not held_out.any()
+            else:
+                assert abs(held_out.sum() - 0.2 * len(held_out)) <= 2
+                assert 0 < lengths[held_out].min() <= 5
+                assert lengths[held_out].max() == 8
+
+
+REPORT = TrainingReport(
+    True, 0.9767, 0.9767, 2 / 7, 1.0, 3, 1, 4.0, num_words=28, num_labels=519, num_held_out=7, num_transitions=81
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        (
+            {},
+            "learned from 28 different words (519 in all): automaton of 3 states, balanced accuracy 97.67%; held out 7",
+        ),
+        ({}, "; held out 7 words, right on 2; 81 of 81 transitions taken by your words; least"),
+        ({"unsupported": ((0, "a"), (2, "b"))}, "; 79 of 81 transitions taken by your words; "),
+        ({"num_held_out": 1, "held_out_accuracy": 1.0}, "; held out 1 word, right on 1; "),
+        ({"num_held_out": 0, "held_out_accuracy": float("nan")}, "; held out no word; "),
+        ({"num_held_out": 50, "held_out_accuracy": 0.98}, "; held out 50 words, right on 49 (89.4% to 99.9%); "),
+        ({"num_contradicted": 2, "num_labels": 516}, "; contradicts 2 of 516 labels (0.39%; 0.05% to 1.39%); "),
+        ({"network_accuracy": 0.9}, "balanced accuracy 97.67% (network 90.00%); "),
+    ],
+)
+def test_a_report_says_how_much_it_rests_on(fields, text):
+    assert text in str(TrainingReport(**{**vars(REPORT), **fields}))
+
+
+def test_more_contradicted_labels_than_may_be_wrong_are_not_learned():
+    given = words(7)
+    wrong = np.random.default_rng(1).random(len(given)) < 0.1
+    labels = np.array([("b", "b") not in itertools.pairwise(word) for word in given]) ^ wrong
+    report = automata.train_recognizer(given, labels, verbose=0, method="search", label_noise=0.1).report
+    assert report.label_noise == wrong.mean()
+    with pytest.raises(ValueError, match="No automaton was found"):
+        automata.train_recognizer(given, labels, verbose=0, method="search", label_noise=0.02, time_budget=6)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """A network of words that have a c at the start and nowhere else."""
+    given = [("c", *word) for word in words(6)]
+    labels = [word.count("b") % 2 == 0 for word in given]
+    return automata.train_recognizer(given, labels, verbose=0, method="search"), given
+
+
+def test_transitions_that_no_word_takes_are_listed_and_dashed(learned, tmp_path):
+    model, given = learned
+    report, found = model.report, automata.extract(model)
+    machine = found.dfa.minimize()
+    taken = {pair for word in given for pair in zip(machine.run(word), word, strict=False)}
+    pairs = {(state, symbol) for state in range(len(machine)) for symbol in "abc"}
+    assert set(report.unsupported) == pairs - taken != set()
+    assert report.num_transitions == len(pairs)
+    with_words = automata.extract(model, given)
+    assert with_words.unsupported == found.unsupported
+    assert with_words.support.sum() == sum(map(len, given))
+    assert f"; {len(report.unsupported)} of {len(pairs)} transitions are taken by no word" in str(found)
+    for name, text in (("found.svg", "(c)"), ("found.html", '"unsupported": ["c"]')):
+        views.save(found, tmp_path / name)
+        assert text in (tmp_path / name).read_text(), name
+
+
+@pytest.mark.parametrize("kind", [DFA, MooreMachine])
+def test_drawings_dash_what_no_word_takes(kind):
+    table = [[0, 1, 1], [1, 1, 1]]
+    machine = kind(table, {1}, alphabet="abc") if kind is DFA else kind(table, "xy", alphabet="abc")
+    pairs = [(0, "c"), (1, "a"), (1, "b"), (1, "c")]
+    root = ET.fromstring(machine.to_svg(unsupported=pairs))
+    dashed = [path for path in root.iter() if path.get("stroke-dasharray")]
+    assert len(dashed) == 1
+    assert {"a", "b (c)", "(a, b, c)"} <= {text.text for text in root.iter() if text.tag.endswith("text")}
+    dot = machine.to_dot(unsupported=pairs)
+    assert "dasharray" not in machine.to_svg()
+    lines = [line for line in dot.splitlines() if "dashed" in line]
+    assert lines[0] == '  0 -> 1 [label="c", style=dashed];'
+    assert len(lines) == len(pairs)
+    assert kind.from_dot(dot, **({} if kind is DFA else {"labels": "xy"})) == machine
+    with pytest.raises(ValueError, match="a state and a symbol of this automaton. Received: unsupported with"):
+        machine.to_dot(unsupported=[(2, "a")])
+
+
+def test_the_best_so_far_is_returned_at_the_end_of_the_time_and_on_ctrl_c(monkeypatch):
+    given, labels = words(3), [True, False, False] * 5
+    settings = {"verbose": 0, "method": "training", "units": 2, "num_centroids": 2}
+    report = automata.train_recognizer(given, labels, time_budget=0.5, **settings).report
+    assert not report.learned
+    assert "as the time budget ended and this is the best so far" in str(report)
+    assert report.num_attempts == 1
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning._Training, "learn_plain_cell", interrupted)
+    report = automata.train_recognizer(given, labels, **settings).report
+    assert "NOT learned from 15 different words, as it was interrupted and this is the best so far: " in str(report)
