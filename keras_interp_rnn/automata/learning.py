@@ -23,10 +23,10 @@ from keras_interp_rnn.automata.certificate import certify
 from keras_interp_rnn.automata.compilation import checked_labels, compile
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import extract, interval
-from keras_interp_rnn.automata.moore import MooreMachine, ordered
+from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
-from keras_interp_rnn.automata.words import Word
+from keras_interp_rnn.automata.words import Word, labels_and_classes
 
 STEPS_PER_EXECUTION = 50
 
@@ -94,7 +94,9 @@ def train_recognizer(
 
     Args:
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: whether each word is in the language; or one of three labels or more, ints or strings. Words of the
+        labels: one for each word, of two labels: bools; numbers, the larger of which says that the word is in the
+            language; or strings such as "accept" and "reject", "yes" and "no", "positive" and "negative".
+            `report.accepted` is the one that says it. Or one of three labels or more, ints or strings. Words of the
             language alone do not tell it: the language of all words has them too (Gold, 1967).
         alphabet: the symbols, ints or strings.
         units: of a trained network, at the first attempt; each further one has 8 more.
@@ -126,8 +128,9 @@ def train_recognizer(
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
             are not two words of each of two labels; if a word has several labels, and none may be wrong; if a label
-            is missing (None or NaN), or is neither int nor string among three or more; if `method` or `sampling` is
-            neither of its values; if `method` is "search" and nothing is found.
+            is missing (None or NaN), or is neither int nor string among three or more; if two labels do not say which
+            of them means that a word is in the language; if `method` or `sampling` is neither of its values; if
+            `method` is "search" and nothing is found.
 
     Example:
 
@@ -177,7 +180,7 @@ def train_recognizer(
             best = best or searches.found(by, min_confidence)
     if best is not None:
         assert best.report is not None
-        best.report = replace(best.report, seconds=time.monotonic() - started)
+        best.report = replace(best.report, seconds=time.monotonic() - started, accepted=data.accepted)
         if verbose:
             say(str(best.report), stays=True)
         return best
@@ -218,7 +221,11 @@ def train_recognizer(
     assert best.report is not None
     certified = best.report.learned and certify(best, extract(best).dfa).holds
     best.report = replace(
-        best.report, num_attempts=attempt + 1, seconds=time.monotonic() - started, certified=certified
+        best.report,
+        num_attempts=attempt + 1,
+        seconds=time.monotonic() - started,
+        certified=certified,
+        accepted=data.accepted,
     )
     if verbose:
         say(str(best.report), stays=True)
@@ -233,6 +240,8 @@ class _Data(NamedTuple):
     words: list[Word]
     labels: NDArray[Any]
     classes: tuple[Hashable, ...] = (False, True)
+    accepted: Hashable = True
+    """Which label, of two, says that a word is in the language."""
 
     def of(self, said: Iterable[Hashable]) -> NDArray[Any]:
         """What a network or an automaton says of the words, as `labels` has it; -1 for a label of no class."""
@@ -537,18 +546,14 @@ def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], al
             "Words of a language alone do not tell it: the language of all words, and many smaller ones, have them too "
             "(Gold, 1967). Received: labels=None. Give words that are not in it as well, and a label for each word."
         )
-    given = list(labels)
-    for label in given:
-        if label is None or label != label:
-            raise ValueError(f"Every word has a label. Received: the label {label!r}. Leave out words without one.")
-    classes = _classes(given)
+    given, labels = [tuple(word) for word in words], list(labels)
+    if len(given) != len(labels):
+        raise ValueError(f"Every word needs a label. Received: {len(given)} words and {len(labels)} labels.")
+    places, classes = labels_and_classes(labels)
     if len(classes) == 2:
-        data = _Data([tuple(word) for word in words], np.array([bool(label) for label in given], dtype=bool))
+        data = _Data(given, places.astype(bool), accepted=classes[1])
     else:
-        place = {label: i for i, label in enumerate(classes)}
-        data = _Data([tuple(word) for word in words], np.array([place[label] for label in given]), classes)
-    if len(data.words) != len(data.labels):
-        raise ValueError(f"Every word needs a label. Received: {len(data.words)} words and {len(data.labels)} labels.")
+        data = _Data(given, places, checked_labels(classes))
     known = set(alphabet)
     for word in data.words:
         strays = [symbol for symbol in word if symbol not in known]
@@ -561,17 +566,6 @@ def _checked_data(words: Iterable[Iterable[Hashable]], labels: Iterable[Any], al
             f"{counts[0]} in it and {counts[1]} not."
         )
     return data
-
-
-def _classes(labels: list[Any]) -> tuple[Hashable, ...]:
-    """The different labels, if there are three or more; else False and True, which any two stand for."""
-    try:
-        classes = ordered(labels)
-    except TypeError:  # not hashable: tensors and arrays of one number
-        return False, True
-    if len(classes) < 3:
-        return False, True
-    return checked_labels(tuple(label.item() if isinstance(label, np.generic) else label for label in classes))
 
 
 def _check_consistent(data: _Data) -> None:

@@ -134,3 +134,4 @@ class TrainingReport(Sentence):
     contradicted: tuple[Word, ...] = ()
     label_noise: float | None = None
     label_noise_interval: tuple[float, float] = (0.0, 1.0)
+    accepted: Hashable = True

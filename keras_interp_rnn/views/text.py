@@ -247,6 +247,8 @@ def training_report(report: TrainingReport) -> str:
     states = f"{report.num_states} state{'' if report.num_states == 1 else 's'}"
     attempts = f"{report.num_attempts} attempt{'' if report.num_attempts == 1 else 's'}"
     held_out = "no words" if math.isnan(report.held_out_accuracy) else f"{report.held_out_accuracy:.2%}"
+    if report.accepted != 1:  # True is 1 too
+        states += f", accepting what is labelled {report.accepted!r}"
     wrong = ""
     if report.contradicted:
         low, high = report.label_noise_interval
