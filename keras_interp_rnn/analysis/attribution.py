@@ -16,7 +16,8 @@ Embedding, if there is one). With f the output in question, x the sequence and r
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,17 @@ from scipy.special import softmax
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards, last_outputs
+from keras_interp_rnn.analysis.network import (
+    affine_readout,
+    alphabet_of,
+    as_array,
+    check_forwards,
+    last_outputs,
+    read_texts,
+)
 from keras_interp_rnn.analysis.network.chain import Chain, open_chain
+from keras_interp_rnn.analysis.state_regularized.tokens import Names
+from keras_interp_rnn.analysis.traces import token_names
 
 Array = NDArray[np.float64]
 
@@ -50,6 +60,7 @@ class Attribution(Result):
         difference: largest difference between `output` (through the softmax, if there is one behind it) and what the
             network computes in its own dtype; NaN of a stateful ISAN, which is not run.
         method: the method that was used.
+        tokens: for each sequence the names of what is read at its steps, for views; () where they are not known.
 
     Example: see `attribution`.
     """
@@ -60,6 +71,7 @@ class Attribution(Result):
     residual: float
     difference: float
     method: str
+    tokens: tuple[tuple[str, ...], ...] = ()
 
     def top(self, num_steps: int = 5, *, sequence: int = 0) -> list[tuple[int, float]]:
         """The steps with the largest shares by absolute value, the largest first.
@@ -78,13 +90,14 @@ class Attribution(Result):
 
 def attribution(
     network: Any,
-    inputs: ArrayLike,
+    inputs: ArrayLike | str | Sequence[Any],
     *,
     target: int,
     method: str = "auto",
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     num_points: int = 32,
+    alphabet: Names | None = None,
 ) -> Attribution:
     r"""Splits one output of a recurrent network among the steps that it read.
 
@@ -92,13 +105,15 @@ def attribution(
         network: a model that is a chain of layers: any that treat steps one by one, recurrent layers (SimpleRNN, GRU,
             LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or cells), a head; or a recurrent layer,
             whose last state is then explained.
-        inputs: (batch, time) ids or (batch, time, features), as the network reads them.
+        inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts of one
+            length, strings or lists of symbols, where there is an alphabet.
         target: the output that is explained, an index; of a model with one output 0.
         method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module; "auto" is
             "contributions" for an ISAN with a linear head, else "telescoping".
         reference: (features,), what the first recurrent layer reads where a step is not there; None for zeros.
         mask: bool (batch, time), of a layer; a model makes its own.
         num_points: points of the quadrature of "path_integral".
+        alphabet: names of the ids; by default those that a model carries (`datasets.text.Alphabet`), or the ids.
 
     Returns:
         `Attribution`.
@@ -119,6 +134,8 @@ def attribution(
 
     Reference: Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365; Zeiler and Fergus, ECCV 2014, for occlusion.
     """
+    names = alphabet_of(network) if alphabet is None else alphabet
+    inputs = read_texts(inputs, names)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
     replaces = mask is not None or reference is not None
@@ -129,7 +146,8 @@ def attribution(
             f"method='contributions' with {given}. Leave them out, or choose 'telescoping'."
         )
     if method == "contributions" or (method == "auto" and not replaces and _is_affine(network)):
-        return _by_contributions(network, inputs, target)
+        found = _by_contributions(network, inputs, target)
+        return replace(found, tokens=token_names(inputs, names))
     method = "telescoping" if method == "auto" else method
     chain = open_chain(network, inputs, mask)
     output = _check_target(target, chain.output.shape[-1])
@@ -142,7 +160,8 @@ def attribution(
         shares = _by_replacing(chain, absent, output, telescoping=method == "telescoping")
     shares = np.where(chain.mask, shares, 0.0)
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
-    return Attribution(shares, whole, nothing, residual, float(np.abs(whole - chain.output[:, output]).max()), method)
+    difference = float(np.abs(whole - chain.output[:, output]).max())
+    return Attribution(shares, whole, nothing, residual, difference, method, token_names(inputs, names))
 
 
 def _is_affine(network: Any) -> bool:

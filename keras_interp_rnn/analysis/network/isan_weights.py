@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import isan_models
-from keras_interp_rnn.analysis.network.arrays import as_array, as_float64, as_symbols, check_finite
+from keras_interp_rnn.analysis.network.arrays import (
+    alphabet_of,
+    as_array,
+    as_float64,
+    as_symbols,
+    check_finite,
+    read_text,
+)
 
 Array = NDArray[np.float64]
 
@@ -111,16 +118,17 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
 
 
 def open_isan(
-    network: Any, symbols: ArrayLike, readout: Any = None, origin: Any = None
+    network: Any, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None
 ) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
-    """A text and the network that reads it: weights, readout, symbols.
+    """A text, ids or symbols of the alphabet, and the network that reads it: weights, readout, symbols.
 
     Raises:
         ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
     weights, head = isan_with_origin(network, readout, origin)
     check_forwards(network)
-    return weights, head, as_symbols(symbols, len(weights.kernel))
+    names = alphabet_of(network) if alphabet is None else alphabet
+    return weights, head, as_symbols(read_text("symbols", symbols, names), len(weights.kernel))
 
 
 def isan_with_origin(network: Any, readout: Any = None, origin: Any = None) -> tuple[ISANWeights, AffineMap]:

@@ -23,6 +23,7 @@ from keras_interp_rnn.analysis.network import (
     as_symbols,
     check_forwards,
     encode_text,
+    is_text,
     isan_layer,
     isan_weights,
     listed,
@@ -110,7 +111,7 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if isinstance(word, str) and hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for unknown ones
+    if is_text(word) and hasattr(alphabet, "unknown"):  # an Alphabet, which may have a symbol for unknown ones
         return encode_text(word, alphabet).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}

@@ -123,8 +123,6 @@ def shapley_values(
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
-    if names is not None and not hasattr(names, "decode"):
-        names = [*map(str, names)]
     return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, given)
 
 
