@@ -216,7 +216,8 @@ def contributions(
     r"""Splits the logits of one text among its symbols and the initial state.
 
     Args:
-        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        network: a model of an ISAN and a head of Dense layers without activations between them; or an ISAN layer or
+            cell. What is split are the logits: what comes before the head's activation, a softmax or a sigmoid for one.
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
             is an alphabet.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
@@ -231,8 +232,8 @@ def contributions(
         `recent_contributions`.
 
     Raises:
-        ValueError: if there is no ISAN, if the head is not linear, if a symbol is outside the vocabulary or a target
-            outside the text; if a contribution overflows.
+        ValueError: if there is no ISAN, if the head has an activation inside, if a symbol is outside the vocabulary or
+            a target outside the text; if a contribution overflows.
 
     Units: nats (logits).
     Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64

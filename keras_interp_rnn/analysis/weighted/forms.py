@@ -132,10 +132,10 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     """What a network computes of words, as arrays.
 
     Args:
-        network: an ISAN or a FactoredISAN over a vocabulary: a model with a linear Dense head, a softmax behind it or
-            not; a layer or a cell; a pair (layer, readout); or an automaton: `automata.WeightedAutomaton`,
-            `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds, which stands for the automaton of
-            its centroids.
+        network: an ISAN or a FactoredISAN over a vocabulary: a model with a Dense head, of which the logits before its
+            activation count; a layer or a cell; a pair (layer, readout); or an automaton:
+            `automata.WeightedAutomaton`, `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds,
+            which stands for the automaton of its centroids.
         readout: of a layer or a cell, a Dense layer or (matrix, bias); None reads the state.
         alphabet: names of the symbols of a network; by default those that a model carries.
 
