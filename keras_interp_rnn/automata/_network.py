@@ -299,7 +299,7 @@ def given_encoding(
 ) -> WordEncoding | None:
     """As `encoding_of`; without an alphabet that of a model's `AlphabetLayer`, whose symbol 0 is padding."""
     carried = alphabet_of(model) if alphabet is None else None
-    if hasattr(carried, "unknown"):
+    if carried is not None and hasattr(carried, "unknown"):
         alphabet = {symbol: i for i, symbol in enumerate(carried) if i not in (0, start, end)}
     return encoding_of(alphabet, start, end)
 

@@ -134,7 +134,7 @@ def decode(symbols: ArrayLike) -> str:
             f"`symbols` must lie in [0, {len(ALPHABET)}). Received: symbols from {symbols.min()} to {symbols.max()}."
             f" Divide pairs into symbols first: `pair // 27, pair % 27`."
         )
-    return _LETTERS.decode(symbols)
+    return "".join(_LETTERS.decode(symbols))
 
 
 def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np.uint8]:

@@ -152,7 +152,7 @@ def is_text(given: Any) -> bool:
     return isinstance(given, str)
 
 
-def encode_text(text: str | Sequence[str], alphabet: Any) -> NDArray[np.integer[Any]]:
+def encode_text(text: Any, alphabet: Any) -> NDArray[np.integer[Any]]:
     """A text as ids, by an `Alphabet`, a sequence of symbols or a mapping from ids to symbols.
 
     Args:
