@@ -200,8 +200,8 @@ def _arrays(dense: keras.layers.Dense) -> tuple[Array, Array]:
     return matrix, np.zeros(matrix.shape[1]) if dense.bias is None else as_float64(dense.bias)
 
 
-def last_outputs(network: Any, inputs: Array, logits: Array) -> tuple[Array, Array] | None:
-    """What a network of an ISAN computes itself, (batch, outputs), at the last step, and what it makes of the logits.
+def last_outputs(network: Any, inputs: Array, outputs: Array) -> tuple[Array, Array] | None:
+    """What a network of an ISAN computes itself, (batch, outputs), at the last step, and what it makes of these logits.
 
     None of a cell, and of a stateful network: to run it would change its states, which need not be those at the start
     of a text.
@@ -209,10 +209,11 @@ def last_outputs(network: Any, inputs: Array, logits: Array) -> tuple[Array, Arr
     if isan_models.is_isan_cell(network) or getattr(isan_layer(network), "stateful", False):
         return None
     computed = network(keras.ops.convert_to_tensor(inputs), training=False)
-    outputs = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
+    own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
     activation = isan_models.activation_of(network)
-    after = logits if activation is None else as_float64(activation(keras.ops.convert_to_tensor(logits)))
-    return outputs[:, -1] if outputs.ndim == 3 else outputs, after
+    if activation is not None:
+        outputs = as_float64(activation(keras.ops.convert_to_tensor(outputs)))
+    return own[:, -1] if own.ndim == 3 else own, outputs
 
 
 def _numbers(given: ArrayLike) -> Array:
