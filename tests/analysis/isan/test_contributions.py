@@ -96,8 +96,7 @@ def test_dropout_between_layer_and_head_is_no_obstacle():
 @pytest.mark.parametrize(
     "head",
     [
-        [keras.layers.Dense(3, "tanh")],
-        [keras.layers.Dense(3), keras.layers.Dense(2)],
+        [keras.layers.Dense(3, "tanh"), keras.layers.Dense(2)],
         [keras.layers.GRU(2)],
         [keras.layers.ReLU(), keras.layers.Dense(3)],
         [keras.layers.Activation("tanh"), keras.layers.Dense(3)],
@@ -105,9 +104,11 @@ def test_dropout_between_layer_and_head_is_no_obstacle():
         [],
     ],
 )
-def test_a_head_that_is_not_one_linear_dense_layer_is_refused(head):
+def test_a_head_that_is_not_affine_before_its_activation_is_refused(head):
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layers.ISAN(4, 3, return_sequences=True), *head])
-    with pytest.raises(ValueError, match="only if one linear Dense layer reads the ISAN's states.*readout=\\(matrix"):
+    with pytest.raises(
+        ValueError, match="split exactly if Dense layers alone read the ISAN's states.*readout=\\(matrix"
+    ):
         analysis.contributions(model, [0, 1])
 
 

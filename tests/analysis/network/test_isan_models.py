@@ -419,7 +419,6 @@ def test_a_layer_that_may_step_otherwise_is_refused(make: Callable[[], Any]) -> 
     "readout",
     [
         pytest.param(lambda: Twice(OUTPUTS), id="subclass"),
-        pytest.param(lambda: dense(activation="relu"), id="activation"),
         pytest.param(lambda: dense(dtype="int8_from_float32"), id="quantized"),
     ],
 )
