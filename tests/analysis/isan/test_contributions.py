@@ -592,11 +592,10 @@ def test_a_model_of_which_nothing_is_known_has_no_alphabet():
 @pytest.mark.parametrize(
     ("text", "received"),
     [
-        ("abba", r"a string\. Encode it first, e\.g\. by datasets\.text\.encode"),
         (None, "NoneType, which makes one of dtype object"),
         (object(), "object, which makes one of dtype object"),
         ([[1], [2, 3]], r"list \(setting an array element"),
-        (["a", "b"], "list, which makes one of dtype <U1"),
+        ([b"a", b"b"], "list, which makes one of dtype .S1"),
         ({0: 1}, "dict, which makes"),
     ],
 )
@@ -605,6 +604,15 @@ def test_what_is_no_array_of_numbers_is_refused_as_symbols(text, received):
     for read in (analysis.contributions, analysis.affine_map):
         with pytest.raises(ValueError, match=f"symbols are .*Received: {received}"):
             read(model, text)
+
+
+@pytest.mark.parametrize("text", ["abba", ["a", "b"]])
+def test_a_text_without_an_alphabet_is_refused(text):
+    model, _, _ = network(5, 3, 4, seed=6)
+    with pytest.raises(
+        ValueError, match="A string is read by an alphabet. Received: .*, and none. Pass alphabet=..., or"
+    ):
+        analysis.contributions(model, text)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

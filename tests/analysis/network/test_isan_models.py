@@ -455,4 +455,4 @@ def test_a_deep_model_without_an_isan_is_refused() -> None:
     for _ in range(600):
         x = x + 1
     with pytest.raises(ValueError, match=r"with 0; it has add.* \(Add\), on its symbols"):
-        analysis.fixed_points(keras.Model(inputs, x))
+        analysis.contributions(keras.Model(inputs, x), TEXT)
