@@ -61,7 +61,8 @@ def unusual(activation: Any, usual: Any) -> Any:
 
 
 def _simple_rnn(cell: Any, read: Read) -> CellEquations:
-    activation = unusual(cell.activation, keras.activations.tanh)
+    known = ("tanh", "relu", "linear", "sigmoid")
+    activation = next((x for x in known if getattr(keras.activations, x) is cell.activation), cell.activation)
     return equations.SimpleRNN(read(cell.kernel), read(cell.recurrent_kernel), _bias(cell, read), activation)
 
 

@@ -123,8 +123,8 @@ def _numbered(centroids: Sequence[Any], sizes: Sequence[int] | None) -> dict[str
 
 def _names_of(split: Contributions) -> dict[str, Any]:
     return {
-        "symbols": [split.name(int(symbol)).strip() for symbol in split.symbols],
-        "outputs": [split.output_name(output).strip() for output in range(len(split.bias))],
+        "symbols": [split.name(int(symbol)) for symbol in split.symbols],
+        "outputs": [split.output_name(output) for output in range(len(split.bias))],
     }
 
 

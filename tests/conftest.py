@@ -62,7 +62,7 @@ RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_publ
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks all but a few cases of each test as matrix: those few are spread from a place that the test's name gives."""
+    """Marks all but a few cases of each test as matrix; those few are spread, from a place that the name gives."""
     rules = {config.rootpath / "tests" / name for name in RULES_OF_THE_TREE}
     cases = defaultdict(list)
     for item in items:

@@ -59,7 +59,7 @@ MAY_IMPORT = {
     # The only place of analysis that knows Keras.
     "analysis/network": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "affine", "analysis.network", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_display", "affine", "analysis.network", "equations")),
     },
     "analysis": {
         "scipy",

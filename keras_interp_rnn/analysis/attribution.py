@@ -16,18 +16,27 @@ Embedding, if there is one). With f the output in question, x the sequence and r
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.network import affine_readout, as_array, check_forwards, last_outputs
+from keras_interp_rnn.analysis.network import (
+    affine_readout,
+    alphabet_of,
+    as_array,
+    check_forwards,
+    last_outputs,
+    read_texts,
+)
 from keras_interp_rnn.analysis.network.chain import Chain, open_chain
+from keras_interp_rnn.analysis.state_regularized.tokens import Names
+from keras_interp_rnn.analysis.traces import token_names
 
 Array = NDArray[np.float64]
 
@@ -42,14 +51,15 @@ class Attribution(Result):
 
     Attributes:
         shares: (batch, time); 0 where a step is masked.
-        output: (batch,), the output that is explained, in float64; of "contributions" of a network that ends in a
-            softmax the logit before it.
+        output: (batch,), the output that is explained, in float64; of "contributions" of a network that ends in an
+            activation the logit before it.
         reference_output: (batch,), the output where no step is there; of "contributions" what no symbol adds.
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
             the error of the quadrature for "path_integral", the gap for "occlusion".
-        difference: largest difference between `output` (through the softmax, if there is one behind it) and what the
+        difference: largest difference between `output` (through the activation, if there is one after it) and what the
             network computes in its own dtype; NaN of a stateful ISAN, which is not run.
         method: the method that was used.
+        tokens: for each sequence the names of what is read at its steps, for views; () where they are not known.
 
     Example: see `attribution`.
     """
@@ -60,6 +70,7 @@ class Attribution(Result):
     residual: float
     difference: float
     method: str
+    tokens: tuple[tuple[str, ...], ...] = ()
 
     def top(self, num_steps: int = 5, *, sequence: int = 0) -> list[tuple[int, float]]:
         """The steps with the largest shares by absolute value, the largest first.
@@ -78,27 +89,31 @@ class Attribution(Result):
 
 def attribution(
     network: Any,
-    inputs: ArrayLike,
+    inputs: ArrayLike | str | Sequence[Any],
     *,
     target: int,
     method: str = "auto",
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     num_points: int = 32,
+    alphabet: Names | None = None,
 ) -> Attribution:
     r"""Splits one output of a recurrent network among the steps that it read.
 
     Args:
-        network: a model that is a chain of layers: any that treat steps one by one, recurrent layers (SimpleRNN, GRU,
-            LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or cells), a head; or a recurrent layer,
-            whose last state is then explained.
-        inputs: (batch, time) ids or (batch, time, features), as the network reads them.
+        network: a model that is a chain of layers: any that treat steps one by one (not Conv1D, which mixes them),
+            recurrent layers (SimpleRNN, GRU, LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or
+            cells), a head of any layers; or a recurrent layer, whose last state is then explained.
+        inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts of one
+            length, strings or lists of symbols, where there is an alphabet.
         target: the output that is explained, an index; of a model with one output 0.
         method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module; "auto" is
-            "contributions" for an ISAN with a linear head, else "telescoping".
-        reference: (features,), what the first recurrent layer reads where a step is not there; None for zeros.
+            "contributions" for an ISAN with a head that is affine before its activation, else "telescoping".
+        reference: (features,), what the first recurrent layer reads where a step is not there; None for zeros, and for
+            the mean of all symbols where it reads symbols, as an ISAN does.
         mask: bool (batch, time), of a layer; a model makes its own.
         num_points: points of the quadrature of "path_integral".
+        alphabet: names of the ids; by default those that a model carries (`datasets.text.Alphabet`), or the ids.
 
     Returns:
         `Attribution`.
@@ -108,7 +123,8 @@ def attribution(
             if a derivative is not known in closed form, for "path_integral"; if an argument is out of range.
 
     Units: those of the output.
-    Exactness: float64 wherever a cell's equations are known; `residual` and `difference` report the rest.
+    Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
+        else runs in its own dtype. `residual` and `difference` report the rest.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -119,6 +135,8 @@ def attribution(
 
     Reference: Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365; Zeiler and Fergus, ECCV 2014, for occlusion.
     """
+    names = alphabet_of(network) if alphabet is None else alphabet
+    inputs = read_texts(inputs, names)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
     replaces = mask is not None or reference is not None
@@ -129,11 +147,12 @@ def attribution(
             f"method='contributions' with {given}. Leave them out, or choose 'telescoping'."
         )
     if method == "contributions" or (method == "auto" and not replaces and _is_affine(network)):
-        return _by_contributions(network, inputs, target)
+        found = _by_contributions(network, inputs, target)
+        return replace(found, tokens=token_names(inputs, names))
     method = "telescoping" if method == "auto" else method
     chain = open_chain(network, inputs, mask)
     output = _check_target(target, chain.output.shape[-1])
-    absent = _check_reference(reference, chain.inputs.shape[-1])
+    absent = _check_reference(reference, chain)
     whole = _outputs(chain, chain.inputs, chain.mask)[:, output]
     nothing = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, output]
     if method == "path_integral":
@@ -142,7 +161,8 @@ def attribution(
         shares = _by_replacing(chain, absent, output, telescoping=method == "telescoping")
     shares = np.where(chain.mask, shares, 0.0)
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
-    return Attribution(shares, whole, nothing, residual, float(np.abs(whole - chain.output[:, output]).max()), method)
+    difference = float(np.abs(whole - chain.output[:, output]).max())
+    return Attribution(shares, whole, nothing, residual, difference, method, token_names(inputs, names))
 
 
 def _is_affine(network: Any) -> bool:
@@ -165,9 +185,8 @@ def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attributi
     whole = np.array([split.logits[0, output] for split in splits])
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
     logits = np.array([split.logits[0] for split in splits])
-    own, are_probabilities = last_outputs(network, rows)
-    computed = softmax(logits, axis=-1) if are_probabilities else logits
-    apart = np.nan if own is None else np.abs(computed - own)[:, output].max()
+    found = last_outputs(network, rows, logits)
+    apart = np.nan if found is None else np.abs(found[1] - found[0])[:, output].max()
     return Attribution(shares, whole, nothing, residual, float(apart), "contributions")
 
 
@@ -208,9 +227,10 @@ def _check_target(target: Any, outputs: int) -> int:
     return operator.index(target)
 
 
-def _check_reference(reference: ArrayLike | None, features: int) -> Array:
+def _check_reference(reference: ArrayLike | None, chain: Chain) -> Array:
+    features = chain.inputs.shape[-1]
     if reference is None:
-        return np.zeros(features)
+        return np.full(features, 1 / features) if chain.reads_symbols else np.zeros(features)
     array = as_array("The reference", reference).astype(np.float64)
     if array.shape != (features,) or not np.isfinite(array).all():
         raise ValueError(

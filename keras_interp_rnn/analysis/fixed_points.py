@@ -18,6 +18,7 @@ from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
 from keras_interp_rnn.analysis.network import as_array, generator
+from keras_interp_rnn.analysis.network.isan_models import describe, has_isan
 from keras_interp_rnn.analysis.network.linearized import cell_map
 
 Array = NDArray[np.float64]
@@ -101,6 +102,11 @@ def fixed_points(
     Reference: Foerster et al., ICML 2017, section 2; Sussillo and Barak, Neural Computation 25(3), 2013.
     """
     if inputs is None:
+        if not has_isan(network):
+            raise ValueError(
+                "Without inputs fixed points are those of the symbols of an ISAN. Received: inputs=None and "
+                f"{describe(network)}. Pass inputs, the vector (features,) that the cell reads at every step."
+            )
         return isan_fixed_points(network)
     for name, value in (("num_starts", num_starts), ("max_steps", max_steps)):
         if not is_integer(value) or value < 1:

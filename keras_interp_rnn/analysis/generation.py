@@ -15,8 +15,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._display import separator
 from keras_interp_rnn._numbers import at_least, is_number
-from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator
+from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator, is_text
 
 
 @overload
@@ -52,26 +53,26 @@ def generate(
     inverse_temperature: float = ...,
     seed: int | None = ...,
     alphabet: Sequence[str],
-) -> str: ...
+) -> str | list[str]: ...
 
 
 def generate(
     network: Any,
-    prompt: str | ArrayLike,
+    prompt: str | Sequence[str] | ArrayLike,
     *,
     num_symbols: int,
     inverse_temperature: float = 1.0,
     seed: int | None = 0,
     alphabet: Sequence[str] | None = None,
-) -> str | NDArray[np.int32]:
+) -> str | list[str] | NDArray[np.int32]:
     r"""Continues a text with symbols drawn from the predictions of a model.
 
     Args:
         network: a model, Sequential or functional, from ids (batch, time) to logits (or probabilities, by a softmax) of
             the next symbol; with any recurrent layers of Keras or of this package, also stacked. Batch size, length and
             `stateful` of its layers do not matter; the states they carry are neither read nor changed.
-        prompt: the beginning of the text, at least one symbol, read from the layers' initial states; a string, or int
-            (time,).
+        prompt: the beginning of the text, at least one symbol, read from the layers' initial states; a string, a list
+            of symbols, or int (time,).
         num_symbols: number of symbols to add.
         inverse_temperature: $\beta$ >= 0; 1 draws from the model's own probabilities, 0 draws all symbols with equal
             probability, infinity takes the most probable symbol.
@@ -80,8 +81,8 @@ def generate(
             carries.
 
     Returns:
-        The prompt with its continuation: a string if the prompt is one or if an alphabet is given, else int32
-        (time + num_symbols,).
+        The prompt with its continuation: a string if the prompt is one or if an alphabet is given, of symbols with
+        several letters a list of them; else int32 (time + num_symbols,).
 
     Raises:
         ValueError: if the prompt is empty or has other symbols, if a string comes without an alphabet, if the sizes of
@@ -105,7 +106,7 @@ def generate(
             "to draw from the model's own probabilities."
         )
     names = alphabet_of(network) if alphabet is None else alphabet
-    begin = encode_text(prompt, names) if isinstance(prompt, str) else np.asarray(prompt)
+    begin = encode_text(prompt, names) if is_text(prompt) else np.asarray(prompt)
     if begin.ndim != 1 or not begin.size or not np.issubdtype(begin.dtype, np.integer):
         raise ValueError(
             "A prompt is a string, or the integers of one text, shape (time,), at least one symbol. Received: "
@@ -131,9 +132,10 @@ def generate(
         written.append(_draw(logits, float(inverse_temperature), rng))
         if left > 1:
             logits = stepper.read(written[-1])
-    if isinstance(prompt, str) or alphabet is not None:
+    if is_text(prompt) or alphabet is not None:
         assert names is not None
-        return "".join(names[symbol] for symbol in written)
+        text = [names[symbol] for symbol in written]
+        return "".join(text) if separator(names) == "" else text
     return np.array(written, np.int32)
 
 

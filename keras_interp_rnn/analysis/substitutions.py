@@ -10,10 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._display import symbol_name
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result
-from keras_interp_rnn.analysis.network import alphabet_of, as_array, check_finite, encode_text, ends_in_softmax
+from keras_interp_rnn.analysis.network import (
+    alphabet_of,
+    as_array,
+    check_finite,
+    ends_in_softmax,
+    is_text,
+    read_text,
+    symbol_ids,
+)
 
 Array = NDArray[np.float64]
 
@@ -82,9 +90,7 @@ class Substitutions(Result):
 
     def name(self, symbol: int) -> str:
         """How a symbol is shown: its name, a space as "␣"; without an alphabet its id."""
-        if self.alphabet is None or not is_integer(symbol) or not 0 <= symbol < len(self.alphabet):
-            return str(symbol)
-        return visible(self.alphabet[symbol])
+        return symbol_name(self.alphabet, symbol)
 
     def output_name(self, output: int) -> str:
         """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
@@ -105,10 +111,12 @@ def substitutions(
     Args:
         network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs);
             not a stateful one.
-        symbols: int (T,), one text; or a string, where there is an alphabet.
-        alternatives: int (A,), or a string: the symbols that are tried in each place; by default the whole alphabet.
+        symbols: int (T,), one text; or a string or a list of symbols, where there is an alphabet. Of a `Recognizer` a
+            word.
+        alternatives: int (A,), or a string or a list of symbols: those that are tried in each place; by default the
+            whole alphabet.
         target: of outputs for every step: which one, negative from the end.
-        alphabet: names of the symbols; by default those that the model carries (`datasets.text.Alphabet`).
+        alphabet: names of the ids; by default those that the model carries (`datasets.text.Alphabet`).
 
     Returns:
         `Substitutions`; `print` lists the strongest, and `views.save` makes a page in which each can be tried.
@@ -134,7 +142,7 @@ def substitutions(
         raise ValueError(f"Texts are read by a model. Received: {network!r}. Put the layer into one.")
     check_finite(network)
     names = alphabet_of(network) if alphabet is None else alphabet
-    text = _ids("A text", symbols, names)
+    text = _ids("A text", read_text("A text", symbols, names))
     if getattr(network, "stateful", False) or any(
         getattr(layer, "stateful", False) for layer in getattr(network, "layers", [])
     ):
@@ -146,15 +154,18 @@ def substitutions(
         raise ValueError(
             "The symbols to be tried must be known. Received: neither alternatives nor an alphabet. Pass one of them."
         )
-    others = np.arange(len(names)) if alternatives is None else _ids("Alternatives", alternatives, names)  # type: ignore[arg-type]
+    by_name = alternatives is None or is_text(alternatives)
+    others = _ids("Alternatives", symbol_ids(names, alternatives) if by_name else alternatives)
+    encoding = getattr(names, "encoding", None)  # of words, whose tokens stay in their places
+    places = np.flatnonzero(~np.isin(text, () if encoding is None else encoding.tokens))
     changed = np.repeat(text[None], len(text) * len(others), axis=0)
-    changed[np.arange(len(changed)), np.repeat(np.arange(len(text)), len(others))] = np.tile(others, len(text))
+    by_place = changed.reshape(len(text), len(others), len(text))
+    by_place[places, :, places] = others
     everything = np.concatenate([text[None], changed]).astype(np.int32)
     parts = [_outputs(network, everything[i : i + BATCH], target) for i in range(0, len(everything), BATCH)]
     found = np.concatenate(parts)
-    shown = names if names is None or hasattr(names, "decode") else [*map(str, names)]
     outputs, original = found[1:].reshape(len(text), len(others), -1), found[0]
-    return Substitutions(text, others, outputs, original, shown, _are_probabilities(network, found))
+    return Substitutions(text, others, outputs, original, names, _are_probabilities(network, found))
 
 
 def _are_probabilities(network: Any, rows: Array) -> bool:
@@ -176,8 +187,8 @@ def _outputs(network: Any, ids: NDArray[np.int32], target: int) -> Array:
     return outputs
 
 
-def _ids(what: str, given: Any, names: Any) -> NDArray[np.int64]:
-    ids = as_array(what, encode_text(given, names) if isinstance(given, str) else given)
+def _ids(what: str, given: Any) -> NDArray[np.int64]:
+    ids = as_array(what, given)
     if ids.ndim != 1 or not len(ids) or not np.issubdtype(ids.dtype, np.integer):
         raise ValueError(
             f"{what} must be integers, at least one, in one dimension. Received: {ids.dtype} of shape {ids.shape}. "

@@ -14,6 +14,7 @@ from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import (
     alphabet_of,
     as_array,
+    read_texts,
     recurrent_layers,
     resolve_recurrent_layer,
     run_with_quantities,
@@ -77,7 +78,8 @@ def trace(
 
     Args:
         network: a recurrent layer, Bidirectional too, or a model with some.
-        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given.
+        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given; or a text or texts of
+            one length, strings or lists of tokens, where the tokens have names.
         mask: bool (batch, time), False where a step is not read; a model makes its own.
         set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
             (n,) or (batch, n), and the steps behind it go on from there. A list of states where the cell has several,
@@ -107,6 +109,8 @@ def trace(
 
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 13 to 25; Chen, 2017, eqs. 1 to 3.
     """
+    names = alphabet_of(network) if tokens is None else tokens
+    inputs = read_texts(inputs, names)
     found = recurrent_layers(network, inputs, mask)
     if set and len(found) > 1:
         raise ValueError(
@@ -121,7 +125,6 @@ def trace(
         quantities |= {f"{prefix}{name}": values[:, order] for name, values in of_layer.items()}
         are_read.append(read[:, order])
     backwards = len(found) == 1 and getattr(found[0][1], "go_backwards", False)
-    names = alphabet_of(network) if tokens is None else tokens
     # Layers above one that leaves sequences out may have fewer steps.
     by_any = np.any(are_read, axis=0) if len({read.shape for read in are_read}) == 1 else None
     return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.network import (
+    alphabet_of,
     apply_head,
     carried_states,
     centroids_of,
@@ -27,7 +28,7 @@ from keras_interp_rnn.analysis.network import (
     run_cell,
 )
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
-from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words
+from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words, encoding_of
 
 Array = NDArray[np.float64]
 
@@ -293,6 +294,16 @@ def _decisions(acceptor: Acceptor, layer: Any, states: NDArray[Any]) -> tuple[ND
     return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
 
+def given_encoding(
+    model: Any, alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None, end: int | None
+) -> WordEncoding | None:
+    """As `encoding_of`; without an alphabet that of a model's `AlphabetLayer`, whose symbol 0 is padding."""
+    carried = alphabet_of(model) if alphabet is None else None
+    if carried is not None and hasattr(carried, "unknown"):
+        alphabet = {symbol: i for i, symbol in enumerate(carried) if i not in (0, start, end)}
+    return encoding_of(alphabet, start, end)
+
+
 def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     """The acceptor of a model.
 
@@ -324,7 +335,7 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
         raise ValueError(
             f"Words of different lengths are padded with id 0. Received: {model.name}, which would read the padding. "
-            "Give its Embedding mask_zero=True."
+            "Give its Embedding mask_zero=True, and its symbols the ids from 1."
         )
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(

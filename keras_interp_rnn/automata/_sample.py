@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn.automata._deterministic import label_of
 from keras_interp_rnn.automata.compilation import checked_labels
-from keras_interp_rnn.automata.moore import ordered
 from keras_interp_rnn.automata.symbol_embedding import checked_symbols
-from keras_interp_rnn.automata.words import Word, checked_words
+from keras_interp_rnn.automata.words import Word, checked_words, labels_and_classes, ordered
 
 FEWEST = 5
 """Words of a label; if fewer would be left to learn from, none of them is held out."""
@@ -31,7 +30,7 @@ class Sample(NamedTuple):
             or more. Of contradictory labels the most frequent one; of equally frequent ones the first of `classes`.
         counts: (N, C), how often each word was given each label.
         held_out: bool (N,).
-        alphabet, classes: the symbols and the labels.
+        alphabet, classes: the symbols and the labels. accepted: of two labels, the one of words in the language.
     """
 
     words: list[Word]
@@ -40,6 +39,7 @@ class Sample(NamedTuple):
     held_out: NDArray[np.bool_]
     alphabet: tuple[Hashable, ...]
     classes: tuple[Hashable, ...] = (False, True)
+    accepted: Hashable = True
 
     def of(self, labels: Iterable[Hashable]) -> NDArray[Any]:
         """Labels of the words in the form of `labels`; -1 for a label of no class."""
@@ -79,17 +79,15 @@ def sample_of(
         )
     copies = [tuple(word) for word in checked_words(words)]
     symbols = checked_symbols(_symbols_of(copies) if alphabet is None else alphabet)
-    labels_of_copies = list(labels)
-    for label in labels_of_copies:
-        if label is None or label != label:
-            raise ValueError(f"Every word has a label. Received: the label {label!r}. Leave out words without one.")
-    classes = _classes(labels_of_copies)
+    labels = list(labels)
+    if len(copies) != len(labels):
+        raise ValueError(f"Every word needs a label. Received: {len(copies)} words and {len(labels)} labels.")
+    places, classes = labels_and_classes(labels)
+    accepted: Hashable = True
     if len(classes) == 2:
-        places = [int(bool(label)) for label in labels_of_copies]
+        classes, accepted = (False, True), classes[1]
     else:
-        places = [classes.index(label) for label in labels_of_copies]
-    if len(copies) != len(places):
-        raise ValueError(f"Every word needs a label. Received: {len(copies)} words and {len(places)} labels.")
+        classes = checked_labels(classes)
     known = set(symbols)
     for word in copies:
         strays = [symbol for symbol in word if symbol not in known]
@@ -98,7 +96,7 @@ def sample_of(
     row: dict[Word, int] = {}
     rows = [row.setdefault(word, len(row)) for word in copies]
     counts = np.zeros((len(row), len(classes)), np.int64)
-    np.add.at(counts, (rows, places), 1)
+    np.add.at(counts, (np.array(rows, np.intp), places), 1)
     different = list(row)
     if consistent:
         _check_consistent(different, counts)
@@ -110,9 +108,8 @@ def sample_of(
             f"Received: {numbers[1]} in it and {numbers[0]} not."
         )
     held_out = _held_out(different, majority, hold_out, np.random.default_rng(seed))
-    return Sample(
-        different, majority.astype(bool) if len(classes) == 2 else majority, counts, held_out, symbols, classes
-    )
+    values = majority.astype(bool) if len(classes) == 2 else majority
+    return Sample(different, values, counts, held_out, symbols, classes, accepted)
 
 
 def _symbols_of(words: list[Word]) -> tuple[Hashable, ...]:
@@ -134,17 +131,6 @@ def _held_out(
         if (~held_out & (labels == label)).sum() < FEWEST:
             held_out &= labels != label
     return held_out
-
-
-def _classes(labels: list[Any]) -> tuple[Hashable, ...]:
-    """The different labels, if there are three or more; else False and True, which any two stand for."""
-    try:
-        classes = ordered(labels)
-    except TypeError:  # not hashable: tensors and arrays of one number
-        return False, True
-    if len(classes) < 3:
-        return False, True
-    return checked_labels(tuple(label.item() if isinstance(label, np.generic) else label for label in classes))
 
 
 def _check_consistent(words: list[Word], counts: NDArray[np.int64]) -> None:

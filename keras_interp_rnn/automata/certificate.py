@@ -28,13 +28,13 @@ from keras_interp_rnn._result import Sentence
 from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._deterministic import difference, label_of, state_labels
-from keras_interp_rnn.automata._network import open_acceptor
+from keras_interp_rnn.automata._network import given_encoding, open_acceptor
 from keras_interp_rnn.automata._proved import Proved
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, short_words
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.proof import Proof
-from keras_interp_rnn.automata.words import WordEncoding, encoding_of
+from keras_interp_rnn.automata.words import WordEncoding
 
 Array = NDArray[np.float64]
 
@@ -319,7 +319,7 @@ def largest_temperature(
 
 def _opened(network: Any, alphabet: Any, start: int | None, end: int | None) -> tuple[Deployed, dict[str, float]]:
     """The parts of a network, and how far the functions are off that it computes with, on this machine."""
-    parts = deployed(open_acceptor(network, encoding_of(alphabet, start, end)))
+    parts = deployed(open_acceptor(network, given_encoding(network, alphabet, start, end)))
     return parts, dict(_kernels.measured(parts.dtype))
 
 

@@ -28,10 +28,10 @@ from keras_interp_rnn.automata._deterministic import (
     label_of,
     unsupported,
 )
-from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, open_acceptor, require_memoryless
+from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, given_encoding, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.dfa import DFA, coaccessible
 from keras_interp_rnn.automata.moore import MooreMachine
-from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words, encoding_of
+from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words
 
 Array = NDArray[np.float64]
 
@@ -273,9 +273,10 @@ def extract(
         method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
             of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
             (algorithm 1). "mean_probability": the transition with the highest mean probability (eqs. 21, 22).
-        alphabet: a `WordEncoding`, or symbol -> id; needed for a model without a `SymbolEmbedding`.
-        start: id of the token before every word, together with symbol -> id.
-        end: id of the token after every word, together with symbol -> id.
+        alphabet: a `WordEncoding`, or symbol -> id; by default those of a model's `SymbolEmbedding`, or of its
+            `datasets.text.Alphabet`, of which the symbols 0, `start` and `end` are padding and tokens.
+        start: id of the token before every word, for symbol -> id and for an `Alphabet`.
+        end: id of the token after every word, likewise.
 
     Returns:
         The automaton, with the support and confidence of its transitions. Of a network with an output for each label it
@@ -305,7 +306,7 @@ def extract(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
-    acceptor = open_acceptor(network, encoding_of(alphabet, start, end))
+    acceptor = open_acceptor(network, given_encoding(network, alphabet, start, end))
     words = None if data is None else [tuple(word) for word in checked_words(data)]
     if method == "exact":
         require_memoryless(acceptor)

@@ -105,7 +105,9 @@ def train_recognizer(
 
     Args:
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: whether each word is in the language; or one of three labels or more, ints or strings. Words of the
+        labels: one for each word, of two labels: bools; numbers, the larger of which says that the word is in the
+            language; or strings such as "accept" and "reject", "yes" and "no", "positive" and "negative".
+            `report.accepted` is the one that says it. Or one of three labels or more, ints or strings. Words of the
             language alone do not tell it: the language of all words has them too (Gold, 1967).
         alphabet: the symbols, ints or strings; by default those of the words, in ascending order.
         units: of a trained network, at the first attempt; each further one has 8 more.
@@ -142,8 +144,9 @@ def train_recognizer(
     Raises:
         ValueError: if words and labels do not pair up, if a word has a symbol that is not in the alphabet, if there
             are not two different words of each of two labels; if a word has several labels, and none may be wrong; if a
-            label is missing (None or NaN), or is neither int nor string among three or more; if `method` or `sampling`
-            is neither of its values; if `method` is "search" and nothing is found.
+            label is missing (None or NaN), or is neither int nor string among three or more; if two labels do not say
+            which of them means that a word is in the language; if `method` or `sampling` is neither of its values; if
+            `method` is "search" and nothing is found.
 
     Example:
 
@@ -206,7 +209,7 @@ def train_recognizer(
             verbose=verbose,
         )
     assert model.report is not None
-    model.report = replace(model.report, seconds=time.monotonic() - started)
+    model.report = replace(model.report, seconds=time.monotonic() - started, accepted=sample.accepted)
     if verbose:
         say(str(model.report), stays=True)
         if not model.report.learned:

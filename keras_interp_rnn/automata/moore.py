@@ -10,7 +10,7 @@ from keras_interp_rnn._repr import short_repr
 from keras_interp_rnn.automata._deterministic import Deterministic, as_state, difference, label_of
 from keras_interp_rnn.automata.conversions import MooreConversions
 from keras_interp_rnn.automata.dfa import DFA
-from keras_interp_rnn.automata.words import checked_alphabet
+from keras_interp_rnn.automata.words import checked_alphabet, ordered
 
 
 @short_repr
@@ -205,12 +205,3 @@ def _is_label(value: Any) -> bool:
     except TypeError:
         return False
     return bool(value == value)
-
-
-def ordered(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """The different labels, in ascending order; where they have none, by the names of their types and as written."""
-    different = list(dict.fromkeys(labels))
-    try:
-        return tuple(sorted(different))  # type: ignore[type-var]
-    except TypeError:
-        return tuple(sorted(different, key=lambda label: (type(label).__name__, repr(label))))

@@ -141,6 +141,7 @@ class TrainingReport(Sentence):
     num_held_out: int = 0
     num_transitions: int = 0
     unsupported: Transitions = ()
+    accepted: Hashable = True
 
     @property
     def held_out_interval(self) -> tuple[float, float]:

@@ -348,6 +348,86 @@ def checked_word(word: Any) -> Iterable[Hashable]:
     return word
 
 
+ACCEPTED = {
+    **{"reject": "accept", "rejected": "accepted", "negative": "positive", "neg": "pos", "-": "+", "0": "1"},
+    **{"no": "yes", "n": "y", "false": "true", "f": "t", "invalid": "valid", "incorrect": "correct", "fail": "pass"},
+}
+"""Of two labels that are strings, the one that means rejected -> the one that means accepted, in lower case."""
+
+
+def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
+    """The place of each label among the different ones, and these; of two the second means that a word is accepted.
+
+    Of two numbers the larger means accepted, and so does True; of two strings the one that `ACCEPTED` says. Three
+    labels or more have an order, but none of them means accepted.
+
+    Args:
+        labels: plain values, or those of NumPy, pandas or a tensor: one value for each word.
+
+    Raises:
+        ValueError: if a label is missing or no single value; if all labels are the same, or if it is not known which of
+            two means accepted.
+    """
+    values = [_plain(label) for label in labels]
+    try:
+        different = list(dict.fromkeys(values))
+    except TypeError:
+        raise ValueError(
+            f"A label is one value for a word. Received: {next(v for v in values if not isinstance(v, Hashable))!r}. "
+            "Pass numbers or strings."
+        ) from None
+    if len(different) < 2:
+        received = f"the label {different[0]!r} alone" if different else "none"
+        raise ValueError(
+            "A language is learned from words in it and words not in it, at least two different ones of each. "
+            f"Received: {received}. Give words of another label too."
+        )
+    classes = _rejected_and_accepted(*different) if len(different) == 2 else ordered(different)
+    place = {label: i for i, label in enumerate(classes)}
+    return np.array([place[value] for value in values], np.int64), classes
+
+
+def _rejected_and_accepted(first: Any, second: Any) -> tuple[Hashable, Hashable]:
+    if all(isinstance(label, (int, float)) for label in (first, second)):  # bools too
+        return (first, second) if first < second else (second, first)
+    if all(isinstance(label, str) for label in (first, second)):
+        for rejected, accepted in ((first, second), (second, first)):
+            if ACCEPTED.get(rejected.strip().lower()) == accepted.strip().lower():
+                return rejected, accepted
+    raise ValueError(
+        f"It must be known which of two labels means that a word is accepted. Received: {first!r} and {second!r}. Pass "
+        f"[label == {first!r} for label in labels], if that one does."
+    )
+
+
+def _plain(label: Any) -> Any:
+    """A label as a plain value of Python; ValueError for a missing one and for an array of several."""
+    if hasattr(label, "dtype"):  # of NumPy, or a tensor
+        array = np.asarray(label)
+        if array.size != 1:
+            raise ValueError(
+                f"A label is one value for a word. Received: an array of shape {array.shape}. Pass the number of the "
+                "class, labels.argmax(axis=-1) of one-hot rows."
+            )
+        label = array.item()
+    try:
+        missing = label is None or bool(label != label)
+    except TypeError:  # the NA of pandas is neither equal to itself nor not
+        missing = True
+    if missing:
+        raise ValueError(f"Every word has a label. Received: the label {label!r}. Leave out words without one.")
+    return label
+
+
+def ordered(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """The different labels, in ascending order; where they have none, by the names of their types and as written."""
+    different = list(dict.fromkeys(labels))
+    try:
+        return tuple(sorted(different))  # type: ignore[type-var]
+    except TypeError:
+        return tuple(sorted(different, key=lambda label: (type(label).__name__, repr(label))))
+
+
 def names_of_states(names: Any, states: int) -> list[str]:
     """A name for each state, by default its number; ValueError if there are more or fewer."""
     given = range(states) if names is None else names

@@ -24,7 +24,7 @@ class Contributions(TextProbe):
         log_dir: its events go to the folder `contributions` in it, a run of its own.
         texts: a few, each int (T,), T <= 500, as the ISAN reads them; or strings, where there is an alphabet.
         alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
-        readout: as `analysis.contributions`, where the model's head is not one linear Dense layer.
+        readout: as `analysis.contributions`, where the model's head is not affine before its activation.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:

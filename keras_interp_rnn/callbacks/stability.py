@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._display import symbol_name, text_of
 from keras_interp_rnn.analysis.network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
@@ -108,7 +108,7 @@ class Stability(Probe):
         worst = int(np.nan_to_num(norms, nan=np.inf).argmax())
         if not norms[worst] <= FAR * np.median(norms) and not self._states_seen:
             self._states_seen = True
-            read = "".join(self._name(x) for x in text[max(0, worst - 19) : worst + 1])
+            read = text_of(self._names(), text[max(0, worst - 19) : worst + 1])
             warnings.warn(
                 f"The state of {self.model.name} has a norm of {norms[worst]:.3g} after reading {read!r}, where "
                 f"{np.median(norms):.3g} is usual. {self._advice(radius, symbol)}",
@@ -149,13 +149,13 @@ class Stability(Probe):
 
     def _advice(self, radius: float, symbol: int) -> str:
         return (
-            f"The largest spectral radius is {radius:.3g}, of {self._name(symbol)!r}; above 1, a run of the symbol "
-            "makes the state grow without bound. Keep the ISAN's recurrent_constraint, or lower the learning rate."
+            f"The largest spectral radius is {radius:.3g}, of {symbol_name(self._names(), symbol)!r}; above 1, a run "
+            "of the symbol makes the state grow without bound. Keep the ISAN's recurrent_constraint, or lower the "
+            "learning rate."
         )
 
-    def _name(self, symbol: int) -> str:
-        alphabet = self.alphabet if self.alphabet is not None else alphabet_of(self.model)
-        return f"[{symbol}]" if alphabet is None or symbol >= len(alphabet) else visible(alphabet[symbol])
+    def _names(self) -> Sequence[str] | None:
+        return alphabet_of(self.model) if self.alphabet is None else self.alphabet
 
 
 def _largest_radius(kernel: NDArray[np.float64]) -> tuple[float, int]:

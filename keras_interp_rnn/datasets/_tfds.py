@@ -78,7 +78,10 @@ def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
     """The folder of prepared data; TFDS's default for None."""
     if data_dir is None:
         data_dir = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
-    return given_path(data_dir, "data_dir")
+    root = given_path(data_dir, "data_dir")
+    if root.exists() and not root.is_dir():
+        raise DataError(f"`data_dir` must be a folder. Received: {root}, which is a file. Give a folder for data.")
+    return root
 
 
 @contextlib.contextmanager

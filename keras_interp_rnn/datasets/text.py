@@ -17,6 +17,7 @@ import math
 import os
 import re
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -133,24 +134,26 @@ def decode(symbols: ArrayLike) -> str:
             f"`symbols` must lie in [0, {len(ALPHABET)}). Received: symbols from {symbols.min()} to {symbols.max()}."
             f" Divide pairs into symbols first: `pair // 27, pair % 27`."
         )
-    return _LETTERS.decode(symbols)
+    return "".join(_LETTERS.decode(symbols))
 
 
-def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np.uint8]:
     """Reads a text file as symbols of the 27 letters.
 
-    A file over these letters is mapped unchanged; any other is decoded and cleaned. The encoding is UTF-8, unless the
-    file begins with a byte order mark of UTF-16 or UTF-32; undecodable bytes become spaces. Of a .zip with several
-    files, the largest is read whose name has no suffix or ends in .txt.
+    A file over these letters is mapped unchanged; any other is decoded and cleaned. Undecodable bytes become spaces,
+    with a warning. Of a .zip with several files, the largest is read whose name has no suffix or ends in .txt.
 
     Args:
         path: a plain file, or one that is compressed by its suffix (.gz, .xz, .zip).
+        encoding: of a file that does not begin with a byte order mark, which says it: one that Python knows, such as
+            "latin-1" or "utf-16-le".
 
     Returns:
         uint8 (num_characters,), symbols in [0, 27).
 
     Raises:
         datasets.DataError: if the file does not exist, is a folder, is damaged or empty, or has no letter or digit.
+        ValueError: if Python knows no such encoding.
 
     Example:
 
@@ -166,28 +169,29 @@ def read(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     if not data:
         raise _empty(path)
     if not in_alphabet:
-        data = _clean(_decoded(data))
+        data = _clean(_decoded(data, encoding, path))
     symbols = np.frombuffer(data, np.uint8)
     np.bitwise_and(symbols, 31, out=symbols)
     if not symbols.any():
         raise DataError(
             f"A text must have at least one letter a-z or digit. Received: {path}, which has none. "
-            f"Give a text in Latin script, in UTF-8."
+            f"Give a text in Latin script, and its encoding."
         )
     return symbols
 
 
-def load(path: str | os.PathLike[str]) -> str:
+def load(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
     """Reads a text file unchanged, for an `Alphabet`. Line ends of any kind become newlines.
 
     Args:
-        path: as `read`, decoded in the same way; undecodable bytes become "\N{REPLACEMENT CHARACTER}".
+        path, encoding: as `read`; undecodable bytes become "\N{REPLACEMENT CHARACTER}", with a warning.
 
     Returns:
         The characters.
 
     Raises:
         datasets.DataError: if the file does not exist, is a folder, or is damaged or empty.
+        ValueError: if Python knows no such encoding.
 
     Example:
 
@@ -197,9 +201,10 @@ def load(path: str | os.PathLike[str]) -> str:
     path = existing_file(path)
     with unpacked(path) as stream:
         data = stream.read()
-    if not data:
+    text = "".join(_decoded(data, encoding, path)).replace("\r\n", "\n").replace("\r", "\n")
+    if not text:
         raise _empty(path)
-    return "".join(_decoded(data)).replace("\r\n", "\n").replace("\r", "\n")
+    return text
 
 
 def sha256(symbols: NDArray[Any]) -> str:
@@ -303,11 +308,31 @@ def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
     return symbols[0:even:2].astype(np.uint16) * np.uint16(len(ALPHABET)) + symbols[1:even:2]
 
 
-def _decoded(data: bytes | bytearray) -> Iterator[str]:
-    """Decodes a file in blocks."""
-    encoding = next((name for mark, name in _MARKED if data.startswith(mark)), "utf-8")
-    blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, len(data), _BLOCK))
-    return codecs.iterdecode(blocks, encoding, errors="replace")
+def _decoded(data: bytes | bytearray, encoding: str, path: Path) -> Iterator[str]:
+    """Decodes a file in blocks; warns where that is not possible throughout."""
+    encoding = next((name for mark, name in _MARKED if data.startswith(mark)), encoding)
+
+    def decoded(errors: str) -> Iterator[str]:
+        blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, len(data), _BLOCK))
+        return codecs.iterdecode(blocks, encoding, errors)
+
+    reason = ""
+    try:
+        if codecs.lookup(encoding).name == "utf-8" and b"\0" in data:
+            reason = "it has zeros between its letters, as UTF-16"
+        for _ in decoded("strict"):
+            pass
+    except LookupError:
+        raise ValueError(f"encoding must be one that Python knows. Received: encoding={encoding!r}.") from None
+    except UnicodeError as error:
+        reason = str(error)
+    if reason:
+        warnings.warn(
+            f"{path} is not in {encoding} throughout ({reason}), and what cannot be decoded is replaced. Pass its "
+            "encoding, such as 'latin-1' or 'utf-16-le'.",
+            stacklevel=3,
+        )
+    return decoded("replace")
 
 
 def _empty(path: Path) -> DataError:

@@ -1,4 +1,7 @@
-r"""The vanilla network, h_t = tanh(x_t K + b + h_{t-1} U): Elman, 1990; Keras's SimpleRNN. States are rows."""
+r"""The vanilla network, h_t = tanh(x_t K + b + h_{t-1} U): Elman, 1990; Keras's SimpleRNN. States are rows.
+
+With relu, and U the identity at first, it is the IRNN of Le, Jaitly and Hinton, arXiv:1504.00941.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,35 @@ from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States,
 Array = Any
 
 
+ACTIVATIONS: dict[str, tuple[Callable[[Any, Array], Array], Callable[[Any, Array], Array]]] = {
+    "tanh": (lambda xp, x: xp.tanh(x), lambda xp, y: 1 - y * y),
+    "relu": (lambda xp, x: xp.maximum(x, 0), lambda xp, y: xp.sign(y)),
+    "linear": (lambda xp, x: x, lambda xp, y: xp.ones_like(y)),
+    "sigmoid": (lambda xp, x: xp.sigmoid(x), lambda xp, y: y * (1 - y)),
+}
+"""Those that are known: the function, and its slope in terms of its value."""
+
+
 @dataclass(frozen=True)
 class SimpleRNN(DenseEquations):
-    """kernel (features, n), recurrent_kernel (n, n); activation in place of tanh, or None."""
+    """kernel (features, n), recurrent_kernel (n, n); activation, one of `ACTIVATIONS` or a function."""
 
-    activation: Callable[[Array], Array] | None = None
+    activation: str | Callable[[Array], Array] = "tanh"
 
     @property
     def has_derivative(self) -> bool:
-        return self.activation is None
+        return isinstance(self.activation, str)
 
     def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
-        return Step(((self.activation or xp.tanh)(drive[0] + product),), {})
+        x = drive[0] + product
+        return Step(
+            (ACTIVATIONS[self.activation][0](xp, x) if isinstance(self.activation, str) else self.activation(x),), {}
+        )
 
     def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
         [state] = self.step(xp, states, drive).states
-        slope = 1 - state * state
+        assert isinstance(self.activation, str)
+        slope = ACTIVATIONS[self.activation][1](xp, state)
 
         def pull(product: Array) -> PulledBack:
             through = scaled(product, slope)

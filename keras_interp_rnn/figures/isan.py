@@ -11,6 +11,7 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from keras_interp_rnn._display import text_of
 from keras_interp_rnn._palette import BLUE, GREEN, GREY, ORANGE, RED
 from keras_interp_rnn.analysis import (
     BiasParts,
@@ -161,7 +162,7 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
     used = [i for i, start in enumerate(words.starts) if start <= step] + [len(words.names)]
     ends = [*words.starts[1:], step + 1]
     spans = [range(start, min(end, step + 1)) for start, end in zip(words.starts[1:], ends[1:], strict=True)]
-    read = [escaped("".join(contributions.name(int(contributions.symbols[s - 1])) for s in span)) for span in spans]
+    read = [escaped(text_of(contributions.alphabet, contributions.symbols[[s - 1 for s in span]])) for span in spans]
     labels = ["$h_0$", *read, "bias"]
     _pairs(right, sums[used], [labels[i] for i in used], (winner, runner))
     middle.set_title("by symbol", fontsize=10)

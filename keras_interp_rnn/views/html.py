@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._display import separator, text_of, visible
 from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
 from keras_interp_rnn._result import Result, Sentence, as_html, as_text
 from keras_interp_rnn.analysis import (
@@ -130,11 +131,8 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
     step, difference = int(split.targets[target]), split.logit_difference(target)
     p = softmax(split.logits[target])
     scale = max(float(np.abs(difference[1 : step + 1]).max(initial=0)), 1e-300)
-    spans = "".join(
-        f'<span title="{value:+.4f} nats" style="background:{rgba(signed(value), 0.75 * abs(value) / scale)}">'
-        f"{html.escape(split.source_name(source))}</span>"
-        for source, value in enumerate(difference[1 : step + 1].tolist(), start=1)
-    )
+    names = map(split.source_name, range(1, step + 1))
+    spans = _shaded(names, difference[1 : step + 1], "{:+.4f} nats", separator(split.alphabet))
     winner, runner = (html.escape(split.output_name(i)) for i in (first, second))
     bias = split.bias[first] - split.bias[second]
     heading = (
@@ -148,6 +146,16 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
         f"<div><p>{heading}Initial state {difference[0]:+.3f}, {html.escape(split.bias_name)} {bias:+.3f}. "
         f'Residual of the sum {split.residual:.1e}.</p><p style="font-family:monospace;font-size:130%;'
         f'overflow-wrap:anywhere">{spans}</p></div>'
+    )
+
+
+def _shaded(names: Iterable[str], values: NDArray[np.float64], number: str, blank: str) -> str:
+    """The symbols of a text, the bluer or redder, the larger their values, which are their tooltips."""
+    scale = max(float(np.abs(values).max(initial=0)), 1e-300)
+    return blank.join(
+        f'<span title="{number.format(value)}" style="background:{rgba(signed(value), 0.75 * abs(value) / scale)}">'
+        f"{html.escape(name)}</span>"
+        for name, value in zip(names, values.tolist(), strict=True)
     )
 
 
@@ -175,12 +183,16 @@ def attribution(result: Attribution) -> str:
     """Of each sequence the share of every step, as bars, and the steps with the largest shares."""
     pieces = []
     for i, shares in enumerate(result.shares[:MAX_SEQUENCES]):
+        tokens = result.tokens[i] if result.tokens else ()
         rows = (
-            (f"{step}", f"{share:+.4g}", svg.signed_bar(share, shares)) for step, share in result.top(10, sequence=i)
+            (f"{step}", html.escape(tokens[step]) if tokens else "", f"{share:+.4g}", svg.signed_bar(share, shares))
+            for step, share in result.top(10, sequence=i)
         )
+        read = _shaded(tokens, shares[: len(tokens)], "{:+.4g}", separator(tokens))
         pieces.append(
             f"<h2>Sequence {i}: output {result.output[i]:.4g}, {result.reference_output[i]:.4g} without any step</h2>"
-            f"{svg.bars(shares)}<details><summary>The largest shares</summary>{table(('step', 'share', ''), rows)}"
+            f'<p style="font-family:monospace;font-size:130%;overflow-wrap:anywhere">{read}</p>{svg.bars(shares)}'
+            f"<details><summary>The largest shares</summary>{table(('step', 'read', 'share', ''), rows)}"
             "</details>"
         )
     left_out = len(result.shares) - MAX_SEQUENCES
@@ -280,7 +292,7 @@ def substitutions(changed: Substitutions) -> str:
         for position, symbol, change in changed.top(text.ITEMS)
     )
     what = "the output" if single else f"the probability of {html.escape(changed.output_name(first))}"
-    read = html.escape("".join(changed.name(int(symbol)) for symbol in changed.symbols))
+    read = html.escape(text_of(changed.alphabet, changed.symbols))
     return (
         f"<div><p>After <b>{read}</b>: {html.escape(text.prediction(changed, usual))}. The replacements of one symbol "
         f"that change {what} most:</p>{table(('position', 'symbol', 'instead', 'change', ''), rows)}</div>"
@@ -399,7 +411,7 @@ def _ranking(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> 
 
 def _read_before(split: Contributions, target: int) -> str:
     """What was read before a target, and what the model predicted, on one line."""
-    read = "".join(map(split.name, split.symbols[: int(split.targets[target])]))
+    read = text_of(split.alphabet, split.symbols[: int(split.targets[target])])
     single = split.logits.shape[1] == 1
     said = f"{split.logits[target, 0]:.4f}" if single else split.output_name(split.winner(target)[0])
     return f"after {read[-40:]}: {said}"

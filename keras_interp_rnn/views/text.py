@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._display import separator, text_of, visible
 from keras_interp_rnn._result import as_text
 from keras_interp_rnn.analysis import (
     Attribution,
@@ -48,10 +48,10 @@ VALUES = 6
 
 @as_text.register
 def contributions(split: Contributions, *, target: int = -1, width: int = 24) -> str:
-    """A line for each source: how far it moved the winner ahead of the runner-up, as a number and a bar.
+    """A line for each source and its position: how far it moved the winner ahead of the runner-up, with a bar.
 
-    Of a long text the strongest sources, in the order of the text, and the sum of the others. Of a single output: what
-    each source added to it.
+    Positions count from 1. Of a long text the strongest sources, in the order of the text, and the sum of the others.
+    Of a single output: what each source added to it.
     """
     if not len(split.targets):
         return "Contributions of an empty text"
@@ -59,27 +59,30 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     step, difference = int(split.targets[target]), split.logit_difference(target)
     p = softmax(split.logits[target])
     winner, runner = split.output_name(first), split.output_name(second)
-    read = "".join(map(split.name, split.symbols[:step]))
+    read = text_of(split.alphabet, split.symbols[:step])
     if len(read) > WORD:
         read = f"…{read[1 - WORD :]}"
     lines = [
         f"after {read!r}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
-        f"source   nats for {winner!r} over {runner!r}",
+        f"position  source   nats for {winner!r} over {runner!r}",
     ]
     scale = max(float(np.abs(difference).max()), 1e-300)
     bias = float(split.bias[first] - split.bias[second])
     if split.logits.shape[1] == 1:
-        lines, bias = [f"after {read!r}: {split.logits[target, 0]:.4f}", "source   share"], float(split.bias[0])
-    rows = [(split.bias_name.split()[-1], bias)]
+        lines, bias = (
+            [f"after {read!r}: {split.logits[target, 0]:.4f}", "position  source   share"],
+            float(split.bias[0]),
+        )
+    rows = [("", split.bias_name.split()[-1], bias)]
     strongest = list(range(step + 1))
     if step + 1 > ITEMS + 1:
         strongest = sorted(np.argsort(-np.abs(difference[: step + 1]), kind="stable")[:ITEMS].tolist())
         others = np.delete(difference[: step + 1], strongest)
-        rows.append((f"{len(others)} others", float(others.sum())))
-    rows += [(split.source_name(s), float(difference[s])) for s in strongest]
-    for name, value in rows:
+        rows.append(("", f"{len(others)} others", float(others.sum())))
+    rows += [(str(s or ""), split.source_name(s), float(difference[s])) for s in strongest]
+    for position, name, value in rows:
         bar = round(width * min(abs(value) / scale, 1)) if np.isfinite(value / scale) else 0
-        lines.append(f"{name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
+        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
     return "\n".join(lines)
 
 
@@ -105,11 +108,12 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
     lines = [
         f"by {result.method.replace('_', ' ')}: sequence 0 of {len(result.shares)}, output {result.output[0]:.4f}, "
         f"{result.reference_output[0]:.4f} without any step; residual {result.residual:.1e}",
-        f"step   share   ({len(strongest)} of {result.shares.shape[1]} steps)",
+        f"step  {'read' if result.tokens else '':6} share   ({len(strongest)} of {result.shares.shape[1]} steps)",
     ]
     for step, share in strongest:
         bar = round(width * abs(share) / scale) if math.isfinite(share) else 0
-        lines.append(f"{step:5} {share:+10.3g}  {('#' if share > 0 else '-') * bar}")
+        name = f"{result.tokens[0][step]:6} " if result.tokens else ""
+        lines.append(f"{step:5} {name}{share:+10.3g}  {('#' if share > 0 else '-') * bar}")
     return "\n".join(lines)
 
 
@@ -180,7 +184,7 @@ def substitutions(changed: Substitutions, *, width: int = 24) -> str:
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
     what = "the output" if single else f"the probability of {changed.output_name(first)!r}"
-    read = "".join(changed.name(int(symbol)) for symbol in changed.symbols)
+    read = text_of(changed.alphabet, changed.symbols)
     lines = [f"after {read[-WORD:]!r}: {prediction(changed, usual)}", f"position  symbol  instead  change of {what}"]
     strongest = changed.top(ITEMS)
     scale = max((abs(change) for *_, change in strongest), default=0) or 1e-300
@@ -259,11 +263,12 @@ def training_report(report: TrainingReport) -> str:
         head += f" from {counted(report.num_words, 'different word')}{copies}"
     if report.reason and not report.learned:
         head += f", {report.reason}"
+    accepting = "" if report.accepted == 1 else f" that accepts {report.accepted!r}"  # True is 1 too
     network = (
         "" if report.network_accuracy == report.automaton_accuracy else f" (network {report.network_accuracy:.2%})"
     )
     parts = [
-        f"{head}: automaton of {counted(report.num_states, 'state')}, balanced accuracy "
+        f"{head}: automaton of {counted(report.num_states, 'state')}{accepting}, balanced accuracy "
         f"{report.automaton_accuracy:.2%}{network}"
     ]
     if report.num_words:
@@ -393,9 +398,8 @@ def span(values: ArrayLike) -> str:
 
 def word(symbols: Sequence[Hashable]) -> str:
     """A word of an automaton on one line; words of single characters without spaces."""
-    texts = [visible(str(symbol)) for symbol in symbols]
-    characters = all(isinstance(symbol, str) and len(symbol) == 1 for symbol in symbols)
-    text = ("" if characters else " ").join(texts)
+    blank = separator(symbols) if all(isinstance(symbol, str) for symbol in symbols) else " "
+    text = blank.join(visible(str(symbol)) for symbol in symbols)
     return text if len(text) <= WORD else f"{text[: WORD - 3]}..."
 
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from scipy.special import softmax
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.network.chain import open_chain
@@ -185,12 +186,15 @@ def with_nan():
         (lambda: network("GRU"), {"mask": MASK}, "makes its own mask"),
         (lambda: network("GRU"), {"method": "path_integral", "num_points": 0}, "num_points is a number, at least 1"),
         (lambda: keras.layers.GRU(2), {"mask": MASK & False}, "False all along for sequence 0"),
-        (two_inputs, {}, "not exactly one input and one output"),
         (with_nan, {}, "weights must be finite"),
-        (lambda: keras.layers.LSTM(2, return_state=True), {}, "return_state=True"),
+        (lambda: keras.layers.LSTM(2, return_state=True), {}, "return_state=True. Rebuild it without return_state"),
         (lambda: keras.layers.Dense(2), {}, "model with recurrent layers, or of a recurrent layer"),
         (lambda: keras.Sequential([keras.layers.Dense(2)]), {}, "has no recurrent layer"),
-        (lambda: keras.Sequential([stack(), keras.layers.LayerNormalization()]), {}, "LayerNormalization"),
+        (
+            lambda: keras.Sequential([keras.layers.GRU(2, return_sequences=True), keras.layers.Conv1D(3, 2)]),
+            {},
+            "which changes the number of steps. Pass the recurrent layer and its own inputs, and a unit of its state",
+        ),
         (lambda: network("unknown cell"), {"method": "path_integral"}, "closed form. Received: .*SilentCell"),
         (lambda: layers.SRGRU(3, 2, transition="sample"), {}, "draws noise"),
         (lambda: network("GRU"), {"method": "contributions"}, "Exactly one ISAN"),
@@ -241,3 +245,125 @@ def test_an_isan_reads_sequences_of_symbols(shape, rule):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
     with pytest.raises(ValueError, match=rule):
         analysis.attribution(model, np.zeros(shape, int), target=0)
+
+
+BEFORE = {
+    "Activation": lambda: keras.layers.Activation("relu"),
+    "LayerNormalization": keras.layers.LayerNormalization,
+    "BatchNormalization": keras.layers.BatchNormalization,
+    "Normalization": lambda: keras.layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 3.0]),
+    "Rescaling": lambda: keras.layers.Rescaling(2.0),
+    "LeakyReLU": keras.layers.LeakyReLU,
+    "TimeDistributed": lambda: keras.layers.TimeDistributed(keras.layers.Dense(3, activation="gelu")),
+}
+AFTER = {
+    "LayerNormalization": lambda: [keras.layers.LayerNormalization()],
+    "Flatten": lambda: [keras.layers.Flatten()],
+    "GlobalMaxPooling1D": lambda: [keras.layers.GlobalMaxPooling1D()],
+    "Conv1D": lambda: [keras.layers.Conv1D(3, 2, padding="same"), keras.layers.GlobalAveragePooling1D()],
+    "gelu": lambda: [keras.layers.Dense(5, activation="gelu"), keras.layers.Flatten()],
+}
+
+
+def assert_split(model, x, **options):
+    """The shares of both methods are complete, and their output is the network's own."""
+    split = analysis.attribution(model, x, target=1, **options)
+    assert split.residual < 1e-5
+    assert split.difference < 1e-5
+    whole = analysis.attribution(model, x, target=1, method="path_integral", num_points=128, **options)
+    assert whole.residual < 2e-3
+    np.testing.assert_allclose(
+        split.output, ops.convert_to_numpy(model(x))[..., 1].reshape(len(x), -1)[:, -1], atol=1e-5
+    )
+    return split
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_any_layer_that_treats_steps_one_by_one_may_come_first(name):
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [keras.Input((STEPS, FEATURES)), BEFORE[name](), keras.layers.GRU(UNITS), keras.layers.Dense(2)]
+    )
+    split = assert_split(model, batch())
+    later = keras.Sequential(model.layers[1:])
+    same = analysis.attribution(later, ops.convert_to_numpy(model.layers[0](batch())), target=1)
+    np.testing.assert_allclose(split.shares, same.shares, atol=1e-6)
+
+
+def test_a_layer_that_mixes_steps_is_refused_with_what_works():
+    keras.utils.set_random_seed(0)
+    first = keras.layers.Conv1D(4, 3, padding="same")
+    model = keras.Sequential([keras.Input((STEPS, FEATURES)), first, keras.layers.GRU(UNITS), keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match="which mixes steps. Pass keras.Sequential of the layers after it, and what"):
+        analysis.attribution(model, batch(), target=0)
+    assert_split(keras.Sequential(model.layers[1:]), ops.convert_to_numpy(first(batch())))
+
+
+@pytest.mark.parametrize("name", AFTER)
+def test_any_layer_may_come_after_the_recurrent_ones(name):
+    keras.utils.set_random_seed(0)
+    sequences = keras.layers.LSTM(UNITS, return_sequences=True)
+    model = keras.Sequential([keras.Input((STEPS, FEATURES)), sequences, *AFTER[name](), keras.layers.Dense(2)])
+    assert_split(model, batch())
+
+
+def isan_heads():
+    return {
+        "a bent layer": [layers.ISAN(3, 4), keras.layers.Dense(3, activation="relu")],
+        "the mean": [layers.ISAN(3, 4, return_sequences=True), keras.layers.GlobalAveragePooling1D()],
+        "both directions": [keras.layers.Bidirectional(layers.ISAN(3, 4))],
+        "an LSTM above": [layers.ISAN(3, 4, return_sequences=True), keras.layers.LSTM(3)],
+        "factored": [layers.FactoredISAN(3, 2, 4, return_sequences=True), keras.layers.GRU(3)],
+    }
+
+
+@pytest.mark.parametrize("name", isan_heads())
+def test_where_contributions_refuse_an_isan_attribution_splits_it(name):
+    keras.utils.set_random_seed(0)
+    ids = np.array([[0, 3, 1], [2, 2, 0]])
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *isan_heads()[name], keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match="use analysis.attribution"):
+        analysis.contributions(model, ids[0])
+    split = assert_split(model, ids)
+    assert split.method == "telescoping"
+    # Where no step is there, the mean of all symbols is read.
+    chain = open_chain(model, ids)
+    nothing = chain.run(np.full((1, 3, 4), 0.25), np.ones((1, 3), bool))[0, 1]
+    np.testing.assert_allclose(split.reference_output, nothing)
+
+
+def test_an_isan_with_a_mask_is_split_by_its_layer():
+    keras.utils.set_random_seed(0)
+    ids = np.array([[2, 3, 1, 0], [2, 2, 3, 1]])
+    inputs, layer, head = keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2, "softmax")
+    model = keras.Model(inputs, head(layer(inputs, mask=ops.not_equal(inputs, 0))))
+    with pytest.raises(ValueError, match="without a mask.*Pass the ISAN layer and its Dense layer as readout"):
+        analysis.contributions(model, ids[1])
+    split = analysis.contributions(layer, ids[1], readout=head, targets=-1)
+    np.testing.assert_allclose(softmax(split.logits[0]), ops.convert_to_numpy(model(ids))[1], atol=1e-6)
+    assert analysis.attribution(layer, ids, target=0, mask=ids != 0).shares[0, 3] == 0
+
+
+def test_a_stateful_model_is_rebuilt_without():
+    def of(stateful):
+        keras.utils.set_random_seed(0)
+        embedding, lstm = keras.layers.Embedding(5, 3), keras.layers.LSTM(4, stateful=stateful)
+        inputs = keras.Input((6,), batch_size=2 if stateful else None, dtype="int32")
+        return keras.Sequential([inputs, embedding, lstm, keras.layers.Dense(1)])
+
+    x = np.array([[1, 2, 3, 1, 2, 4]])
+    with pytest.raises(ValueError, match="stateful=True. Rebuild it without stateful, and give it the same weights"):
+        analysis.attribution(of(True), x, target=0)
+    rebuilt = of(False)
+    rebuilt.set_weights(of(True).get_weights())
+    assert analysis.attribution(rebuilt, x, target=0).residual < 1e-12
+
+
+def test_of_two_inputs_the_part_that_reads_sequences_is_passed():
+    model, x = two_inputs(), batch()
+    with pytest.raises(
+        ValueError, match=r"one input. Received: .*, with 2. Pass the part.*keras.Model\(model.inputs\[i\], l"
+    ):
+        analysis.attribution(model, [x, np.zeros((3, 2))], target=0)
+    layer = next(layer for layer in model.layers if isinstance(layer, keras.layers.GRU))
+    assert analysis.attribution(keras.Model(model.inputs[0], layer.output), x, target=1).residual < 1e-12

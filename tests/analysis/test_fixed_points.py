@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.equations import SimpleRNN
 
 
 def bits(num_bits, kind="GRU"):
@@ -76,8 +77,43 @@ def test_what_is_refused(options, sentence):
 def test_cells_without_equations_are_refused():
     layer = keras.layers.GRU(3, activation="relu")
     layer(np.zeros((1, 1, 2)))
-    with pytest.raises(ValueError, match="from the equations of the cell"):
+    with pytest.raises(ValueError, match="from the equations of the cell.*Give a subclass of the cell a method"):
         analysis.fixed_points(layer, [0.0, 0.0])
+
+
+class SquashedCell(keras.layers.SimpleRNNCell):
+    """With an activation whose equations are not known, and therefore with its own."""
+
+    def equations(self, read):
+        return SimpleRNN(read(self.kernel), read(self.recurrent_kernel), read(self.bias), "sigmoid")
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid"])
+def test_a_simple_rnn_of_another_activation_is_read_too(activation):
+    keras.utils.set_random_seed(0)
+    layer = keras.layers.SimpleRNN(3, activation=activation)
+    layer(np.zeros((1, 1, 2)))
+    layer.set_weights([0.6 * weight for weight in layer.get_weights()])
+    held = np.array([0.4, 0.7], np.float32)
+    found = analysis.fixed_points(layer, held, num_starts=8)
+    assert (len(found.states), found.attracts.all()) == (1, True)
+    at_rest = analysis.trace(layer, np.tile(held, (1, 60, 1)))["h"][0, -1]
+    np.testing.assert_allclose(found.states[0], at_rest, atol=1e-5)
+    own = keras.layers.RNN(SquashedCell(3, activation=lambda x: keras.ops.sigmoid(x)))
+    own(np.zeros((1, 1, 2)))
+    own.set_weights(layer.get_weights())
+    if activation == "sigmoid":  # the remedy of the test above
+        np.testing.assert_allclose(analysis.fixed_points(own, held, num_starts=8).states, found.states, atol=1e-9)
+
+
+def test_of_a_cell_that_is_no_isan_the_inputs_are_asked_for():
+    layer = keras.layers.LSTM(2)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(5, 3), layer])
+    with pytest.raises(
+        ValueError, match=r"Received: inputs=None and sequential.*Pass inputs, the vector \(features,\)"
+    ):
+        analysis.fixed_points(model)
+    assert analysis.fixed_points(model, np.zeros(3), num_starts=8).residual < 1e-10
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan"), "a"])

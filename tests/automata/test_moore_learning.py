@@ -90,7 +90,12 @@ def test_contradictory_labels_are_named():
         ([True, False, None], "Every word has a label. Received: the label None"),
         (["a", "b", "c", "d"], "Every word needs a label. Received: 3 words and 4 labels"),
         (["a", "b"], "Every word needs a label. Received: 3 words and 2 labels"),
-        (["a", "b", "b"], "at least two different ones of each. Received: 3 in it and 0 not"),
+        ([2, 1, 1], "at least two different ones of each. Received: 1 in it and 2 not"),
+        (["ham", "spam", "spam"], r"Received: 'ham' and 'spam'. Pass \[label == 'ham' for label in labels\], if that"),
+        (["yes", 0, 0], "Received: 'yes' and 0. Pass"),
+        (["yes"] * 3, "at least two different ones of each. Received: the label 'yes' alone"),
+        ([[1], [0], [0]], r"A label is one value for a word. Received: \[1\]. Pass numbers or strings"),
+        (np.eye(3)[[0, 1, 1]], r"one value for a word. Received: an array of shape \(3,\). Pass the number of the"),
     ],
 )
 def test_what_cannot_be_learned_from(labels, sentence):
@@ -98,12 +103,51 @@ def test_what_cannot_be_learned_from(labels, sentence):
         automata.train_recognizer(["0", "1", "00"], labels, alphabet="01")
 
 
-def test_two_labels_stay_what_they_are():
-    for labels in ([1, 0, 0], [np.True_, np.False_, np.False_], np.array([[1], [0], [0]]), [1.0, 0, 0.0]):
-        data = sample_of(["0", "1", "00", "11"], [*labels, 1], "01", 0, 0, consistent=True)
-        assert data.labels.dtype == bool
-        assert data.labels.tolist() == [True, False, False, True]
-        assert data.classes == (False, True)
+@pytest.mark.parametrize(
+    ("labels", "accepted"),
+    [
+        ([1, 0, 0], 1),
+        ([True, False, False], True),
+        ([np.True_, np.False_, np.False_], True),
+        (np.array([[1], [0], [0]]), 1),
+        ([1.0, 0, 0.0], 1),
+        ([1, -1, -1], 1),
+        (np.array([2, 1, 1]), 2),
+        (["accept", "reject", "reject"], "accept"),
+        (["No", "Yes", "Yes"], "Yes"),
+        (np.array(["pos", "neg", "neg"]), "pos"),
+        (keras.ops.convert_to_tensor([1, -1, -1]), 1),
+        (np.array(["valid", "invalid", "invalid"], object), "valid"),
+    ],
+)
+def test_of_two_labels_it_is_known_which_means_accepted(labels, accepted):
+    given = [*labels, labels[0]]
+    data = sample_of(["0", "1", "00", "11"], given, "01", 0, 0, consistent=True)
+    assert data.accepted == accepted
+    assert data.labels.tolist() == [label == accepted for label in given]
+    assert data.labels.dtype == bool
+    assert data.classes == (False, True)
+
+
+class NotAvailable:
+    """As the NA of pandas: neither equal to anything nor different from it."""
+
+    def __repr__(self):
+        return "<NA>"
+
+    def __ne__(self, other):
+        return self
+
+    def __bool__(self):
+        raise TypeError
+
+
+def test_a_missing_label_of_pandas_is_refused():
+    with pytest.raises(ValueError, match="Every word has a label. Received: the label <NA>"):
+        automata.train_recognizer(["0", "1"], [True, NotAvailable()], alphabet="01")
+
+
+def test_three_labels_are_places_in_their_order():
     data = sample_of(["0", "1", "00"], ["b", "a", "c"], "01", 0, 0, consistent=True)
     assert data.classes == ("a", "b", "c")
     assert data.labels.tolist() == [1, 0, 2]
@@ -171,3 +215,13 @@ def test_what_is_not_learned_is_said():
     assert not model.report.learned
     assert "the plain cell keeps a mean loss of" in model.report.reason
     assert isinstance(automata.extract(model).machine, MooreMachine)
+
+
+def test_a_language_of_two_named_labels_is_learned(tmp_path):
+    given = words(6, "ab")
+    labels = ["accept" if "bb" not in "".join(word) else "reject" for word in given]
+    model = automata.train_recognizer(given, labels, alphabet="ab", verbose=0, method="search")
+    assert model.classify(["ab", "abb"]).tolist() == [True, False]
+    assert "accepting what is labelled 'accept'" in str(model.report)
+    model.save(tmp_path / "model.keras")
+    assert keras.models.load_model(tmp_path / "model.keras").report.accepted == "accept"

@@ -188,8 +188,8 @@ def test_balanced_accuracy_does_not_reward_rejecting_all():
         ),
         (["0", "1"], [True, False], "00", "different ints or strings. Received: alphabet"),
         (["0", "1"], [True, False], [("0",), "1"], "different ints or strings"),
-        ([], [], "01", "at least two different ones of each. Received: 0 in it and 0 not"),
-        (["0", "1", "00"], [True] * 3, "01", "at least two different ones of each. Received: 3 in it and 0 not"),
+        ([], [], "01", "at least two different ones of each. Received: none"),
+        (["0", "1", "00"], [True] * 3, "01", "at least two different ones of each. Received: the label True alone"),
         (
             ["0", "1"],
             None,
@@ -197,7 +197,7 @@ def test_balanced_accuracy_does_not_reward_rejecting_all():
             r"alone do not tell it.*\(Gold, 1967\). Received: labels=None. Give words that are not",
         ),
         (["0", "1"], [1.0, float("nan")], "01", "Every word has a label. Received: the label nan. Leave out words"),
-        (["0", "1"], np.array([1.0, np.nan]), "01", r"Received: the label (np.float64\()?nan"),
+        (["0", "1"], np.array([1.0, np.nan]), "01", "Received: the label nan"),
         (["0", "1"], [True, None], "01", "Every word has a label. Received: the label None"),
         (
             ["0", "0", "1", "1", "00", "00", "11", "11"],

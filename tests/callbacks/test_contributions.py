@@ -111,7 +111,7 @@ def test_texts_of_no_use_are_refused(tmp_path, texts):
 
 
 def test_a_head_that_does_not_split_stops_before_the_training(tmp_path):
-    with pytest.raises(ValueError, match="Logits split exactly only if one linear Dense layer"):
+    with pytest.raises(ValueError, match="Logits split exactly if Dense layers alone"):
         train(network(head=False), Contributions(tmp_path, TEXTS))
 
 

@@ -70,8 +70,19 @@ def test_a_foreign_character_is_named(raw, shown, position):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Alphabet(""), "a string of at least one character. Received: ''"),
-        (lambda: Alphabet(["a", "b"]), r"must be a string of at least one character. Received: \['a', 'b'\]"),
+        (lambda: Alphabet(""), "a string of at least one character, or a list of names. Received: ''"),
+        (lambda: Alphabet(["a", ""]), r"a string of at least one character, or a list of names. Received: \['a', ''\]"),
+        (lambda: Alphabet([1, 2]), r"or a list of names. Received: \[1, 2\]"),
+        (lambda: Alphabet(["on", "off", "on"]), "`symbols` must be distinct. Received: 'on' 2 times"),
+        (lambda: Alphabet(["on", "off"], "o"), "one of the symbols. Received: unknown='o'"),
+        (lambda: Alphabet.from_text("abc", unknown="<unk>"), "one of the symbols. Received: unknown='<unk>'"),
+        (
+            lambda: Alphabet(["on", "off"]).encode("on off"),
+            r"list of tokens.*the string 'on off'. Split it, by",
+        ),
+        (lambda: Alphabet(["on", "off"]).encode(["on", "of"]), "Received: 'of' at position 1. Leave it out"),
+        (lambda: Alphabet("abc").encode(["ab", "c"]), r"a list with 'ab'. Encode one at a time, \[alphabet.encode"),
+        (lambda: Alphabet("abc").encode([0, 1]), "a string or a list of symbols. Received: list. Decode bytes"),
         (lambda: Alphabet("abca"), "`symbols` must be distinct. Received: 'a' 2 times. Use Alphabet.from_text"),
         (lambda: Alphabet("abc", "d"), "one of the symbols. Received: unknown='d'"),
         (lambda: Alphabet("abc", "ab"), "one of the symbols. Received: unknown='ab'"),
@@ -85,7 +96,10 @@ def test_a_foreign_character_is_named(raw, shown, position):
             lambda: Alphabet.from_text("abc", max_size=1, unknown="?"),
             "must be at least 2, with `unknown`. Received: max_size=1",
         ),
-        (lambda: Alphabet("abc").encode(b"abc"), "`text` must be a string. Received: bytes. Decode bytes first"),
+        (
+            lambda: Alphabet("abc").encode(b"abc"),
+            "or a list of symbols. Received: bytes. Decode bytes first",
+        ),
         (lambda: Alphabet("abc").decode([0, 3]), r"`ids` must lie in \[0, 3\). Received: ids from 0 to 3"),
         (lambda: Alphabet("abc").decode([-1]), r"`ids` must lie in \[0, 3\). Received: ids from -1 to -1"),
         (lambda: Alphabet("abc").decode([0.5]), "integers.*Received: float64 of shape"),
@@ -97,7 +111,26 @@ def test_what_is_no_alphabet_or_no_text_of_it_is_refused(make, sentence):
         make()
 
 
-@pytest.mark.parametrize("alphabet", [Alphabet.from_text(BOOK), Alphabet("a\ud800?", "?")])
+def test_tokens_are_symbols_as_characters_are():
+    day = ["login", "fail", "fail", "logout"]
+    alphabet = Alphabet.from_text(day, min_count=2, unknown="<unk>")
+    assert alphabet.symbols == ("<unk>", "fail")
+    assert alphabet.decode(alphabet.encode(day)) == ["<unk>", "fail", "fail", "<unk>"]
+    events = Alphabet(("login", "fail", "logout"))
+    np.testing.assert_array_equal(events.encode(np.array(day)), [0, 1, 1, 2])
+    assert (len(events), list(events), events.encode([]).shape) == (3, ["login", "fail", "logout"], (0,))
+    again = keras.models.model_from_json(character_model(events).to_json())
+    assert Alphabet.of(again) == events == Alphabet(list(events))
+
+
+def test_a_list_of_characters_is_their_string():
+    assert Alphabet(["b", "a"]) == Alphabet("ba")
+    assert Alphabet("ba").encode(["a", "b", "a"]).tolist() == Alphabet("ba").encode("aba").tolist()
+
+
+@pytest.mark.parametrize(
+    "alphabet", [Alphabet.from_text(BOOK), Alphabet("a\ud800?", "?"), Alphabet(["log in", "\n", "?"], "?")]
+)
 def test_an_alphabet_is_saved_and_loaded(alphabet, tmp_path):
     alphabet.save(tmp_path / "alphabet.json")
     loaded = Alphabet.load(tmp_path / "alphabet.json")

@@ -120,7 +120,8 @@ def test_read_cleans_any_other_text(suffix: str, block: int, tmp_path: Path, mon
     monkeypatch.setattr(text, "_BLOCK", block)
     raw = "Ça,  c'est 2 \u00d7 日本\n" * 3
     path = write(tmp_path, suffix, raw.encode("utf-8") + b"the\xffend")
-    assert text.decode(text.read(path)) == slow_clean(raw) + "the end"
+    with pytest.warns(UserWarning, match="not in utf-8 throughout .*0xff.* Pass its encoding, such as 'latin-1'"):
+        assert text.decode(text.read(path)) == slow_clean(raw) + "the end"
 
 
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
@@ -144,14 +145,42 @@ def test_the_mark_at_the_beginning_says_how_a_file_is_decoded(
 
 def test_a_mark_promises_nothing(tmp_path: Path) -> None:
     path = write(tmp_path, "", codecs.BOM_UTF16_LE + "a\ud800b".encode("utf-16-le", "surrogatepass") + b"x")
-    assert text.decode(text.read(path)) == "a b "
-    assert text.load(path).count("\ufffd") == 2
+    with pytest.warns(UserWarning, match="not in utf-16 throughout"):
+        assert text.decode(text.read(path)) == "a b "
+    with pytest.warns(UserWarning, match="what cannot be decoded is replaced"):
+        assert text.load(path).count("\ufffd") == 2
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF32_BE])
+def test_a_mark_alone_is_an_empty_file(mark: bytes, tmp_path: Path) -> None:
+    path = write(tmp_path, "", mark)
+    with pytest.raises(DataError, match=r"at least one character. Received: .*, an empty file. Give another"):
+        text.load(path)
+    with pytest.raises(DataError, match="at least one letter a-z or digit"):
+        text.read(path)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16-le", "utf-32-be"])
+@pytest.mark.parametrize("raw", ["le café est fermé", "hello"])
+def test_a_file_in_another_encoding_is_read_by_its_name(encoding: str, raw: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "", raw.encode(encoding))
+    assert text.load(path, encoding=encoding) == raw
+    assert text.decode(text.read(path, encoding=encoding)) == text.clean(raw)
+    if not raw.isascii() or encoding.startswith("utf"):
+        with pytest.warns(UserWarning, match="is not in utf-8 throughout"):
+            text.load(path)
+
+
+def test_an_encoding_is_one_that_python_knows(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="encoding must be one that Python knows. Received: encoding='klingon'"):
+        text.load(write(tmp_path, "", b"a"), encoding="klingon")
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 def test_a_text_is_loaded_as_it_stands(suffix: str, tmp_path: Path) -> None:
     path = write(tmp_path, suffix, "NAME:\n\tO, 3\r\r\nend \xe9".encode() + b"\xff")
-    assert text.load(path) == "NAME:\n\tO, 3\n\nend é\ufffd"
+    with pytest.warns(UserWarning, match="not in utf-8 throughout"):
+        assert text.load(path) == "NAME:\n\tO, 3\n\nend é\ufffd"
     with pytest.raises(DataError, match=r"at least one character. Received: .*, an empty file. Give another"):
         text.load(write(tmp_path, suffix, b""))
 
@@ -192,6 +221,7 @@ def test_read_needs_a_character(suffix: str, tmp_path: Path) -> None:
         text.read(write(tmp_path, suffix, b""))
 
 
+@pytest.mark.filterwarnings("ignore:.* is not in utf-16 throughout")
 @pytest.mark.parametrize("data", [b"   ", b"\n\n", "日本語".encode(), b"\xff\xfe\xfd", b"?!"])
 def test_read_needs_a_letter_or_digit(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"at least one letter a-z or digit. Received: .*Give a text in Latin"):

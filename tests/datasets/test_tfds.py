@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,11 @@ def test_another_error_of_the_file_system_is_raised(tmp_path: Path) -> None:
     made._split_generators = full
     with pytest.raises(OSError, match="No space left"):
         _tfds.prepare(made, quiet=True)
+
+
+def test_a_data_dir_is_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("")
+    for load in (partial(tomita.load, "train", config="4"), partial(text8.load, "train")):
+        with pytest.raises(DataError, match="`data_dir` must be a folder. Received: .*file, which is a file. Give a"):
+            load(data_dir=path)

@@ -299,3 +299,11 @@ def test_a_notebook_converted_to_html_shows_results(driver, name, tmp_path):
     # The template of nbconvert asks for its own scripts, in vain; of ours nothing is asked or refused.
     ours = [entry["message"] for entry in driver.get_log("browser") if "srcdoc" in entry["message"]]
     assert not ours
+
+
+@pytest.mark.parametrize("function", [analysis.contributions, analysis.substitutions, analysis.shapley_values])
+def test_names_of_several_letters_are_separated(driver, function, tmp_path):
+    opened(driver, function(model_of_symbols(), [0, 1, 2, 0], alphabet=["in", "out", "up"]), tmp_path)
+    assert driver.find_element(By.CSS_SELECTOR, "p.text").text.strip() == "in out up in"
+    assert "inout" not in driver.find_element(By.TAG_NAME, "body").text
+    assert not driver.get_log("browser")

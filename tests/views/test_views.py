@@ -358,7 +358,7 @@ def test_contributions_of_a_long_text_print_the_strongest_and_the_sum_of_the_oth
     first, second = split.winner()
     assert abs(sum(numbers) - (split.logits[-1, first] - split.logits[-1, second])) <= 0.00005 * len(numbers) + 1e-9
     if steps > 15:
-        assert lines[3].startswith(f"{steps + 1 - 15} others ")
+        assert lines[3].strip().startswith(f"{steps + 1 - 15} others ")
         assert min(map(abs, numbers[2:])) >= np.sort(np.abs(split.logit_difference()[: steps + 1]))[-15] - 1e-4
 
 
@@ -439,3 +439,18 @@ def test_without_a_browser_show_says_where_the_page_is(monkeypatch, tmp_path):
     with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself") as error:
         views.show(RESULTS["agreement"](), browser=True)
     assert "\n" not in str(error.value)
+
+
+def test_names_of_several_letters_are_separated_in_a_page():
+    split = analysis.contributions(model_of_symbols(), [0, 1, 2], alphabet=["log in", "fail", "x"])
+    page = as_html(split)
+    assert "loginfail" not in page
+    assert "</span> <span" in page  # without scripts
+    assert "</span> <span" not in as_html(analysis.contributions(model_of_symbols(), [0, 1, 2], alphabet="abc"))
+
+
+def test_an_attribution_shows_what_is_read():
+    split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
+    assert [line.split()[1] for line in str(split).splitlines()[2:]] == ["in", "out", "up"]
+    page = as_html(split)
+    assert page.count(">out</span>") == 2

@@ -134,7 +134,7 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     the first $r = \mathrm{rank} R$ span the columns of R (the paper's rows of $W_{ro}$), the rest their complement.
 
     Args:
-        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).
         rank_tolerance: singular values below this times the largest count as zero, of R with each row divided by its
             largest entry. A readout of blocks of one-hot codes may have a rank below its number of outputs.
@@ -186,7 +186,7 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
     output changes on average when the symbol is inserted (docs/notes/origin.md).
 
     Args:
-        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
         sequences: texts, each the ids of its symbols (time,). The mean is over the states after each symbol, every step
             with the same weight; each text starts from the initial state.
 
@@ -261,7 +261,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     binary blocks become as close to 0 and 1 as the network allows (see the head of this module).
 
     Args:
-        network: a model of an ISAN and a linear Dense head; or an ISAN layer.
+        network: a model of an ISAN and a Dense head; or an ISAN layer.
         basis: from `readout_basis`, `centred_basis`, `label_basis` or `sparse_basis`.
         readout: for a layer: its Dense head, or a pair (matrix, bias); None reads the original state.
         dtype: of the new layer.

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._display import symbol_name, text_of
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._result import Result, Unpackable, as_text
-from keras_interp_rnn.analysis.network import alphabet_of, check_range, encode_text, open_isan
+from keras_interp_rnn.analysis.network import alphabet_of, check_range, open_isan
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
@@ -131,7 +131,7 @@ class Contributions(Result):
         sums = np.add.reduceat(self.values, starts, axis=0)
         ends = [*starts[1:], len(self.symbols) + 1]
         pieces = (self.symbols[start - 1 : end - 1] for start, end in zip(starts[1:], ends[1:], strict=True))
-        return WordContributions(starts, ("h_0", *("".join(map(self.name, piece)) for piece in pieces)), sums)
+        return WordContributions(starts, ("h_0", *(text_of(self.alphabet, piece) for piece in pieces)), sums)
 
     def winner(self, target: int = -1) -> tuple[int, int]:
         """The outputs with the largest and the second-largest logit at a target.
@@ -177,9 +177,7 @@ class Contributions(Result):
 
     def name(self, symbol: int) -> str:
         """How a symbol is shown: its name, a space as "␣", a newline as "⏎"; without an alphabet its id."""
-        if self.alphabet is None or not 0 <= symbol < len(self.alphabet):
-            return f"{symbol} "
-        return visible(self.alphabet[symbol])
+        return symbol_name(self.alphabet, symbol)
 
     def output_name(self, output: int) -> str:
         """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
@@ -208,7 +206,7 @@ class Contributions(Result):
 
 def contributions(
     network: Any,
-    symbols: ArrayLike,
+    symbols: ArrayLike | str,
     *,
     readout: Any = None,
     targets: int | Sequence[int] | None = None,
@@ -218,8 +216,10 @@ def contributions(
     r"""Splits the logits of one text among its symbols and the initial state.
 
     Args:
-        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
-        symbols: int (T,), one text, read from the learned initial state; or a string, where there is an alphabet.
+        network: a model of an ISAN and a head of Dense layers without activations between them; or an ISAN layer or
+            cell. What is split are the logits: what comes before the head's activation, a softmax or a sigmoid for one.
+        symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
+            is an alphabet.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
             the state itself.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
@@ -232,8 +232,8 @@ def contributions(
         `recent_contributions`.
 
     Raises:
-        ValueError: if there is no ISAN, if the head is not linear, if a symbol is outside the vocabulary or a target
-            outside the text; if a contribution overflows.
+        ValueError: if there is no ISAN, if the head has an activation inside, if a symbol is outside the vocabulary or
+            a target outside the text; if a contribution overflows.
 
     Units: nats (logits).
     Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64
@@ -249,9 +249,7 @@ def contributions(
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    if isinstance(symbols, str) and names is not None:
-        symbols = encode_text(symbols, names)
-    weights, head, text = open_isan(network, symbols, readout, origin)
+    weights, head, text = open_isan(network, symbols, readout, origin, names)
     steps, outputs = len(text), head.matrix.shape[1]
     wanted = _check_targets(targets, steps)
     columns = {int(target): column for column, target in enumerate(wanted)}
@@ -270,13 +268,19 @@ def contributions(
 
 
 def recent_contributions(
-    network: Any, symbols: ArrayLike, *, window: int, readout: Any = None, origin: ArrayLike | str | None = None
+    network: Any,
+    symbols: ArrayLike | str,
+    *,
+    window: int,
+    readout: Any = None,
+    origin: ArrayLike | str | None = None,
+    alphabet: Sequence[str] | None = None,
 ) -> Iterator[RecentContributions]:
     r"""Splits the logits of a long text among its last symbols, step by step, in constant memory.
 
     Args:
-        network, readout, origin: as `contributions`.
-        symbols: int (T,), of any length.
+        network, readout, origin, alphabet: as `contributions`.
+        symbols: int (T,), of any length; or a string or a list of symbols, where there is an alphabet.
         window: number of symbols that have a term each; all earlier ones share one term.
 
     Yields:
@@ -298,7 +302,7 @@ def recent_contributions(
     """
     if not is_integer(window) or window < 1:
         raise ValueError(f"A window holds at least one symbol. Received: window={window!r}.")
-    weights, head, text = open_isan(network, symbols, readout, origin)
+    weights, head, text = open_isan(network, symbols, readout, origin, alphabet)
     return _recent(weights, head, text, window)
 
 

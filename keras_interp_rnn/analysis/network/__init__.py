@@ -14,7 +14,11 @@ from keras_interp_rnn.analysis.network.arrays import (
     check_range,
     encode_text,
     generator,
+    is_text,
     listed,
+    read_text,
+    read_texts,
+    symbol_ids,
 )
 from keras_interp_rnn.analysis.network.graph import ends_in_softmax, evaluate
 from keras_interp_rnn.analysis.network.isan_weights import (
@@ -75,6 +79,9 @@ __all__ = [
     "isan_of",
     "isan_weights",
     "isan_with_origin",
+    "is_text",
+    "read_text",
+    "read_texts",
     "last_outputs",
     "linear_steps",
     "open_isan",
@@ -89,5 +96,6 @@ __all__ = [
     "run_cell",
     "run_with_quantities",
     "states_to_set",
+    "symbol_ids",
     "step_cell",
 ]

@@ -1,12 +1,15 @@
 """A model as a chain of recurrent layers and a head, run and differentiated in float64.
 
-A stack of cells is a chain of layers of one cell each, under one mask. A layer whose equations are known runs by them
-in float64; another one by its own code, in its own dtype, and is not differentiated. What a chain computes is compared
-with what Keras computes, so that a model that is read wrongly is refused.
+Layers before the first recurrent one are run by Keras, once: each of them must treat every step by itself. A stack of
+cells is a chain of layers of one cell each, under one mask. A cell whose equations are known runs by them in float64;
+another one by its own code, in its own dtype, and is not differentiated. Layers of the head that are not known in
+closed form run, and are differentiated, by Keras in their dtype. What a chain computes is compared with what Keras
+computes, so that a model that is read wrongly is refused.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,11 +19,12 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.analysis.network.arrays import as_array, as_float64, check_finite
+from keras_interp_rnn.analysis.network.arrays import as_array, as_float64, as_symbols, check_finite
 from keras_interp_rnn.analysis.network.graph import evaluate
-from keras_interp_rnn.analysis.network.linearized import _into_inputs, _read_by_equations
+from keras_interp_rnn.analysis.network.linearized import _into_inputs, _read_by_equations, _vocabulary
 from keras_interp_rnn.analysis.network.recurrent import step_cell
 from keras_interp_rnn.analysis.network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn.equations import NUMPY, CellEquations
@@ -34,8 +38,6 @@ _NOISE = (
     *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
 )
 _IDENTITIES = (keras.layers.InputLayer, keras.layers.Identity, keras.layers.ActivityRegularization, *_NOISE)
-_BEFORE = (*_IDENTITIES, keras.layers.Embedding, keras.layers.Masking, keras.layers.Dense)
-"""Layers that treat every step by itself."""
 
 
 class _Part(Protocol):
@@ -54,12 +56,14 @@ class Chain:
         inputs: (batch, time, features), float64. mask: bool (batch, time).
         parts: recurrent layers and the head, in order.
         output: (batch, outputs), the network's own, in its dtype; of a sequence of outputs the last one.
+        reads_symbols: whether the inputs are one-hot vectors of symbols, or distributions over them.
     """
 
     inputs: Array
     mask: Mask
     parts: Sequence[_Part]
     output: Array
+    reads_symbols: bool = False
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
@@ -91,6 +95,12 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
         ValueError: if the network has other layers, several inputs or outputs, or no recurrent layer; if a weight or an
             input is not finite; if its layers carry states; if the chain does not compute what the network does.
     """
+    if len(getattr(network, "inputs", None) or [0]) > 1:
+        raise ValueError(
+            f"Steps are explained of a model with one input. Received: {network.name}, with {len(network.inputs)}. "
+            "Pass the part that reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that "
+            "layer as target."
+        )
     given = as_array("The inputs", inputs)
     if given.ndim < 2 or 0 in given.shape[:2]:
         raise ValueError(
@@ -115,11 +125,11 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     _check_carries_nothing(layers)
     x, read = ops.convert_to_tensor(given), None if mask is None else ops.convert_to_tensor(np.asarray(mask, bool))
     for layer in layers[:first]:
-        if not isinstance(layer, _BEFORE):
-            raise _refusal(f"{layer.name} ({type(layer).__name__}) before the first recurrent layer")
-        if layer.supports_masking or isinstance(layer, keras.layers.Embedding):
-            read = layer.compute_mask(x, read)
-        x = layer(x, training=False)
+        if not isinstance(layer, keras.layers.Layer):
+            raise _refusal(f"{layer.name} before the first recurrent layer")
+        masks = layer.supports_masking or isinstance(layer, keras.layers.Embedding)
+        read = layer.compute_mask(x, read) if masks else None
+        x = _run_by_steps(layer, x)
     own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
     output = as_float64(own)
     check_finite(network)
@@ -134,13 +144,17 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
             f"{int(np.argmin(steps.any(axis=1)))}. Leave such sequences out."
         )
     kind = keras.backend.standardize_dtype(x.dtype)
+    size = _vocabulary(getattr(layers[first], "forward_layer", layers[first]).cell)
+    if size is not None and "int" in kind and tuple(x.shape[2:]) in ((), (1,)):
+        as_symbols(np.asarray(ops.convert_to_numpy(x)).ravel(), size)
+        x, kind = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype), "float"
     if len(x.shape) != 3 or "float" not in kind:
         raise ValueError(
             "Steps are replaced by a vector, so the recurrent layer reads (batch, time, features). Received: "
-            f"{kind} of shape {tuple(x.shape)} for {layers[first].name}. Of an ISAN use method='contributions'."
+            f"{kind} of shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
         )
     parts = [part for layer in layers[first:] for part in _parts(layer)]
-    chain = Chain(as_float64(x), steps, parts, output[:, -1] if output.ndim == 3 else output)
+    chain = Chain(as_float64(x), steps, parts, output[:, -1] if output.ndim == 3 else output, size is not None)
     computed = chain.run(chain.inputs, steps)
     apart = float(np.abs(computed - chain.output).max()) if computed.shape == chain.output.shape else np.inf
     allowed = max(MAX_DIFFERENCE.get(layer.compute_dtype, 0) for layer in layers)
@@ -149,11 +163,13 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     return chain
 
 
-def _refusal(received: str) -> ValueError:
+OWN_INPUTS = "Pass the recurrent layer and its own inputs, and a unit of its state as target."
+
+
+def _refusal(received: str, remedy: str = OWN_INPUTS) -> ValueError:
     return ValueError(
-        "Steps are explained of one chain: layers that treat every step by itself, recurrent layers, and a head of "
-        f"Dense, Activation, Softmax, pooling and Dropout. Received: {received}. Pass the recurrent layer and its own "
-        "inputs."
+        "Steps are explained of one chain: layers that treat every step by itself, recurrent layers, and a head. "
+        f"Received: {received}. {remedy}"
     )
 
 
@@ -183,11 +199,16 @@ def _layers(network: Any) -> list[Any]:
 
 def _check_carries_nothing(layers: Sequence[Any]) -> None:
     for layer in layers:
-        if isinstance(layer, _RECURRENT) and (layer.stateful or layer.return_state):
-            flag = "stateful" if layer.stateful else "return_state"
-            raise _refusal(f"{layer.name} with {flag}=True")
+        flags = []
+        if isinstance(layer, _RECURRENT):
+            flags = [flag for flag in ("stateful", "return_state") if getattr(layer, flag)]
         if isinstance(layer, keras.layers.RNN) and layer.go_backwards and layer.return_sequences:
-            raise _refusal(f"{layer.name} with go_backwards=True and return_sequences=True")
+            flags.append("go_backwards")
+        if flags:
+            raise _refusal(
+                f"{layer.name} with {' and '.join(f'{flag}=True' for flag in flags)}",
+                f"Rebuild it without {' and '.join(flags)}, and give it the same weights.",
+            )
 
 
 def _parts(layer: Any) -> list[_Part]:
@@ -207,6 +228,8 @@ def _parts(layer: Any) -> list[_Part]:
         return [_Softmax()]
     if kind is keras.layers.GlobalAveragePooling1D and not layer.keepdims:
         return [_Mean()]
+    if isinstance(layer, keras.layers.Layer):
+        return [_ByKeras(layer, layer)]
     raise _refusal(f"{layer.name} ({kind.__name__})")
 
 
@@ -216,8 +239,23 @@ def _activation(activation: Any, layer: Any) -> list[_Part]:
     if activation is keras.activations.softmax:
         return [_Softmax()]
     if activation not in _SLOPES:
-        raise _refusal(f"{layer.name} with the activation {getattr(activation, '__name__', activation)!r}")
+        return [_ByKeras(layer, activation)]
     return [_Elementwise(*_SLOPES[activation])]
+
+
+def _run_by_steps(layer: Any, x: Any) -> Any:
+    """What a layer makes of sequences (batch, time, ...); ValueError unless it treats every step by itself."""
+    together = layer(x, training=False)
+    try:
+        alone = as_float64(layer(ops.reshape(x, (-1, 1, *x.shape[2:])), training=False)).reshape(together.shape)
+    except Exception:  # whatever the backend raises of a layer that needs another number of steps
+        alone = np.full(together.shape, np.nan)
+    if not np.allclose(as_float64(together), alone, rtol=1e-4, atol=1e-5):
+        raise _refusal(
+            f"{layer.name} ({type(layer).__name__}) before the first recurrent layer, which mixes steps",
+            "Pass keras.Sequential of the layers after it, and what it outputs.",
+        )
+    return together
 
 
 _SLOPES = {
@@ -226,6 +264,30 @@ _SLOPES = {
     keras.activations.relu: (lambda x: np.maximum(x, 0), lambda y: (y > 0).astype(np.float64)),
 }
 """Activation -> its function, and its slope in terms of its value."""
+
+
+class _ByKeras:
+    """A layer, or a function, that Keras runs and differentiates, in the dtype of the layer."""
+
+    def __init__(self, layer: Any, function: Any) -> None:
+        self.name, self.dtype, self.function = layer.name, layer.compute_dtype, function
+        named = inspect.signature(getattr(function, "call", function)).parameters
+        self.takes = named.keys() & {"mask", "training"}
+
+    def _run(self, x: Any) -> Any:
+        arguments = {"training": False, "mask": self.mask if len(x.shape) == 3 else None}
+        return self.function(x, **{name: arguments[name] for name in self.takes})
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        self.inputs, self.mask = x.astype(self.dtype), mask
+        output = as_float64(self._run(ops.convert_to_tensor(self.inputs)))
+        if output.ndim == 3 and output.shape[1] != x.shape[1]:
+            raise _refusal(f"{self.name}, which changes the number of steps")
+        return output
+
+    def backward(self, gradient: Array) -> Array:
+        weights = ops.convert_to_tensor(gradient.astype(self.dtype))
+        return np.asarray(_backend.gradient(lambda x: ops.sum(self._run(x) * weights), self.inputs), np.float64)
 
 
 class _Dense:

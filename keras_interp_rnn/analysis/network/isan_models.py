@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import tree
 
-from keras_interp_rnn._backend.keras_quirks import operation_name
+from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
 from keras_interp_rnn.analysis.network.graph import evaluate
 
 _NOISE = (
@@ -30,15 +30,17 @@ _ALPHABET = f"{_OURS}AlphabetLayer"  # passes on what it reads
 
 @dataclass(frozen=True)
 class Value:
-    """What a tensor holds: "symbols", "states", "logits", "probabilities" or "other".
+    """What a tensor holds: "symbols", "states", "logits", "activated logits" or "other".
 
     Attributes:
-        layer: the head of logits and probabilities.
+        head: of logits the Dense layers that make them of the states, one after the other.
+        activation: that the logits went through, if they are activated.
         reason: of "other", its cause, for the error.
     """
 
     kind: str
-    layer: Any = None
+    head: tuple[Any, ...] = ()
+    activation: Any = None
     reason: str = ""
 
 
@@ -81,15 +83,28 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
             f"{model.name}, a {type(model).__name__}. Pass the ISAN layer and readout=(matrix, bias); or begin a "
             "Sequential model with keras.Input((None,), dtype='int32')."
         )
+    if len(model.inputs) > 1:
+        raise ValueError(
+            f"A model's symbols are its one input. Received: {model.name}, with {len(model.inputs)} inputs. Pass the "
+            "ISAN layer and readout=(matrix, bias), the rows of the head that read its states."
+        )
     isans: list[tuple[Any, Value]] = []
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
-def ends_in_softmax(network: Any) -> bool:
-    """Whether a model of an ISAN outputs probabilities; a layer by itself does not."""
-    return isinstance(network, keras.Model) and any(
-        value.kind == "probabilities" for value in follow_symbols(network).outputs
+def activation_of(network: Any) -> Any:
+    """What a model of an ISAN makes of its logits at its end; None for the logits, and for a layer by itself."""
+    if not isinstance(network, keras.Model):
+        return None
+    return next(
+        (value.activation for value in follow_symbols(network).outputs if value.kind == "activated logits"), None
     )
+
+
+def has_isan(network: Any) -> bool:
+    """Whether there is an ISAN over a vocabulary in a network, readable or not."""
+    layers = walk_layers(network) if isinstance(network, keras.Model) else [network]
+    return any(is_isan(layer) or is_isan_cell(layer) for layer in layers)
 
 
 def _keras_runs(model: keras.Model) -> bool:
@@ -146,12 +161,21 @@ def _rule(operation: Any, read: Value, rank: int) -> Value | None:
     if read.kind == "states":
         if kind is keras.layers.Masking and operation.mask_value == 0:  # zeroes what is zero
             return read
-        if kind is keras.layers.Dense and is_linear(operation):
-            return Value("logits", operation)
-        return None
-    if read.kind == "logits" and (kind is keras.layers.Softmax or activation is keras.activations.softmax):
-        return Value("probabilities", read.layer)
+        return _of_dense(read, operation) if kind is keras.layers.Dense else None
+    if read.kind == "logits" and kind is keras.layers.Dense:
+        return _of_dense(read, operation)
+    if read.kind == "logits" and (kind is keras.layers.Softmax or activation is not None):
+        softmax = keras.activations.softmax if kind is keras.layers.Softmax and operation.axis == -1 else None
+        return Value("activated logits", read.head, activation or softmax) if activation or softmax else None
     return None
+
+
+def _of_dense(read: Value, dense: keras.layers.Dense) -> Value | None:
+    """The logits that a Dense layer makes of states or of the logits below it, or what its activation makes of them."""
+    if dense.quantization_mode is not None:
+        return None
+    head = (*read.head, dense)
+    return Value("logits", head) if is_linear(dense) else Value("activated logits", head, dense.activation)
 
 
 def is_linear(dense: keras.layers.Dense) -> bool:

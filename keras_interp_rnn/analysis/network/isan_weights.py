@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import isan_models
-from keras_interp_rnn.analysis.network.arrays import as_array, as_float64, as_symbols, check_finite
+from keras_interp_rnn.analysis.network.arrays import (
+    alphabet_of,
+    as_array,
+    as_float64,
+    as_symbols,
+    check_finite,
+    read_text,
+)
 
 Array = NDArray[np.float64]
 
@@ -35,7 +42,8 @@ def isan_layer(network: Any) -> Any:
         raise ValueError(
             "Exactly one ISAN can be read at a time: layers.ISAN, layers.FactoredISAN with a vocabulary, their cells, "
             "keras.layers.RNN around one of these cells, or a model with one of these. Received: "
-            f"{isan_models.describe(network)}. Pass the ISAN layer itself."
+            f"{isan_models.describe(network)}. Pass the ISAN layer itself; of other recurrent layers use "
+            "analysis.attribution or analysis.trace."
         )
     calls, outputs = isan_models.follow_symbols(network)
     layers = list({id(layer): layer for layer, _ in calls}.values())
@@ -43,14 +51,15 @@ def isan_layer(network: Any) -> Any:
         reasons = {value.reason for value in outputs if value.reason and not layers}
         raise ValueError(
             f"Exactly one ISAN can be read at a time. Received: {network.name}, with {len(layers)}"
-            f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Pass the ISAN layer itself."
+            f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Pass the ISAN layer itself; of other "
+            "recurrent layers use analysis.attribution or analysis.trace."
         )
     for _, value in calls:
         if value.reason:
             raise ValueError(
                 "A model's symbols must reach its ISAN unchanged and without a mask, and its states begin with its own "
-                f"initial state. Received: {network.name}, with {value.reason}. Pass the ISAN layer and "
-                "readout=(matrix, bias)."
+                f"initial state. Received: {network.name}, with {value.reason}. Pass the ISAN layer and its "
+                "Dense layer as readout."
             )
     return layers[0]
 
@@ -76,13 +85,14 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
     """The affine map from states to logits.
 
     Args:
-        network: a model whose head is one linear Dense layer after the ISAN; or a layer.
-        readout: a Dense layer or a pair (matrix (n, outputs), bias (outputs,)), where the model has no such head;
-            None for a layer by itself reads the state: the identity.
+        network: a model whose head is a Dense layer on the ISAN's states, or several without activations between them:
+            what comes before the activation of the last one; or a layer.
+        readout: a Dense layer, of which the logits before its activation count, or a pair (matrix (n, outputs), bias
+            (outputs,)), where the model has no such head; None for a layer by itself reads the state: the identity.
 
     Raises:
-        ValueError: if the head is not one linear Dense layer, or reads anything but the states themselves; if the pair
-            has other shapes.
+        ValueError: if the head is not affine before its last activation, or reads anything but the states themselves;
+            if the pair has other shapes.
     """
     if readout is None and isinstance(network, keras.Model):
         readout = _head(network)
@@ -91,15 +101,13 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
         return AffineMap.identity(units)
     if isinstance(readout, (tuple, list)):
         arrays = [_numbers(part) for part in readout]
-    elif type(readout) is keras.layers.Dense and readout.built and isan_models.is_linear(readout):
+    elif type(readout) is keras.layers.Dense and readout.built and readout.quantization_mode is None:
         check_finite(readout)
-        matrix = as_float64(readout.kernel)
-        arrays = [matrix, np.zeros(matrix.shape[1]) if readout.bias is None else as_float64(readout.bias)]
+        arrays = [*_arrays(readout)]
     else:
         raise ValueError(
-            "readout must be affine: a Dense layer that has its weights, no activation and no quantization, or a pair "
-            f"(matrix, bias). Received: {isan_models.describe(readout)}. Call the model once, or pass the pair of the "
-            "logits before the activation."
+            "readout must be affine: a Dense layer that has its weights, and is not quantized, or a pair (matrix, "
+            f"bias). Received: {isan_models.describe(readout)}. Call the model once, or pass the pair."
         )
     shapes = [array.shape for array in arrays]
     if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
@@ -111,16 +119,17 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
 
 
 def open_isan(
-    network: Any, symbols: ArrayLike, readout: Any = None, origin: Any = None
+    network: Any, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None
 ) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
-    """A text and the network that reads it: weights, readout, symbols.
+    """A text, ids or symbols of the alphabet, and the network that reads it: weights, readout, symbols.
 
     Raises:
         ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
     weights, head = isan_with_origin(network, readout, origin)
     check_forwards(network)
-    return weights, head, as_symbols(symbols, len(weights.kernel))
+    names = alphabet_of(network) if alphabet is None else alphabet
+    return weights, head, as_symbols(read_text("symbols", symbols, names), len(weights.kernel))
 
 
 def isan_with_origin(network: Any, readout: Any = None, origin: Any = None) -> tuple[ISANWeights, AffineMap]:
@@ -166,30 +175,45 @@ def check_forwards(network: Any) -> None:
         )
 
 
-def _head(model: keras.Model) -> keras.layers.Dense:
-    """The linear Dense layer between the states of a model's ISAN and its output; a softmax may follow."""
+def _head(model: keras.Model) -> tuple[Array, Array]:
+    """The matrix and the bias between the states of a model's ISAN and its output; an activation may follow."""
     outputs = isan_models.follow_symbols(model).outputs
-    heads = list({id(value.layer): value.layer for value in outputs if value.layer is not None}.values())
-    reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} linear Dense layers on them")
+    heads = list({tuple(map(id, value.head)): value.head for value in outputs if value.head}.values())
+    reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} Dense heads on them")
     if len(heads) != 1 or any(value.reason for value in outputs):
         raise ValueError(
-            "Logits split exactly only if one linear Dense layer reads the ISAN's states. Received: "
-            f"{model.name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias)."
+            "Logits split exactly if Dense layers alone read the ISAN's states, with no activation but at the end. "
+            f"Received: {model.name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias); or use "
+            "analysis.attribution, which takes other models too."
         )
-    return heads[0]
+    check_finite(model)
+    [first, *others] = heads[0]
+    matrix, bias = _arrays(first)
+    for dense in others:
+        following, added = _arrays(dense)
+        matrix, bias = matrix @ following, bias @ following + added
+    return matrix, bias
 
 
-def last_outputs(network: Any, inputs: Array) -> tuple[Array | None, bool]:
-    """What a network of an ISAN computes itself, (batch, outputs), at the last step; whether it ends in a softmax.
+def _arrays(dense: keras.layers.Dense) -> tuple[Array, Array]:
+    matrix = as_float64(dense.kernel)
+    return matrix, np.zeros(matrix.shape[1]) if dense.bias is None else as_float64(dense.bias)
+
+
+def last_outputs(network: Any, inputs: Array, outputs: Array) -> tuple[Array, Array] | None:
+    """What a network of an ISAN computes itself, (batch, outputs), at the last step, and what it makes of these logits.
 
     None of a cell, and of a stateful network: to run it would change its states, which need not be those at the start
     of a text.
     """
     if isan_models.is_isan_cell(network) or getattr(isan_layer(network), "stateful", False):
-        return None, False
+        return None
     computed = network(keras.ops.convert_to_tensor(inputs), training=False)
-    outputs = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
-    return outputs[:, -1] if outputs.ndim == 3 else outputs, isan_models.ends_in_softmax(network)
+    own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
+    activation = isan_models.activation_of(network)
+    if activation is not None:
+        outputs = as_float64(activation(keras.ops.convert_to_tensor(outputs)))
+    return own[:, -1] if own.ndim == 3 else own, outputs
 
 
 def _numbers(given: ArrayLike) -> Array:

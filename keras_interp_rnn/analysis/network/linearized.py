@@ -248,9 +248,10 @@ def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, 
     equations = closed_form(layer)
     if equations is None:
         raise ValueError(
-            "Fixed points are computed from the equations of the cell, with their derivative. Received: "
-            f"{layer.name} over {type(layer.cell).__name__}. Give the cell a method `equations`; pass the layers of a "
-            "stack one by one."
+            "Fixed points are computed from the equations of the cell, with their derivative: of Keras's cells with "
+            "their usual activations, of SimpleRNN with relu, sigmoid or none too. Received: "
+            f"{layer.name} over {type(layer.cell).__name__}. Give a subclass of the cell a method `equations`; pass "
+            "the layers of a stack one by one."
         )
     features = getattr(_innermost(layer.cell), "kernel", None)
     if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):

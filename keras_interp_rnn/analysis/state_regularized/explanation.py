@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._result import Result, as_text
 from keras_interp_rnn.analysis.network import carried_states, check_one_output, listed, predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
-from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, token_name
+from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, names_of, token_name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class Explanation(Result):
 
 def explain(
     network: Any,
-    sequence: ArrayLike,
+    sequence: ArrayLike | str,
     *,
     tokens: Names | None = None,
     centroids: Sequence[int] | None = None,
@@ -65,8 +65,9 @@ def explain(
 
     Args:
         network: a model of a state-regularized layer, of several the last one, and a head.
-        sequence: int (time,), token ids, as the model reads them.
-        tokens: names of the ids; by default the ids themselves.
+        sequence: int (time,), token ids, as the model reads them; or a string or a list of tokens, where they have
+            names.
+        tokens: names of the ids; by default those that the model carries, or the ids themselves.
         centroids: those whose probabilities are summed. By default one: of the centroids to which the model's head
             gives the predicted class (or of all, if there are none), the most probable one after the step read last.
 
@@ -87,7 +88,8 @@ def explain(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 3 and table 9.
     """
-    ids = check_text(sequence)[None]
+    tokens = names_of(network, tokens)
+    ids = check_text(sequence, tokens)[None]
     check_one_output(network)
     [(_, alpha, read, layer)] = moves(network, ids)
     with carried_states.from_the_start(network):

@@ -21,6 +21,7 @@ from keras_interp_rnn.analysis.state_regularized.tokens import (
     as_index,
     check_counts,
     check_ids,
+    names_of,
     ranked,
     token_name,
 )
@@ -90,7 +91,8 @@ def phrases(
     if (as_index(length) or 0) < 1:
         raise ValueError(f"A phrase has at least one token. Received: length={length!r}. Pass an int > 0.")
     check_counts(num_phrases=num_phrases, min_count=min_count)
-    ids = check_ids(inputs)
+    tokens = names_of(network, tokens)
+    ids = check_ids(inputs, tokens)
     classes = None
     gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}
     for rows, alpha, _, layer in moves(network, ids):

@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._result import Result
 from keras_interp_rnn.analysis.network import predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
-from keras_interp_rnn.analysis.state_regularized.tokens import Names, check_counts, check_ids, ranked, token_name
+from keras_interp_rnn.analysis.state_regularized.tokens import (
+    Names,
+    check_counts,
+    check_ids,
+    names_of,
+    ranked,
+    token_name,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,8 +58,9 @@ def prototypes(
 
     Args:
         network: a model of a state-regularized layer, of several the last one, and a head.
-        inputs: int (batch, time), token ids, as the model reads them.
-        tokens: names of the ids; by default the ids themselves.
+        inputs: int (batch, time), token ids, as the model reads them; or texts, strings or lists of tokens, where the
+            tokens have names.
+        tokens: names of the ids; by default those that the model carries, or the ids themselves.
         num_tokens: maximum number of tokens per centroid.
         by: "highest" ranks a token by its highest probability, as the paper; "mean" by the mean over its steps.
         min_count: moves to a centroid below which a token is left out.
@@ -77,7 +85,8 @@ def prototypes(
     check_counts(num_tokens=num_tokens, min_count=min_count)
     if by not in ("highest", "mean"):
         raise ValueError(f"by must be 'highest' or 'mean'. Received: {by!r}.")
-    ids = check_ids(inputs)
+    tokens = names_of(network, tokens)
+    ids = check_ids(inputs, tokens)
     outputs = None
     arrivals: list[NDArray[Any]] = []
     for rows, alpha, _, layer in moves(network, ids):

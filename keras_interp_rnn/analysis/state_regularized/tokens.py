@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn.analysis.network import as_array
+from keras_interp_rnn.analysis.network import alphabet_of, as_array, read_text, read_texts
 
 Names = Sequence[str] | Mapping[int, str]
 
 
-def check_ids(inputs: ArrayLike) -> NDArray[Any]:
-    """Token ids (batch, time) as an array; raises ValueError for anything else."""
-    ids = as_array("Tokens", inputs)
+def names_of(network: Any, tokens: Names | None) -> Names | None:
+    """The names of ids that a user passed, or else those that the model carries."""
+    return alphabet_of(network) if tokens is None else tokens
+
+
+def check_ids(inputs: Any, tokens: Names | None) -> NDArray[Any]:
+    """Token ids (batch, time), or texts of named tokens, as an array of ids; raises ValueError for anything else."""
+    ids = as_array("Tokens", read_texts(inputs, tokens))
     if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer) or 0 in ids.shape:
         raise ValueError(
             f"Tokens are integers (batch, time). Received: {ids.dtype} of shape {ids.shape}. Pass the ids that the "
@@ -26,9 +31,9 @@ def check_ids(inputs: ArrayLike) -> NDArray[Any]:
     return ids
 
 
-def check_text(sequence: ArrayLike) -> NDArray[Any]:
-    """Token ids (time,) of one text as an array; raises ValueError for anything else."""
-    text = as_array("Tokens", sequence)
+def check_text(sequence: Any, tokens: Names | None) -> NDArray[Any]:
+    """One text, token ids (time,) or named tokens, as an array of ids; raises ValueError for anything else."""
+    text = read_text("Tokens", sequence, tokens)
     if text.ndim != 1 or not np.issubdtype(text.dtype, np.integer) or not len(text):
         remedy = (
             "Pass its one row, ids[0]." if text.ndim == 2 and len(text) == 1 else "Pass one text, ids[i] of a batch."

@@ -85,8 +85,8 @@ def equivalent(
     r"""Whether two networks have the same logits on all words, proved, or a word on which they have not.
 
     Args:
-        first, second: models of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head, a softmax
-            behind it or not; pairs (layer, readout); layers, whose states are then compared; or a
+        first, second: models of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head, before its
+            activation; pairs (layer, readout); layers, whose states are then compared; or a
             `WeightedAutomaton`, a `DFA`, a `MooreMachine`, a `Certificate` that holds. Where both name their symbols
             these pair up by name, else by position; so do the outputs of Moore machines, by their labels.
         tolerance: > 0, by how much an output may differ.

@@ -23,6 +23,7 @@ from keras_interp_rnn.analysis.network import (
     as_symbols,
     check_forwards,
     encode_text,
+    is_text,
     isan_layer,
     isan_weights,
     listed,
@@ -110,7 +111,7 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if isinstance(word, str) and hasattr(alphabet, "decode"):  # an Alphabet, which may have a symbol for unknown ones
+    if is_text(word) and hasattr(alphabet, "unknown"):  # an Alphabet, which may have a symbol for unknown ones
         return encode_text(word, alphabet).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
@@ -131,10 +132,10 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     """What a network computes of words, as arrays.
 
     Args:
-        network: an ISAN or a FactoredISAN over a vocabulary: a model with a linear Dense head, a softmax behind it or
-            not; a layer or a cell; a pair (layer, readout); or an automaton: `automata.WeightedAutomaton`,
-            `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds, which stands for the automaton of
-            its centroids.
+        network: an ISAN or a FactoredISAN over a vocabulary: a model with a Dense head, of which the logits before its
+            activation count; a layer or a cell; a pair (layer, readout); or an automaton:
+            `automata.WeightedAutomaton`, `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds,
+            which stands for the automaton of its centroids.
         readout: of a layer or a cell, a Dense layer or (matrix, bias); None reads the state.
         alphabet: names of the symbols of a network; by default those that a model carries.
 

@@ -75,8 +75,8 @@ def shapley_values(
     r"""The exact Shapley value of every symbol of a word, for every output.
 
     Args:
-        network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head, a softmax behind
-            it or not (logits are explained); a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
+        network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head (logits are explained,
+            before its activation); a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
             `DFA`, a `Certificate` that holds: the automaton of a network's centroids, whose output is 1 for words that
             it accepts, else 0.
         sequence: the word, T >= 1: ids; or symbols of the alphabet, where there is one.
@@ -123,8 +123,6 @@ def shapley_values(
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
-    if names is not None and not hasattr(names, "decode"):
-        names = [*map(str, names)]
     return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, given)
 
 

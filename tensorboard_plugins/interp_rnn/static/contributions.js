@@ -1,7 +1,7 @@
 // What every symbol of a text contributes to every prediction of an ISAN, and the sum without some of them.
 
 import {colourBar, html, raster, rasterImage, remembering, share, shown, svg} from './charts.js';
-import {bars, best, grouped, number, says, shadedText, softmax, strongest, wordStarts} from './shares.js';
+import {bars, best, blank, grouped, number, says, shadedText, softmax, strongest, wordStarts} from './shares.js';
 import {logging} from './texts.js';
 
 export const title = 'Contributions';
@@ -96,12 +96,12 @@ export async function draw(body, page) {
     const [first, then] = says(full, outputs);
     const [now, nowThen] = says(logits((s) => !off.has(s)), outputs);
     prediction.replaceChildren(
-      `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join('')}: `, html('b', {}, first), `${then}. `,
+      `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join(blank(symbols))}: `, html('b', {}, first), `${then}. `,
       off.size ? html('span', {class: 'now'}, `From the sum without the terms taken out: ${now}${nowThen}.`) : '',
     );
     legend.textContent = K === 1 ? 'Blue symbols raised the output, red ones lowered it.'
       : `Blue symbols speak for ${outputs[winner]}, red ones for ${outputs[runner]}.`;
-    const rows = groups.map((group) => ({name: group.map((s) => sources[s]).join(''), sources: group, off: group.every((s) => off.has(s)),
+    const rows = groups.map((group) => ({name: group.map((s) => sources[s]).join(blank(symbols)), sources: group, off: group.every((s) => off.has(s)),
       values: pair.map((output) => sum(group, output))}));
     column.replaceChildren(
       html('figcaption', {}, 'Contributions to ', ...pair.flatMap((output, j) => [j ? ' and ' : '', html('b', {class: j ? 'second' : 'first'}, '■ '), outputs[output]]), ', nats. Click a row to take it out of the sum.'),

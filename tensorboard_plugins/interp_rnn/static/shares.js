@@ -5,11 +5,17 @@ import {html, LINES, shown, signed, svg} from './charts.js';
 const BARS = 50;
 const NAMES = {'␣': 'space', '⏎': 'newline', '⇥': 'tab'};
 
+/** What separates the names of a text: a blank, unless all are single characters. */
+export function blank(names) {
+  return names.every((name) => [...name].length === 1) ? '' : ' ';
+}
+
 /** Fills a paragraph with the symbols of a text, each shaded by a number from red (below 0) to blue.
  * one: of each position the number, or null where there is none; what a tooltip says; whether it is off, or at. */
 export function shadedText(text, symbols, one, {dark, ontoggle}) {
   const all = symbols.map((_, i) => one(i));
   const limit = Math.max(...all.map(({value}) => Math.abs(value ?? 0)), 1e-9);
+  const between = blank(symbols);
   text.replaceChildren(...symbols.map((symbol, i) => {
     const {value, says, off = false, at = false} = all[i];
     return html('span', {
@@ -21,7 +27,7 @@ export function shadedText(text, symbols, one, {dark, ontoggle}) {
         ontoggle(i);
         text.children[i].focus();
       }} : {}),
-    }, symbol);
+    }, `${symbol}${between}`);
   }));
 }
 

@@ -1,7 +1,7 @@
 // What the network would say if one symbol of a text were another.
 
 import {colourBar, cut, html, shown, signed, svg} from './charts.js';
-import {best, number, says, shadedText, softmax} from './shares.js';
+import {best, blank, number, says, shadedText, softmax} from './shares.js';
 import {logging} from './texts.js';
 
 export const title = 'What if';
@@ -51,7 +51,8 @@ export async function draw(body, page) {
     select.value = String(other);
     const [first, then] = says([...original], outputs);
     const [now, nowThen] = says([...of(position, other)], outputs);
-    const context = (name) => [symbols.slice(Math.max(0, position - 30), position).join(''), html('mark', {}, name), symbols.slice(position + 1, position + 31).join('')];
+    const context = (name) => [...symbols.slice(Math.max(0, position - 30), position), html('mark', {}, name), ...symbols.slice(position + 1, position + 31)]
+      .flatMap((part, i) => (i ? [blank(symbols), part] : [part]));
     prediction.replaceChildren('As it is: ', html('b', {}, first), `${then}. If “${symbols[position]}” at position ${position} were `, html('b', {}, `“${alternatives[other]}”`), ' (', ...context(alternatives[other]), '): ', html('b', {class: 'now'}, now), `${nowThen}.`);
     legend.textContent = `Each symbol is shaded by the largest change of ${what} that another in its place brings: blue raises it, red lowers it.`;
     const limit = Math.max(...symbols.map((_, i) => Math.abs(strongest(i))), 1e-9);

@@ -51,10 +51,9 @@ export async function draw(body, page) {
     const [, entries] = slice.shape;
     const value = (q, unit, t) => slice.values[t * entries + first[q] + unit];
     const names = read.map((t) => series.tokens[state.index]?.[t] ?? String(t));
-    const characters = names.every((name) => [...name].length === 1);
     const unit = state.unit;
     const shading = unit < quantities[main][1] ? main : quantities.findIndex(([, count]) => unit < count);
-    shadedText(text, names.map((name) => (characters ? name : `${name} `)), (i) => {
+    shadedText(text, names, (i) => {
       const number = value(shading, unit, read[i]);
       return {value: Number.isNaN(number) ? null : number, says: `${quantities[shading][0]} of unit ${unit}: ${shown(number)}`};
     }, {dark: page.dark()});

@@ -77,10 +77,12 @@ def test_opposite_biases_have_the_cosine_minus_one():
 @pytest.mark.parametrize(
     "read", [analysis.bias_parts, analysis.bias_norms, analysis.bias_cosines, analysis.transition_spectra]
 )
-def test_structure_is_read_with_a_linear_head_alone(read):
+def test_structure_is_read_with_an_affine_head_alone(read):
     isan = layers.ISAN(4, 3, return_sequences=True)
-    model = keras.Sequential([keras.Input((5,), dtype="int32"), isan, keras.layers.Dense(3, "tanh")])
-    with pytest.raises(ValueError, match="Logits split exactly only if one linear Dense layer reads"):
+    model = keras.Sequential(
+        [keras.Input((5,), dtype="int32"), isan, keras.layers.Dense(3, "tanh"), keras.layers.Dense(2)]
+    )
+    with pytest.raises(ValueError, match="Logits split exactly if Dense layers alone read"):
         read(model)
     with pytest.raises(ValueError, match="Exactly one ISAN can be read at a time"):
         read(keras.Sequential([keras.Input((3, 2)), keras.layers.LSTM(4)]))

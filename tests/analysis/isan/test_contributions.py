@@ -96,8 +96,7 @@ def test_dropout_between_layer_and_head_is_no_obstacle():
 @pytest.mark.parametrize(
     "head",
     [
-        [keras.layers.Dense(3, "tanh")],
-        [keras.layers.Dense(3), keras.layers.Dense(2)],
+        [keras.layers.Dense(3, "tanh"), keras.layers.Dense(2)],
         [keras.layers.GRU(2)],
         [keras.layers.ReLU(), keras.layers.Dense(3)],
         [keras.layers.Activation("tanh"), keras.layers.Dense(3)],
@@ -105,9 +104,11 @@ def test_dropout_between_layer_and_head_is_no_obstacle():
         [],
     ],
 )
-def test_a_head_that_is_not_one_linear_dense_layer_is_refused(head):
+def test_a_head_that_is_not_affine_before_its_activation_is_refused(head):
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layers.ISAN(4, 3, return_sequences=True), *head])
-    with pytest.raises(ValueError, match="only if one linear Dense layer reads the ISAN's states.*readout=\\(matrix"):
+    with pytest.raises(
+        ValueError, match="split exactly if Dense layers alone read the ISAN's states.*readout=\\(matrix"
+    ):
         analysis.contributions(model, [0, 1])
 
 
@@ -369,8 +370,8 @@ def test_symbols_have_their_names_and_a_space_shows():
     split = analysis.contributions(model, TEXT, alphabet=["x", " ", "yz", "$"])
     assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "␣", "yz", "$"]
     # Those without a name have their number.
-    assert [split.name(symbol).strip() for symbol in (4, 11, -1)] == ["4", "11", "-1"]
-    assert [analysis.contributions(model, TEXT).name(symbol).strip() for symbol in (0, 3)] == ["0", "3"]
+    assert [split.name(symbol) for symbol in (4, 11, -1)] == ["4", "11", "-1"]
+    assert [analysis.contributions(model, TEXT).name(symbol) for symbol in (0, 3)] == ["0", "3"]
 
 
 @pytest.mark.parametrize(("target", "step"), [(-1, 9), (3, 4)])
@@ -385,14 +386,14 @@ def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width,
     winner, runner = ("a␣bc"[output] for output in (first, second))
     read = "c␣abb␣ac␣"[:step]
     assert title == f"after '{read}': '{winner}' {p[first]:.1%}, '{runner}' {p[second]:.1%}"
-    assert heading.split() == f"source nats for '{winner}' over '{runner}'".split()
+    assert heading.split() == f"position source nats for '{winner}' over '{runner}'".split()
     kappa = oracle.contributions(*paper, TEXT)[: step + 1, step - 1]
     pulls = [readout_bias[first] - readout_bias[second], *(kappa[:, first] - kappa[:, second])]
-    assert [row.split()[0] for row in rows] == ["bias", "h_0", *read]
-    assert [row.split()[1] for row in rows] == [f"{pull:+.4f}" for pull in pulls]
+    assert [row[:16].split() for row in rows] == [["bias"], ["h_0"], *([str(s), x] for s, x in enumerate(read, 1))]
+    assert [row[16:].split()[0] for row in rows] == [f"{pull:+.4f}" for pull in pulls]
     longest = max(abs(pull) for pull in pulls[1:])
     for row, pull in zip(rows, pulls, strict=True):
-        bar = row[18:]
+        bar = row[28:]
         assert bar == ("#" if pull > 0 else "-") * len(bar)
         assert abs(len(bar) - width * min(abs(pull) / longest, 1)) <= 0.5 + 1e-9
 
@@ -560,7 +561,7 @@ def test_white_space_and_control_characters_are_visible_wherever_a_text_is_shown
     assert "".join(map(split.name, split.symbols)) == r"A⏎A␣⇥\x07A"
     lines = str(split).splitlines()
     assert len(lines) == 2 + 1 + 1 + 7
-    assert [line.split()[0] for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
+    assert [line[10:16].strip() for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
     page = split._repr_html_()
     assert re.findall("<span[^>]*>([^<]*)</span>", page) == ["A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
     assert not re.search(r"[\n\t\x07]", page)
@@ -591,11 +592,10 @@ def test_a_model_of_which_nothing_is_known_has_no_alphabet():
 @pytest.mark.parametrize(
     ("text", "received"),
     [
-        ("abba", r"a string\. Encode it first, e\.g\. by datasets\.text\.encode"),
         (None, "NoneType, which makes one of dtype object"),
         (object(), "object, which makes one of dtype object"),
         ([[1], [2, 3]], r"list \(setting an array element"),
-        (["a", "b"], "list, which makes one of dtype <U1"),
+        ([b"a", b"b"], "list, which makes one of dtype .S1"),
         ({0: 1}, "dict, which makes"),
     ],
 )
@@ -604,6 +604,15 @@ def test_what_is_no_array_of_numbers_is_refused_as_symbols(text, received):
     for read in (analysis.contributions, analysis.affine_map):
         with pytest.raises(ValueError, match=f"symbols are .*Received: {received}"):
             read(model, text)
+
+
+@pytest.mark.parametrize("text", ["abba", ["a", "b"]])
+def test_a_text_without_an_alphabet_is_refused(text):
+    model, _, _ = network(5, 3, 4, seed=6)
+    with pytest.raises(
+        ValueError, match="A string is read by an alphabet. Received: .*, and none. Pass alphabet=..., or"
+    ):
+        analysis.contributions(model, text)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

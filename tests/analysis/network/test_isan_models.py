@@ -190,17 +190,16 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
         lambda: of_states(lambda x: dense()(keras.layers.Masking(1.0)(x))),
         r"masking.* \(Masking\), on its states",
     ),
-    "two Dense layers": (lambda: of_states(lambda x: dense()(dense()(x))), r"dense.* \(Dense\), on its logits"),
     "a softmax twice": (
         lambda: of_states(lambda x: keras.layers.Softmax()(keras.layers.Softmax()(dense()(x)))),
-        r"softmax.* \(Softmax\), on its probabilities",
+        r"softmax.* \(Softmax\), on its activated logits",
     ),
-    "a bent head": (
-        lambda: of_states(dense(activation="tanh")),
-        r"\(Dense with the activation 'tanh'\), on its states",
+    "a bent layer in the head": (
+        lambda: of_states(lambda x: dense()(dense(activation="tanh")(x))),
+        r"dense.* \(Dense\), on its activated logits",
     ),
-    "two heads": (lambda: of_states(lambda x: [dense()(x), dense()(x)]), "with 2 linear Dense layers"),
-    "no head": (lambda: of_states(lambda x: x), "with 0 linear Dense layers"),
+    "two heads": (lambda: of_states(lambda x: [dense()(x), dense()(x)]), "with 2 Dense heads"),
+    "no head": (lambda: of_states(lambda x: x), "with 0 Dense heads"),
     "a head and something else": (
         lambda: of_states(lambda x: [dense()(x), ops.tanh(x)]),
         r"tanh.* \(Tanh\), on its states",
@@ -226,6 +225,7 @@ READ: dict[str, Callable[[], keras.Model]] = {
     "plain": lambda: of_states(dense()),
     "without a bias": lambda: of_states(dense(use_bias=False)),
     "LoRA": with_lora,
+    "two Dense layers": lambda: of_states(lambda x: dense()(keras.layers.Dense(5)(x))),
     "the last state": lambda: keras.Sequential([ids(), layers.ISAN(UNITS, SYMBOLS), dense()]),
     "a last state returned": lambda: of_states(lambda x: dense()(x[1]), return_state=True),
     "called in training": lambda: of_ids(lambda x: x, lambda x: isan()(x, training=True)),
@@ -260,6 +260,43 @@ def test_a_model_that_is_read_has_the_logits_it_outputs(name: str) -> None:
     output = ops.convert_to_numpy(output[0] if isinstance(output, list) else output)[0]
     found = analysis.contributions(model, TEXT).logits
     np.testing.assert_allclose(found if output.ndim == 2 else found[-1], output, rtol=1e-5, atol=1e-5)
+
+
+HEADS: dict[str, Callable[[Any], Any]] = {
+    "sigmoid": lambda x: dense(activation="sigmoid")(x),
+    "softmax": lambda x: dense(activation="softmax")(x),
+    "tanh": lambda x: keras.layers.Activation("tanh")(dense()(x)),
+    "relu": lambda x: dense(activation="relu")(keras.layers.Dense(5)(x)),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_of_a_head_with_an_activation_the_logits_before_it_are_split(name: str) -> None:
+    model = randomized(of_states(HEADS[name]))
+    split = analysis.contributions(model, TEXT)
+    assert split.residual < 1e-12
+    activated = getattr(keras.activations, name)(ops.convert_to_tensor(split.logits))
+    output = ops.convert_to_numpy(model(TEXT[None]))
+    np.testing.assert_allclose(ops.convert_to_numpy(activated), output[0], rtol=1e-5, atol=1e-5)
+    shares = analysis.shapley_values(model, TEXT)
+    np.testing.assert_allclose(shares.logits[0], split.logits[-1])
+    by_steps = analysis.attribution(model, TEXT[None], target=1)
+    assert (by_steps.method, by_steps.output[0]) == ("contributions", split.logits[-1, 1])
+    assert by_steps.difference < 1e-5
+    assert analysis.minimize(model).residual < 1e-8
+
+
+def test_of_two_inputs_the_layer_and_the_rows_of_its_head_are_passed() -> None:
+    inputs, other = ids(), keras.Input((2,))
+    layer = layers.ISAN(UNITS, SYMBOLS)
+    head = dense()
+    model = randomized(keras.Model([inputs, other], head(keras.layers.Concatenate()([layer(inputs), other]))))
+    with pytest.raises(ValueError, match=r"its one input. Received: .*, with 2 inputs. Pass the ISAN layer and readou"):
+        analysis.contributions(model, TEXT)
+    kernel, bias = map(ops.convert_to_numpy, (head.kernel, head.bias))
+    split = analysis.contributions(layer, TEXT, readout=(kernel[:UNITS], bias))
+    output = ops.convert_to_numpy(model([TEXT[None], np.zeros((1, 2))]))[0]
+    np.testing.assert_allclose(split.logits[-1], output, rtol=1e-4, atol=1e-5)
 
 
 HARMLESS = (
@@ -382,7 +419,6 @@ def test_a_layer_that_may_step_otherwise_is_refused(make: Callable[[], Any]) -> 
     "readout",
     [
         pytest.param(lambda: Twice(OUTPUTS), id="subclass"),
-        pytest.param(lambda: dense(activation="relu"), id="activation"),
         pytest.param(lambda: dense(dtype="int8_from_float32"), id="quantized"),
     ],
 )
@@ -419,4 +455,4 @@ def test_a_deep_model_without_an_isan_is_refused() -> None:
     for _ in range(600):
         x = x + 1
     with pytest.raises(ValueError, match=r"with 0; it has add.* \(Add\), on its symbols"):
-        analysis.fixed_points(keras.Model(inputs, x))
+        analysis.contributions(keras.Model(inputs, x), TEXT)

@@ -245,7 +245,7 @@ def test_counts_that_are_none_are_refused(function, name, more, count):
 
 def test_a_text_that_is_not_encoded_is_refused():
     for ask in (analysis.explain, analysis.prototypes):
-        with pytest.raises(ValueError, match="Tokens are numbers. Received: a string. Encode it first"):
+        with pytest.raises(ValueError, match="A string is read by an alphabet. Received: 'the good', and none"):
             ask(network(), "the good")
 
 

@@ -245,7 +245,7 @@ def test_networks_that_the_proof_has_not_looked_at_are_refused():
         model(keras.layers.Bidirectional(layers.ISAN(4, 3)), keras.layers.Dense(2)),
         stacked,
         model(layers.ISAN(4, 3, return_sequences=True), layers.ISAN(2, 4), keras.layers.Dense(2)),
-        model(layers.ISAN(4, 3), keras.layers.Dense(2, activation="tanh")),
+        model(layers.ISAN(4, 3), keras.layers.Dense(2, activation="tanh"), keras.layers.Dense(2)),
         model(keras.layers.Embedding(3, 4), keras.layers.GRU(4), keras.layers.Dense(2)),
         keras.layers.GRU(3),
         "a word",

@@ -72,7 +72,7 @@ class CompositionTable:
     gives after $j$ symbols the logits $h (A_j R) + (b_j R + c)$ and after the word the state $h A_m + b_m$.
 
     Args:
-        network: a model of an ISAN and a linear Dense head; or an ISAN layer or cell.
+        network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
         words: sequences of symbols, in any order. Single symbols are always in the table and may be left out.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None for a
             table that reads and does not score.
