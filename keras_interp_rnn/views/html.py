@@ -234,7 +234,7 @@ def explanation(explained: Explanation) -> str:
         f"{html.escape(visible(token))}</span>"
         for token, weight in zip(explained.tokens, explained.weights.tolist(), strict=True)
     )
-    caption = f"class {explained.prediction}; {_caption(explained)}"
+    caption = f"class {explained.prediction}; {_caption(explained)}{html.escape(text.not_regularized(explained))}"
     return f'<div style="line-height:1.7">{spans}<br><small>{caption}</small></div>'
 
 

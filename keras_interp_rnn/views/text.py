@@ -143,7 +143,13 @@ def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
         text = " ".join(_on_red(token, weight) for token, weight in tokens)
     else:
         text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
-    return f"class {explained.prediction}: {text}"
+    return f"class {explained.prediction}: {text}{not_regularized(explained)}"
+
+
+def not_regularized(explained: Explanation) -> str:
+    """A note on the tokens that no centroid was reached by; "" without such tokens."""
+    names = [explained.tokens[i] for i in np.flatnonzero(np.isnan(explained.alpha).any(axis=1))]
+    return f"; read without centroids: {', '.join(map(visible, names))}" if names else ""
 
 
 @as_text.register

@@ -143,6 +143,9 @@ def test_an_end_token_without_the_stochastic_component_counts_nothing():
     assert found.tokens == ("the", "good", "bad", "good")
     assert found.weights[-1] == 0
     assert np.isnan(found.alpha[-1]).all()
+    for shown in (str(found), found._repr_html_()):
+        assert "; read without centroids: good" in shown
+    assert "without centroids" not in str(analysis.explain(network(), TEXTS[0], tokens=WORDS))
 
 
 def test_time_runs_as_in_the_text_for_a_layer_that_reads_backwards():
