@@ -37,17 +37,23 @@ def _check(args: argparse.Namespace) -> int:
     for file in args.files:
         try:
             found = proof.read(file)
-            print(proof.described(found, str(file)))
+            print(_printable(proof.described(found, str(file))))
             assumed.update(dict.fromkeys(proof.assumptions(found.network)))
         except FileNotFoundError:
             wrong += 1
-            print(f"keras_interp_rnn: there is no file {file}. Give one that Certificate.save wrote.", file=sys.stderr)
+            message = f"there is no file {file}. Give one that Certificate.save wrote."
+            print(f"keras_interp_rnn: {_printable(message)}", file=sys.stderr)
         except (ValueError, OSError) as error:
             wrong += 1
-            print(f"keras_interp_rnn: {error}", file=sys.stderr)
+            print(f"keras_interp_rnn: {_printable(str(error))}", file=sys.stderr)
     if not wrong:
         print("Assumed:", *assumed, sep="\n- ")
     return int(wrong > 0)
+
+
+def _printable(text: str) -> str:
+    """Lines in which a character that a terminal would obey, of a file's name or its text, is written as its code."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 if __name__ == "__main__":

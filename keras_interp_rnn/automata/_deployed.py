@@ -1,8 +1,10 @@
 r"""A model as a certificate sees it: everything between the ids and the decision, recognized part by part.
 
-A proof holds for the parts that it takes into account. So this is a closed list: the kinds of models, layers, flags,
-dtypes and operations whose arithmetic docs/notes/certificate.md describes. Anything else between the ids of a word and
-the network's decision is refused by name, even if it would do no harm.
+A proof holds for the parts that it takes into account. So this is a closed list: the kinds of models, layers, dtypes
+and operations whose arithmetic docs/notes/certificate.md describes. Anything else between the ids of a word and the
+network's decision is refused by name, even if it would do no harm: another function of Keras or of this package
+(`_originals`), and an option, an attribute or a method on any object that the same layers do not have when they are
+built again (`_as_built`).
 
     ids -> Embedding -> state-regularized layer over a GRUCell or SimpleRNNCell, padding masked -> Dense(1)
 
@@ -25,6 +27,8 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
+from keras_interp_rnn.automata import _originals
+from keras_interp_rnn.automata._as_built import built_again, first_difference
 from keras_interp_rnn.automata._network import Acceptor, Stack, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
@@ -39,14 +43,6 @@ CELLS = (keras.layers.GRUCell, keras.layers.SimpleRNNCell)
 """Exact types: a subclass may compute something else."""
 
 TRANSITIONS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbel)
-
-FLAGS = {
-    "go_backwards": "reads words from the end",
-    "stateful": "carries its state from word to word",
-    "zero_output_for_mask": "outputs zeros for padded words",
-    "return_sequences": "hands the head a state for every step",
-    "return_state": "hands on its last states too",
-}
 
 EXACT_IN_FLOAT32 = 2**24
 """Below, a float32 holds every integer."""
@@ -118,16 +114,29 @@ def deployed(acceptor: Acceptor) -> Deployed:
             f"{acceptor.model.name} with {[layer.name for layer in acceptor.layers]}; the upper ones read states, over "
             "which nothing is proved. Compare the automaton with the network by `extract(network).fidelity()`."
         )
+    if (replaced := _originals.first_replaced()) is not None:
+        raise ValueError(
+            "Keras and this package must compute with the functions in their files. Received: another "
+            f"{replaced}. Certify in a process that does not replace it."
+        )
     require_memoryless(acceptor)
     first, model = acceptor.first_id, acceptor.model
-    embedding, layer, head = _parts(_layers(model), model)
+    chain = _layers(model)
+    embedding, layer, head = _parts(chain, model)
     _check_layer(layer, ends=acceptor.encoding.end is not None)
     cell, inner = layer.cell, layer.cell.cell
-    dtype = _dtype([layer, cell, inner, embedding, head])
+    dtype = _dtype([*chain, cell, inner])
     if dtype == "float32":
         _check_products()
-    check_finite(model)
     _check_ids(model, acceptor.encoding)
+    if (found := first_difference(model, built_again(model, chain, dtype), model.name)) is not None:
+        raise ValueError(
+            "Every object between the ids and the verdict must be as its class builds it, without options that a proof "
+            f"does not know. Received: {found}. Build that model with these weights and certify it."
+        )
+    # Compiled before, they compute what the model then was; the next call compiles them again.
+    model.predict_function = model.test_function = None
+    check_finite(model)
     equations = equations_of(inner, as_float64)
     assert isinstance(equations, GRU | SimpleRNN)  # of the closed list of cells
     kernel = as_float64(head.kernel)
@@ -156,7 +165,7 @@ def _layers(model: Any) -> list[Any]:
     """The layers that the ids of a word pass through, in order: all that the model computes."""
     functional, _ = _reference_types()
     if type(model) in (keras.Sequential, Recognizer):
-        return list(model.layers)
+        return [part for part in model.layers if type(part) is not keras.layers.InputLayer]
     if type(model) is functional:
         return _functional_chain(model)
     raise _refusal(f"{model.name}, of the class {type(model).__name__}")
@@ -194,7 +203,7 @@ def _functional_chain(model: Any) -> list[Any]:
     [read] = evaluate(model, [_Read()], _passed)
     if not isinstance(read, _Read):
         raise _refusal(f"{model.name}, whose output is a mask")
-    return list(read.layers)
+    return [part for part in read.layers if type(part) is not keras.layers.InputLayer]
 
 
 def _passed(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
@@ -235,9 +244,6 @@ def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
         )
     if head[0].units == 2:
         raise _refusal(f"{head[0].name} with {head[0].units} outputs")
-    for part in (embedding, head[0]):
-        if part.quantization_mode is not None or part.lora_enabled:
-            raise _refusal(f"{part.name}, whose weights are quantized or have a LoRA update")
     return embedding, layer, head[0]
 
 
@@ -248,9 +254,6 @@ def _keeps_the_decision(head: Any) -> bool:
 
 
 def _check_layer(layer: Any, ends: bool) -> None:
-    for name, meaning in FLAGS.items():
-        if getattr(layer, name):
-            raise _refusal(f"{layer.name} with {name}=True, which {meaning}")
     if ends and layer.regularize_last_step:
         raise ValueError(
             "A decision after an end token is bounded if the stochastic component skips that token. Received: a layer "
@@ -264,9 +267,12 @@ def _check_layer(layer: Any, ends: bool) -> None:
     if type(cell) is not layers.StateRegularizedCell:
         raise _refusal(f"{layer.name} over a {type(cell).__name__}")
     if type(cell.transition) not in TRANSITIONS:
-        raise _refusal(f"{layer.name} with the transition {cell.transition!r}")
-    if not cell.transition.is_deterministic:
-        raise _refusal(f"{layer.name} with sample_at_inference=True, which draws noise for every word")
+        known = ", ".join(repr(kind.name) for kind in TRANSITIONS)
+        raise ValueError(
+            f"No proof knows the transition {type(cell.transition).__qualname__}: a transition must be {known}. "
+            f"Received: {layer.name} with transition={cell.transition!r}. Train with one of those, or compare the "
+            "automaton with the network by `extract(network).fidelity()`."
+        )
     inner = cell.cell
     if type(inner) not in CELLS:
         raise ValueError(
@@ -313,7 +319,8 @@ def _dtype(parts: list[Any]) -> str:
 
 def _check_ids(model: Any, encoding: WordEncoding) -> None:
     """Raises ValueError if the model's input changes ids, by casting them."""
-    dtype = keras.backend.standardize_dtype(model.inputs[0].dtype)
-    largest = encoding.size - 1
-    if dtype not in ("int32", "int64", "float32", "float64") or (dtype == "float32" and largest >= EXACT_IN_FLOAT32):
-        raise _refusal(f"{model.name} with inputs of {dtype}, which cannot hold the ids up to {largest}")
+    dtype, largest = keras.backend.standardize_dtype(model.inputs[0].dtype), encoding.size - 1
+    for name in (dtype, model.dtype_policy.name):  # a model casts floats to its own dtype
+        exact = name in ("int32", "int64", "float64") or (name == "float32" and largest < EXACT_IN_FLOAT32)
+        if not exact and (name == dtype or dtype.startswith("float")):
+            raise _refusal(f"{model.name} with inputs of {name}, which cannot hold the ids up to {largest}")

@@ -121,12 +121,20 @@ class Acceptor:
             ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
             if self.model.input_shape[1] is not None:
                 ids = ids[:, : self.model.input_shape[1]]
-            # Not `predict`, which is compiled again for every shape.
-            with carried_states.from_the_start(self.model):
-                outputs = ops.convert_to_numpy(self.model(ids, training=False))
-            classes[rows] = predicted_classes(self.model, outputs)
+            classes[rows] = self.classes_of_rows(ids)
             first += len(rows)
         return classes
+
+    def classes_of_rows(self, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+        """As `classes`, of words as rows of ids, which are read as they are."""
+        rows = max(1, CHUNK // ids.shape[1])
+        found = []
+        for first in range(0, len(ids), rows):
+            # Not `predict`, which is compiled again for every shape.
+            with carried_states.from_the_start(self.model):
+                outputs = ops.convert_to_numpy(self.model(ids[first : first + rows], training=False))
+            found.append(predicted_classes(self.model, outputs))
+        return np.concatenate(found)
 
     def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
         """`analysis.trace` of the layer on rows of `encode`; the centroid is -1 for words without any id."""

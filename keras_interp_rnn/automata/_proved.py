@@ -159,6 +159,9 @@ def from_json(content: Mapping[str, Any]) -> Proved:
     found = {**arrays, **{name: bias for name, bias in biases.items() if bias is not None}}
     wrong = [name for name, shape in shapes.items() if name in found and found[name].shape != shape]
     both = biases["cell_bias"] is not None and content["reset_after"]
+    for name in found if content["dtype"] == "float32" else ():
+        if not in_float32(found[name]):
+            raise ValueError(f"{name} has a number that no float32 holds, in a network of float32")
     if wrong or not k or (biases["recurrent_bias"] is not None) != both:
         raise ValueError(f"shapes do not fit: {', '.join(wrong) or 'recurrent_bias'}")
     weights = (arrays["cell_kernel"], arrays["recurrent_kernel"], biases["cell_bias"])
@@ -177,6 +180,12 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         arrays["head_bias"] if "labels" in content else float(arrays["head_bias"]),
         labels,
     )
+
+
+def in_float32(numbers: Any) -> bool:
+    """Whether a float32 holds each of these numbers."""
+    with np.errstate(all="ignore"):
+        return bool((np.asarray(numbers, np.float32).astype(np.float64) == np.asarray(numbers, np.float64)).all())
 
 
 def rounded_down(bound: float) -> float:

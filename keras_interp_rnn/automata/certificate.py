@@ -15,9 +15,10 @@ bound that is not finite proves nothing.
 
 from __future__ import annotations
 
+import itertools
 import numbers
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +35,7 @@ from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, short_words
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.proof import Proof
-from keras_interp_rnn.automata.words import WordEncoding
+from keras_interp_rnn.automata.words import Word, WordEncoding
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,10 @@ EPSILONS = np.logspace(-9, np.log10(0.45), 56)
 """Tried one after the other; any of them that gives a proof will do."""
 
 NUM_TRIED_WORDS = 127
-"""Number of short words that the model itself reads in addition to the proof."""
+"""Number of short words that the model itself reads in addition to the proof and to those that take each transition."""
+
+PADDING_BEFORE = 3
+"""Number of steps, of padding before a word, with which the model reads these words once more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +139,7 @@ class Certificate(Sentence):
             return False
         # At last, the weights that it carries, if any, are the model's.
         carried = self.proved is None or _proved.same(self.proved, _proved.proved(parts))
-        return carried and _misclassified(parts, self.dfa) is None
+        return carried and _misclassified(parts, self.path) is None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the certificate to a file, whole or not at all.
@@ -236,7 +240,8 @@ def certify(
 
     Exactness: sound under the assumptions of docs/notes/certificate.md (IEEE arithmetic in the layers' dtype, functions
         within 2^-20 of their value). A proof that fails says nothing about the network. In addition to the proof the
-        model itself reads the shortest words, and is not certified if it contradicts the proof.
+        model itself reads the shortest words and one for each transition, and is not certified if it contradicts the
+        proof.
 
     Example:
 
@@ -256,7 +261,7 @@ def certify(
     certificate = _prove(parts, dfa, _held_temperature(parts, temperature), extract_exactly(parts.acceptor))
     certificate = replace(certificate, function_errors=errors)
     if certificate.holds and certificate.temperature == parts.temperature():
-        word = _misclassified(parts, dfa)
+        word = _misclassified(parts, certificate.path)
         if word is not None:
             failure = f"the model itself classifies {word!r} otherwise: a part of it was not taken into account"
             return replace(certificate, holds=False, failure=failure)
@@ -338,12 +343,46 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     return held
 
 
-def _misclassified(parts: Deployed, dfa: DFA | MooreMachine) -> tuple[Hashable, ...] | None:
-    """One of the shortest words that the deployed model and the automaton classify differently; None without one."""
-    words = short_words(dfa.alphabet, NUM_TRIED_WORDS, max_length=parts.acceptor.max_length)
-    by_model = parts.acceptor.classes(words)
-    said = (parts.labels[class_] for class_ in by_model)
-    return next((word for word, label in zip(words, said, strict=True) if label != label_of(dfa, word)), None)
+def _misclassified(parts: Deployed, path: DFA | MooreMachine) -> tuple[Hashable, ...] | None:
+    """A word that the deployed model classifies otherwise than the automaton of its centroids; None if none is found.
+
+    Tried are the shortest words and one word for each transition: padded after the word, before it, and not at all.
+    """
+    acceptor = parts.acceptor
+    words = {*short_words(path.alphabet, NUM_TRIED_WORDS), *_words_of_transitions(path)}
+    limit = acceptor.max_length
+    tried = sorted((word for word in words if limit is None or len(word) <= limit), key=len)
+    found = {word: label_of(path, word) for word in tried}
+
+    def first_wrong(words: Sequence[Word], classes: NDArray[np.int64]) -> Word | None:
+        said = (parts.labels[class_] for class_ in classes)
+        return next((word for word, label in zip(words, said, strict=True) if label != found[word]), None)
+
+    wrong = first_wrong(tried, acceptor.classes(tried))
+    if limit is not None or wrong is not None:
+        return wrong
+    for _, group in itertools.groupby(tried, key=len):
+        same_length = list(group)
+        ids = acceptor.encoding.ids(same_length)
+        for padding in (0, PADDING_BEFORE):
+            wrong = first_wrong(same_length, acceptor.classes_of_rows(np.pad(ids, ((0, 0), (padding, 0)))))
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def _words_of_transitions(path: DFA | MooreMachine) -> Iterator[Word]:
+    """For each transition the shortest word whose last step it is."""
+    shortest: dict[int, Word] = {path.start: ()}
+    waiting = [path.start]
+    for state in waiting:  # which grows
+        for symbol in path.alphabet:
+            word = (*shortest[state], symbol)
+            yield word
+            target = path.step(state, symbol)
+            if target not in shortest:
+                shortest[target] = word
+                waiting.append(target)
 
 
 def _prove(parts: Deployed, dfa: DFA | MooreMachine, tau: float, extraction: Extraction) -> Certificate:

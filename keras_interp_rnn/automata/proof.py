@@ -255,7 +255,9 @@ def _from_json(content: Mapping[str, Any]) -> Proof:
         raise ValueError("a centroid that the network does not have")
     if len(set(centroids)) != len(centroids) or len(centroids) != len(path):
         raise ValueError("every state of the path needs a centroid of its own")
-    if not np.finfo(network.dtype).tiny <= tau < np.inf:
+    # A learned temperature is the exponential of the number that the network holds.
+    held = network.dtype == "float64" or network.learns_temperature or _proved.in_float32(tau)
+    if not np.finfo(network.dtype).tiny <= tau < np.inf or not held:
         raise ValueError(f"the temperature {tau}")
     if not (epsilon == 0 if network.hard else 0 < epsilon < 1):
         raise ValueError(f"epsilon {epsilon}")

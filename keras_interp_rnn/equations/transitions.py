@@ -42,7 +42,7 @@ class Transition:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.name:
+        if vars(cls).get("name"):  # an inherited one means the class that has it
             NAMES[cls.name] = cls
 
     def takes_noise(self, training: bool) -> bool:
@@ -160,5 +160,8 @@ def get(identifier: Any) -> Transition:
     if kind is None:
         near = difflib.get_close_matches(str(name), NAMES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"transition must be one of {', '.join(map(repr, NAMES))}. Received: {name!r}.{hint}")
+        raise ValueError(
+            f"transition must be one of {', '.join(map(repr, NAMES))}. Received: {name!r}.{hint} Before you use the "
+            "name of your own transition, import the module that defines it."
+        )
     return kind(**settings)

@@ -9,9 +9,10 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, _kernels, certificate, tomita
+from keras_interp_rnn.automata import DFA, _deployed, _kernels, certificate, tomita
+from keras_interp_rnn.equations import transitions
 from tests.automata.deployments import IDS, START, Weights, misjudged, plain
-from tests.automata.networks import drawn, network_of
+from tests.automata.networks import drawn, network_of, weights_of
 
 
 class AlwaysDropout(keras.layers.Dropout):
@@ -122,11 +123,11 @@ def by_place(ids, embedding, layer, head):
 REFUSED = {
     "reads from the end": (
         lambda: network_of(D, go_backwards=True),
-        "go_backwards=True, which reads words from the end",
+        "recurrent.go_backwards=True in place of False",
     ),
     "zeros for padded words": (
         lambda: network_of(D, zero_output_for_mask=True),
-        "zero_output_for_mask=True, which outputs",
+        "recurrent.zero_output_for_mask=True in place of False",
     ),
     "a last step without centroids": (
         lambda: network_of(D, regularize_last_step=False),
@@ -134,17 +135,20 @@ REFUSED = {
     ),
     "noise for every word": (
         lambda: network_of(D, transition="gumbel", sample_at_inference=True, noise=30.0),
-        "sample_at_inference=True, which draws noise",
+        "transition.sample_at_inference=True in place of False",
     ),
     "noise for every word, hard": (
         lambda: network_of(D, transition="gumbel", straight_through=True, sample_at_inference=True, noise=30.0),
-        "sample_at_inference=True, which draws noise",
+        "transition.sample_at_inference=True in place of False",
     ),
     "state from word to word": (
         lambda: W.functional(plain, layer={"stateful": True}, batch=1),
-        "stateful=True, which carries its state from word to word",
+        "recurrent.stateful=True in place of False",
     ),
-    "head reads every step": (lambda: sequential(return_sequences=True), "return_sequences=True, which hands"),
+    "head reads every step": (
+        lambda: sequential(return_sequences=True),
+        "recurrent.return_sequences=True in place of False",
+    ),
     "cell in half precision": (
         lambda: sequential(with_cell(keras.layers.SimpleRNNCell(W.units, dtype="mixed_bfloat16"))),
         "Rounding is bounded if all layers are in float32.* of mixed_bfloat16",
@@ -157,9 +161,9 @@ REFUSED = {
         lambda: sequential(keras.layers.Embedding(4, 4, mask_zero=True, dtype="float16")),
         "Rounding is bounded if all layers are in float32.* of float16",
     ),
-    "head in int8": (lambda: quantized(2), "dense.*quantized|head.*quantized"),
-    "embedding in int8": (lambda: quantized(0), "embedding.*quantized"),
-    "embedding with LoRA": (lora, "embedding.*LoRA"),
+    "head in int8": (lambda: quantized(2), "(dense|head).*quantiz.*, which its class does not make"),
+    "embedding in int8": (lambda: quantized(0), "embedding.*quantiz.*, which its class does not make"),
+    "embedding with LoRA": (lora, "embedding.*lora_rank=2 in place of None"),
     "dropout of its own kind": (lambda: sequential(AlwaysDropout(0.8, seed=1)), "a head of .'always_dropout"),
     "dropout that is always on": (
         lambda: W.functional(lambda i, e, r, h: h(keras.layers.Dropout(0.8, seed=1)(r(e(i)), training=True))),
@@ -266,7 +270,27 @@ ACCEPTED = {
     "learned temperature": lambda: W.functional(plain, layer={"learn_temperature": True}),
     "hard": lambda: W.functional(plain, layer={"transition": "gumbel", "straight_through": True}),
     "a layer used elsewhere too": lambda: used_elsewhere(),
+    "fitted and read": lambda: fitted_and_read(),
+    "another policy since": lambda: built_under_another_policy(),
 }
+
+
+def fitted_and_read():
+    """Whatever training, evaluation and prediction leave on a model."""
+    model = sequential(kernel_regularizer="l2", centroids_constraint="max_norm")
+    weights, ids = model.get_weights(), np.array([[1, 2, 3, 0]] * 4, np.int32)
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(ids, np.zeros((4, 1)), validation_data=(ids, np.zeros((4, 1))), verbose=0)
+    model.predict(ids, verbose=0)
+    model.set_weights(weights)
+    model.note = "of mine"
+    return model
+
+
+def built_under_another_policy():
+    model = sequential()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    return model
 
 
 def used_elsewhere():
@@ -283,11 +307,207 @@ def used_elsewhere():
 
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_ordinary_deployments_are_certified(name):
-    model = ACCEPTED[name]()
-    found = automata.certify(model, D, alphabet=IDS, start=START)
-    assert found.holds, found
-    assert found.check(model, alphabet=IDS, start=START)
-    assert misjudged(model, D) == 0
+    policy = keras.config.dtype_policy()
+    try:
+        model = ACCEPTED[name]()
+        found = automata.certify(model, D, alphabet=IDS, start=START)
+        assert found.holds, found
+        assert found.check(model, alphabet=IDS, start=START)
+        assert misjudged(model, D) == 0
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+ALPHABET = tuple(range(200))
+"""The shortest words, which are tried first, have none of its last symbols."""
+RARE = ALPHABET[-1]
+AFTER_RARE = DFA([[int(a == RARE or s) for a in ALPHABET] for s in range(2)], {1}, alphabet=ALPHABET)
+RARE_IDS = {symbol: symbol + 2 for symbol in ALPHABET}
+RARE_WORDS = [(), (0,), (RARE,), (0, RARE), (RARE, 0, 1)]
+
+
+def network_after_rare(*middle, functional=False, **component):
+    """The network of `AFTER_RARE`: its embeddings are those of two symbols."""
+    embeddings, cell, centroids, head = weights_of(DFA([[0, 1], [1, 1]], {1}, alphabet="01"))
+    table = np.vstack([embeddings[:2], *(embeddings[2 + (symbol == RARE)] for symbol in ALPHABET)])
+    ids = keras.Input((None,), dtype="int32")
+    parts = (
+        keras.layers.Embedding(*table.shape, mask_zero=True),
+        layers.SRSimpleRNN(centroids.shape[1], 2, **component),
+        *middle,
+        keras.layers.Dense(1),
+    )
+    model = keras.Sequential([ids, *parts])
+    if functional:
+        model = keras.Model(ids, parts[-1](parts[1](parts[0](ids))))
+    parts[0].set_weights([table])
+    parts[1].cell.cell.set_weights(cell)
+    parts[1].cell.centroids.assign(centroids)
+    parts[-1].set_weights(head)
+    return model
+
+
+def wrong_after_rare(model, predict=False):
+    """How many of a few words the model itself judges otherwise than `AFTER_RARE`."""
+    rows = np.zeros((len(RARE_WORDS), 5), np.int32)
+    for row, word in zip(rows, RARE_WORDS, strict=True):
+        row[: len(word) + 1] = [START, *(symbol + 2 for symbol in word)]
+    outputs = model.predict(rows, verbose=0) if predict else ops.convert_to_numpy(model(rows))
+    return sum(bool(said) != AFTER_RARE.accepts(word) for said, word in zip(outputs[:, 0] > 0, RARE_WORDS, strict=True))
+
+
+def flipped(call):
+    """A function of ids that answers the other way on words with the rare symbol."""
+
+    def answer(ids, *args, **kwargs):
+        rare = ops.any(ops.equal(ids, RARE + 2), axis=1, keepdims=True)
+        return ops.where(rare, -1.0, 1.0) * call(ids, *args, **kwargs)
+
+    return answer
+
+
+def of_class(owner, name, replace):
+    """A change of a class or module, which the test takes back."""
+    return lambda model, monkeypatch: monkeypatch.setattr(owner, name, replace(getattr(owner, name)))
+
+
+def of_instance(find, name, replace):
+    return lambda model, _: setattr(find(model), name, replace(getattr(find(model), name)))
+
+
+def forgets_rare(step):
+    """A step of the cell after which the state is 0 if it read the rare symbol."""
+
+    def new_step(*args, **kwargs):
+        inputs = args[0] if len(args) < 4 else args[-5]
+        rare = ops.cast(inputs[:, -1:] > 0.5, "float32")
+        return [state * (1 - rare) for state in step(*args, **kwargs)]
+
+    return new_step
+
+
+def noise_at_inference(model, _):
+    cell = model.layers[1].cell
+    cell.transition.sample_at_inference = True
+    cell.set_noise(5.0)
+
+
+def not_equal_of(model):
+    return next(operation for operation in model.operations if type(operation).__name__ == "NotEqual")
+
+
+def without_rare(_):
+    return lambda ids, zero: ops.logical_and(ops.not_equal(ids, zero), ops.not_equal(ids, RARE + 2))
+
+
+def in_its_head(model):
+    return model.layers[-1]
+
+
+def itself(model):
+    return model
+
+
+CHANGED = {
+    "noise switched on": (noise_at_inference, "transition.sample_at_inference=True in place of False"),
+    "a call of the model": (of_instance(itself, "call", flipped), ".call, a function, which its class does not make"),
+    "a call of its graph": (of_instance(lambda m: m._functional, "call", flipped), r"functional.*\.call, a function"),
+    "a prediction": (of_instance(itself, "predict", lambda f: lambda *a, **k: -f(*a, **k)), r"\.predict, a function"),
+    "a step of the cell": (of_instance(lambda m: m.layers[1].cell, "step", forgets_rare), r"\.step, a function"),
+    "the mask's operation": (of_instance(not_equal_of, "call", without_rare), r"\.call, a function"),
+    "a dtype of the head": (
+        lambda m, _: setattr(in_its_head(m)._dtype_policy, "_compute_dtype", "float64"),
+        "all layers are in float32",
+    ),
+    "a variable of the head": (
+        lambda m, _: setattr(in_its_head(m)._kernel, "_maybe_autocast", lambda value: -value),
+        r"_kernel\._maybe_autocast, a function",
+    ),
+    "a class's call": (
+        of_class(keras.Sequential, "__call__", lambda f: lambda s, ids, **k: flipped(lambda x: f(s, x, **k))(ids)),
+        "another keras.*Sequential.__call__. Certify in a process",
+    ),
+    "a class's step": (
+        of_class(layers.StateRegularizedCell, "step", lambda f: lambda *a, **k: [-x for x in f(*a, **k)]),
+        "another keras_interp_rnn.*StateRegularizedCell.step",
+    ),
+    "a function of Keras": (
+        of_class(ops, "where", lambda f: lambda c, *a: f(ops.logical_not(c), *a)),
+        "another keras.ops.where",
+    ),
+    "a function for another": (
+        of_class(keras.activations, "tanh", lambda _: keras.activations.relu),
+        "another keras.activations.tanh",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_was_changed_after_building_is_refused(name, monkeypatch):
+    change, reason = CHANGED[name]
+    functional = name == "the mask's operation"
+    component = {"transition": "gumbel"} if name == "noise switched on" else {}
+    keras.config.set_dtype_policy(keras.DTypePolicy("float32"))  # which a case may spoil
+    model = network_after_rare(functional=functional, **component)
+    certificate = automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
+    assert certificate.holds
+    try:
+        change(model, monkeypatch)
+        with pytest.raises(ValueError, match=reason):
+            automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
+        with pytest.raises(ValueError, match=reason):
+            certificate.check(model, alphabet=RARE_IDS, start=START)
+    finally:
+        keras.config.set_dtype_policy(keras.DTypePolicy("float32"))
+
+
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_bfloat16", "float16", "float64"])
+def test_a_dropout_of_another_dtype_is_refused(policy):
+    model = network_after_rare(keras.layers.Dropout(0.5, dtype=policy))
+    with pytest.raises(ValueError, match=f"all layers are in float32.* of {policy}"):
+        automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
+
+
+def test_a_prediction_that_was_compiled_before_is_compiled_again():
+    model = network_after_rare()
+    in_its_head(model).activation = lambda x: -x
+    assert wrong_after_rare(model, predict=True) == len(RARE_WORDS)
+    in_its_head(model).activation = keras.activations.linear
+    assert automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START).holds
+    assert wrong_after_rare(model, predict=True) == 0
+
+
+def test_the_model_itself_reads_every_symbol(monkeypatch):
+    model = network_after_rare()
+    monkeypatch.setattr(_deployed, "first_difference", lambda *_: None)
+    model.call = flipped(model.call)
+    found = automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
+    assert f"the model itself classifies ({RARE},) otherwise" in found.failure
+
+
+@pytest.mark.parametrize("padding", ["none", "before", "after"])
+def test_the_model_itself_reads_words_with_every_padding(padding, monkeypatch):
+    """One that answers the other way on words with this padding alone."""
+    model = network_of(tomita(4))
+    monkeypatch.setattr(_deployed, "first_difference", lambda *_: None)
+    call = model.call
+
+    def answer(ids, training=None, mask=None):
+        padded = {"none": ops.all(ids != 0), "before": ops.any(ids[:, 0] == 0), "after": ops.any(ids[:, -1] == 0)}
+        return ops.where(padded[padding], -1.0, 1.0) * call(ids, training=training)
+
+    model.call = answer
+    assert "the model itself classifies" in automata.certify(model, tomita(4)).failure
+
+
+def test_an_unknown_transition_is_named():
+    class TopTwo(transitions.Transition):
+        name = ""
+
+    with pytest.raises(
+        ValueError, match=r"No proof knows the transition .*TopTwo: .* must be 'mixture', 'soft_argmax'"
+    ):
+        automata.certify(network_of(D, transition=TopTwo()), D)
 
 
 def test_a_certificate_survives_saving(tmp_path):
@@ -459,8 +679,9 @@ class TestForgeries:
         assert not dataclasses.replace(found, centroids=tuple(i - k for i in found.centroids)).check(model)
 
     def test_a_model_that_contradicts_its_proof(self, monkeypatch):
-        """What no list foresees: the model itself reads the shortest words."""
+        """What no list foresees: the model itself reads words."""
         model = network_of(D)
+        monkeypatch.setattr(_deployed, "first_difference", lambda *_: None)
         found = automata.certify(model, D)
         call = model.layers[2].call
         read = automata.extract(model)

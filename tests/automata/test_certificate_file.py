@@ -231,6 +231,18 @@ def test_another_automaton(name, content, tmp_path):
             refused(tmp_path, changed, "is no certificate that holds")
 
 
+@pytest.mark.parametrize("name", ["head_bias", "centroids", "temperature"])
+def test_numbers_that_no_float32_holds(name, content, tmp_path):
+    changed = copy.deepcopy(content)
+    if name == "temperature":
+        changed[name] += 1e-12
+    elif name == "centroids":
+        changed["network"][name][0][0] += 1e-12
+    else:
+        changed["network"][name] += 1e-12
+    refused(tmp_path, with_digest(changed), "no float32 holds|the temperature 1.0")
+
+
 def test_bounds_that_are_better_than_proved(content, tmp_path):
     for name in ("margins", "decision_margins"):
         changed = copy.deepcopy(content)
@@ -298,6 +310,16 @@ def test_the_command_says_in_one_line_what_is_wrong_and_checks_the_others(conten
     assert other.endswith(f"there is no file {tmp_path / 'none.json'}. Give one that Certificate.save wrote.")
     assert done.stdout.startswith(f"{tmp_path / 'good.json'}: ")
     assert "Assumed" not in done.stdout
+
+
+def test_the_command_prints_no_character_that_a_terminal_obeys(content, tmp_path):
+    good, wrong = tmp_path / "good\x1b[31m\u202e.json", tmp_path / "wrong\x1b]0;x\x07.json"
+    good.write_text(json.dumps(content))
+    wrong.write_text("{")
+    done = check(good, wrong, tmp_path / "none\x9b.json")
+    assert "good\\x1b[31m\\u202e.json: the network" in done.stdout
+    assert all(c.isprintable() or c == "\n" for c in done.stdout + done.stderr)
+    assert len(done.stderr.splitlines()) == 2
 
 
 @pytest.mark.parametrize("name", ["dfa", "words", "proof"])

@@ -1,0 +1,237 @@
+"""Whether a model is as its layers' classes build it: nothing was switched, replaced or added on any object since.
+
+A model on the closed list of `_deployed` is built again by the constructors of its layers, of what the proof reads and
+nothing else. Then the two are compared, object by object: classes, entries of the instances, functions, the graph. So
+an option that the proof does not know, of whatever version of Keras, has its default in the second model, and differs.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_interp_rnn import layers
+from keras_interp_rnn.analysis.network import evaluate
+from keras_interp_rnn.equations import transitions
+
+NOT_COMPARED = {
+    "names": ("name", "_name", "_path", "_parent_path", "output_names", "_handle_name", "_unique_id"),
+    "how weights begin and how they are trained": (
+        *("_initializer", "_regularizer", "_constraint", "_trainable", "trainable", "_aggregation", "initial"),
+        *("seed", "_initial_seed", "_seed_generators", "_trainable_variables", "_non_trainable_variables"),
+        *("_synchronization", "_overwrite_with_gradient", "_initial_value", "rate", "dropout", "recurrent_dropout"),
+        *("_dropout_mask", "_recurrent_dropout_mask", "is_gptq_calibrated", "is_awq_calibrated"),
+    ),
+    "training and evaluation": (
+        *("compiled", "optimizer", "_optimizer", "loss", "_loss_tracker", "_metrics", "_losses", "_loss_ids"),
+        *("_losses_override", "_compile_loss", "_compile_metrics", "_compile_config", "_initial_epoch", "history"),
+        *(
+            "stop_training",
+            "training",
+            "_run_eagerly",
+            "_jit_compile",
+            "steps_per_execution",
+            "unrolled_steps_per_execution",
+        ),
+        *(
+            "train_function",
+            "test_function",
+            "predict_function",
+            "_distribute_strategy",
+            "_jax_state",
+            "_jax_state_synced",
+        ),
+        *(
+            "stop_evaluating",
+            "stop_predicting",
+            "_compiled_trainable_state",
+            "_compute_loss_has_training_arg",
+            "report",
+            "labels",
+        ),
+    ),
+    "saving and tracking": (
+        *("_auto_config", "_auto_config_error_args", "_saved_model_inputs_spec", "_saved_model_arg_spec", "_tracked"),
+        *(
+            "_tracker",
+            "tracker",
+            "_torch_params",
+            "_lock",
+            "_cached_shape_as_list",
+            "_build_shapes_dict",
+            "_built_for",
+            "_called",
+            "_nodes",
+            "_self_setattr_tracking",
+        ),
+        *("_self_unconditional_checkpoint_dependencies", "_self_unconditional_dependency_names"),
+        *("_self_unconditional_deferred_dependencies", "_self_update_uid", "_self_name_based_restores"),
+        *("_self_saveable_object_factories",),
+    ),
+    "calls that are no part of the model, or none of the next": (
+        *("_inbound_nodes", "_outbound_nodes", "_keras_history", "_keras_mask", "chosen_path", "_variable_read"),
+    ),
+    "the numbers, which the proof reads": ("_handle",),
+}
+"""Entries of an instance that no call outside training reads, by what they are for."""
+
+_NOT_COMPARED = frozenset(name for names in NOT_COMPARED.values() for name in names)
+_ARGUMENTS_OF_WEIGHTS = ("_initializer", "_regularizer", "_constraint")
+
+CONTAINERS = (Mapping, list, tuple, set)
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, inspect.Signature)
+
+
+def built_again(model: Any, chain: list[Any], dtype: str) -> Any:
+    """The model of the same layers, with zeros as weights.
+
+    Args:
+        model: on the closed list; chain: its layers from the ids to the output, each on the list too.
+    """
+    again = {id(layer): _layer(layer, dtype) for layer in chain}
+    ids = keras.layers.InputLayer(batch_shape=model.inputs[0].shape, dtype=model.inputs[0].dtype, name="ids")
+    if isinstance(model, keras.Sequential):
+        return type(model)([ids, *(again[id(layer)] for layer in chain)], name=model.name)
+
+    def called(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
+        args, kwargs = node.arguments.fill_in(values)
+        return [again.get(id(operation), ops.not_equal)(*args, **kwargs)]
+
+    return keras.Model(ids.output, evaluate(model, [ids.output], called)[0], name=model.name)
+
+
+def _layer(layer: Any, dtype: str) -> Any:
+    """A layer of the list, of the arguments that a proof takes into account, or that act in training alone."""
+    common = {"name": layer.name, "dtype": dtype}
+    if isinstance(layer, keras.layers.Dropout):
+        return keras.layers.Dropout(layer.rate, noise_shape=layer.noise_shape, seed=0, **common)
+    if isinstance(layer, keras.layers.Dense):
+        return keras.layers.Dense(
+            layer.units, activation=layer.activation, use_bias=layer.use_bias, kernel_initializer="zeros", **common
+        )
+    if isinstance(layer, keras.layers.Embedding):
+        common["embeddings_initializer"] = "zeros"
+        if type(layer) is keras.layers.Embedding:
+            return keras.layers.Embedding(layer.input_dim, layer.output_dim, mask_zero=layer.mask_zero, **common)
+        return type(layer)(layer.alphabet, layer.output_dim, **common)
+    component, inner = layer.cell, layer.cell.cell
+    of_layer = {"fused": layer.fused, "unroll": layer.unroll, "regularize_last_step": layer.regularize_last_step}
+    of_component = {
+        "transition": _transition(component.transition),
+        "learn_temperature": component.learn_temperature,
+        "learn_centroids": component.learn_centroids,
+        "centroids_initializer": "zeros",
+    }
+    of_cell = {"use_bias": inner.use_bias, "kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
+    if isinstance(inner, keras.layers.GRUCell):
+        of_cell["reset_after"] = inner.reset_after
+    if type(layer) is not layers.StateRegularizedRNN:
+        sizes = inner.units, component.num_centroids
+        return type(layer)(*sizes, seed=0, **of_component, **of_cell, **of_layer, **common)
+    cell = type(inner)(inner.units, seed=0, dtype=dtype, name=inner.name, **of_cell)
+    regularized = layers.StateRegularizedCell(
+        cell, component.num_centroids, seed=0, dtype=dtype, name=component.name, **of_component
+    )
+    return layers.StateRegularizedRNN(regularized, **of_layer, **common)
+
+
+def _transition(transition: Any) -> transitions.Transition:
+    """A deterministic transition of the same kind."""
+    if isinstance(transition, transitions.Gumbel):
+        return transitions.Gumbel(straight_through=transition.straight_through)
+    again: transitions.Transition = type(transition)()
+    return again
+
+
+def first_difference(found: Any, built: Any, at: str) -> str | None:
+    """What of one object is not as of another, by its path from `at`; None if nothing is.
+
+    Everything is compared that a call may read: classes, entries, the code of functions and what it encloses, and which
+    layers, operations and variables are one and the same.
+    """
+    waiting: list[tuple[str, Any, Any]] = [(at, found, built)]
+    partners: dict[int, Any] = {}
+    met: dict[tuple[int, int], tuple[Any, Any]] = {}  # with the objects, whose ids are then of no other
+    while waiting:
+        at, one, other = waiting.pop()
+        if isinstance(other, keras.DTypePolicy):  # layers share one, those that are built again too
+            other = type(other)(other.name)
+        if one is other or (id(one), id(other)) in met:
+            continue
+        met[id(one), id(other)] = one, other
+        if type(one) is not type(other):
+            return f"{at}, {_named(one)} in place of {_named(other)}"
+        parts, expected = _parts(one), _parts(other)
+        if parts is None or expected is None:
+            if not _equal(one, other):
+                return f"{at}={_named(one)} in place of {_named(other)}"
+            continue
+        if isinstance(one, (keras.Operation, keras.Variable, keras.KerasTensor)):
+            if partners.setdefault(id(one), other) is not other or partners.setdefault(id(other), one) is not one:
+                return f"{at}, {_named(one)} that is in another place too"
+            at = one.name if isinstance(one, keras.layers.Layer) else at
+        if isinstance(one, (keras.Model, keras.layers.InputLayer)):  # it has the policy that was set when it was made
+            expected["_dtype_policy"] = one.dtype_policy
+        both = [name for name in parts if name in expected]
+        for name in both:  # a flag first, not what follows from it
+            if isinstance(parts[name], PLAIN) and not _equal(parts[name], expected[name]):
+                return f"{_joined(at, name)}={parts[name]!r} in place of {_named(expected[name])}"
+        for name in parts.keys() - expected.keys():
+            if isinstance(one, keras.Model) and isinstance(parts[name], PLAIN) and not hasattr(type(one), name):
+                continue  # a note of a user, or of whatever trained the model
+            return f"{_joined(at, name)}, {_named(parts[name])}, which its class does not make"
+        for name in expected.keys() - parts.keys():
+            return f"{at} without its {name!r}"
+        waiting += [(_joined(at, name), parts[name], expected[name]) for name in both]
+    return None
+
+
+def _parts(x: Any) -> dict[Any, Any] | None:
+    """What an object consists of, by name; None for one that is not looked into."""
+    if isinstance(x, (*PLAIN, type, types.ModuleType)) or not (hasattr(x, "__dict__") or isinstance(x, CONTAINERS)):
+        return None
+    parts: dict[Any, Any] = {name: part for name, part in getattr(x, "__dict__", {}).items() if not _left_out(name)}
+    if isinstance(x, types.FunctionType):
+        parts |= {name: getattr(x, name) for name in ("__code__", "__globals__", "__defaults__", "__kwdefaults__")}
+        parts |= {
+            name: cell.cell_contents for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+        }
+    elif isinstance(x, types.MethodType):
+        parts = {"function": x.__func__, "object": x.__self__}
+    elif isinstance(x, functools.partial):
+        parts |= {"function": x.func, "args": x.args, "keywords": x.keywords}
+    elif isinstance(x, Mapping):
+        parts |= {f"[{key!r}]": part for key, part in x.items() if key != "_torch_params"}
+    elif isinstance(x, (list, tuple)):
+        parts |= {f"[{i}]": value for i, value in enumerate(x)}
+    elif isinstance(x, set):
+        parts["elements"] = frozenset(x)
+    return parts
+
+
+def _left_out(name: str) -> bool:
+    return name in _NOT_COMPARED or (name.endswith(_ARGUMENTS_OF_WEIGHTS) and name != "activity_regularizer")
+
+
+def _joined(at: str, name: str) -> str:
+    return f"{at}{name}" if name.startswith("[") else f"{at}.{name}"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return type(one) is type(other) and bool(one == other)
+    except (TypeError, ValueError, RuntimeError):  # arrays
+        return False
+
+
+def _named(x: Any) -> str:
+    name = type(x).__name__
+    return repr(x) if isinstance(x, PLAIN) else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
