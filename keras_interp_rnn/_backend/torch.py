@@ -44,6 +44,8 @@ class Torch(StaticBackend):
     def reduced_products(self) -> tuple[str, str] | None:
         if (precision := torch.get_float32_matmul_precision()) != "highest":
             return f"torch with the matmul precision {precision!r}", "torch.set_float32_matmul_precision('highest')"
+        if torch.is_autocast_enabled("cuda" if torch.cuda.is_available() else "cpu"):
+            return "torch under torch.autocast", "the network outside of it"
         return None
 
     def generator_state(self) -> np.ndarray | None:

@@ -117,7 +117,7 @@ def deployed(acceptor: Acceptor) -> Deployed:
     if (replaced := _originals.first_replaced()) is not None:
         raise ValueError(
             "Keras and this package must compute with the functions in their files. Received: another "
-            f"{replaced}. Certify in a process that does not replace it."
+            f"{replaced}. Certify in a new process, which does not replace it."
         )
     require_memoryless(acceptor)
     first, model = acceptor.first_id, acceptor.model

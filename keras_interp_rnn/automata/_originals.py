@@ -127,7 +127,7 @@ def _functions(value: Any) -> list[types.FunctionType]:
 @functools.cache
 def _code(module: str) -> types.CodeType | None:
     """What the file of a module is compiled to."""
-    loader = getattr(getattr(sys.modules.get(module), "__spec__", None), "loader", None)
+    loader: Any = getattr(getattr(sys.modules.get(module), "__spec__", None), "loader", None)
     return loader.get_code(module) if hasattr(loader, "get_code") else None
 
 

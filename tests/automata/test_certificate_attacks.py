@@ -425,7 +425,7 @@ CHANGED = {
     ),
     "a class's call": (
         of_class(keras.Sequential, "__call__", lambda f: lambda s, ids, **k: flipped(lambda x: f(s, x, **k))(ids)),
-        "another keras.*Sequential.__call__. Certify in a process",
+        "another keras.*Sequential.__call__. Certify in a new process",
     ),
     "a class's step": (
         of_class(layers.StateRegularizedCell, "step", lambda f: lambda *a, **k: [-x for x in f(*a, **k)]),
@@ -843,6 +843,15 @@ def test_torch_must_multiply_in_float32(precision):
             automata.certify(model, tomita(1))
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="torch's own switch")
+def test_torch_must_not_cast_by_itself():
+    import torch
+
+    model = network_of(tomita(1))
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match="torch under torch.autocast"):
+        automata.certify(model, tomita(1))
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX's own switch")

@@ -109,12 +109,12 @@ def test_check_sees_the_weights_that_a_certificate_carries():
 
 def other_number(value):
     """One number of an array changed."""
-    return [other_number(value[0]), *value[1:]] if isinstance(value, list) else -2 * value - 1
+    return [other_number(value[0]), *value[1:]] if isinstance(value, list) else float(np.float32(-2 * value - 1))
 
 
 def other_numbers(value):
     """All numbers of an array changed."""
-    return [other_numbers(part) for part in value] if isinstance(value, list) else -2 * value - 1
+    return [other_numbers(part) for part in value] if isinstance(value, list) else float(np.float32(-2 * value - 1))
 
 
 def of_another_network(tmp_path, content):
