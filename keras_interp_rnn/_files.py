@@ -55,12 +55,13 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
     """Reads a JSON object.
 
     Args:
-        path: of an existing file.
+        path: of the file.
         rule: what the file must hold, for the error.
         parts: keys that the object must have, and their types.
         remedy: what to do, for the error.
 
     Raises:
+        FileNotFoundError: if there is no such file.
         ValueError: if the file holds something else, naming it.
     """
     try:
@@ -68,6 +69,8 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
         wrong = [name for name, kind in parts.items() if not isinstance(content[name], kind)]
         if wrong or not isinstance(content, dict):
             raise TypeError(f"{', '.join(wrong)} of another type" if wrong else f"a {type(content).__name__}")
+    except FileNotFoundError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{rule}. Received: {path} ({error!r}). {remedy}") from None
     return content
