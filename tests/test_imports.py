@@ -94,7 +94,6 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_backend", "_cells", "analysis", "automata", "equations", "layers")),
     },
     "automata/_as_built.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "equations", "layers"))},
-    "automata/_originals.py": set(),
     "automata/_bounds.py": {f"{OURS}.equations"},
     "automata/_deadline.py": set(),
     "automata/_prefix_tree.py": set(),

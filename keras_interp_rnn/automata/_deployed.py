@@ -2,14 +2,8 @@ r"""A model as a certificate sees it: everything between the ids and the decisio
 
 A proof holds for the parts that it takes into account. So this is a closed list: the kinds of models, layers, dtypes
 and operations whose arithmetic docs/notes/certificate.md describes. Anything else between the ids of a word and the
-network's decision is refused by name, even if it would do no harm: another function of Keras or of this package
-(`_originals`), and an option, an attribute or a method on any object that the same layers do not have when they are
-built again (`_as_built`).
-
-    ids -> Embedding -> state-regularized layer over a GRUCell or SimpleRNNCell, padding masked -> Dense(1)
-
-with Dropout, which does nothing outside training, anywhere between; or a Dense of an output for each of three labels or
-more, of which the largest decides.
+network's decision is refused by name, even if it would do no harm, and so is an option, an attribute or a method on any
+object that the same layers do not have when they are built again (`_as_built`).
 """
 
 from __future__ import annotations
@@ -27,7 +21,6 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
-from keras_interp_rnn.automata import _originals
 from keras_interp_rnn.automata._as_built import built_again, first_difference
 from keras_interp_rnn.automata._network import Acceptor, Stack, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
@@ -113,11 +106,6 @@ def deployed(acceptor: Acceptor) -> Deployed:
             "A certificate is about one regularized layer, which reads the symbols themselves. Received: "
             f"{acceptor.model.name} with {[layer.name for layer in acceptor.layers]}; the upper ones read states, over "
             "which nothing is proved. Compare the automaton with the network by `extract(network).fidelity()`."
-        )
-    if (replaced := _originals.first_replaced()) is not None:
-        raise ValueError(
-            "Keras and this package must compute with the functions in their files. Received: another "
-            f"{replaced}. Certify in a new process, which does not replace it."
         )
     require_memoryless(acceptor)
     first, model = acceptor.first_id, acceptor.model
