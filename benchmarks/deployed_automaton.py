@@ -61,8 +61,11 @@ def main() -> None:
         by_table = np.empty(count, np.uint8)
         started = time.perf_counter()
         library.many(
-            *(words.ctypes.data_as(ctypes.c_void_p), lengths.ctypes.data_as(ctypes.c_void_p)),
-            *(ctypes.c_size_t(count), ctypes.c_size_t(LONGEST), by_table.ctypes.data_as(ctypes.c_void_p)),
+            words.ctypes.data_as(ctypes.c_void_p),
+            lengths.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_size_t(count),
+            ctypes.c_size_t(LONGEST),
+            by_table.ctypes.data_as(ctypes.c_void_p),
         )
         table_seconds = time.perf_counter() - started
 

@@ -419,7 +419,8 @@ class Tunable:
 
         def windows(part: str, count: int | None) -> Windows:
             return Windows(
-                *(self.text.parts[part], protocol.batch),
+                self.text.parts[part],
+                protocol.batch,
                 length=protocol.length,
                 num_windows=count,
                 input_table=self.text.read,

@@ -466,7 +466,10 @@ class Tunable:
         x, y = self.data.train
         return model.fit(
             _training.Shuffled(
-                *(x[kept], y[kept], protocol.batch, self.seed),
+                x[kept],
+                y[kept],
+                protocol.batch,
+                self.seed,
                 count=steps * protocol.epochs,
                 segment=protocol.segment,
             ),

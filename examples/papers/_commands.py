@@ -254,7 +254,13 @@ def tune_command(experiments: Sequence[Experiment], args: argparse.Namespace) ->
     experiment = _named(experiments, args.name)
     slug = _slug(f"{experiment.name}-{args.row}")
     run = Run(
-        *(args.row, _settings(experiment, args.row), args.data, None, None, args.seed, args.runs / slug),
+        args.row,
+        _settings(experiment, args.row),
+        args.data,
+        None,
+        None,
+        args.seed,
+        args.runs / slug,
         smoke=args.smoke,
         verbose=args.verbose,
     )

@@ -392,7 +392,9 @@ def make(
 
     def write(measured: Sequence[Measured]) -> None:
         storage.write(
-            *(out, name, model),
+            out,
+            name,
+            model,
             dtype=recipe.dtype,
             said=said,
             figures=[presets.Figure(*each) for each in measured],

@@ -197,8 +197,15 @@ def train(
     model = resumable.load()
     if model is None:
         model = recommender(
-            *(kind, len(data.names), protocol.units, data.gaps is not None, run.seed, protocol.negatives),
-            *(protocol.gate_bias, protocol.gate_steps, attributes),
+            kind,
+            len(data.names),
+            protocol.units,
+            data.gaps is not None,
+            run.seed,
+            protocol.negatives,
+            protocol.gate_bias,
+            protocol.gate_steps,
+            attributes,
         )
         # The number of negatives varies: no fixed shape for XLA.
         model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)

@@ -132,7 +132,9 @@ def fit_next_epoch(
         resumable: the run. more: callbacks that come before it, so that it keeps what they add to the logs.
     """
     model.fit(
-        *(x, y, batch_size),
+        x,
+        y,
+        batch_size,
         epochs=resumable.epoch + 1,
         initial_epoch=resumable.epoch,
         shuffle=False,

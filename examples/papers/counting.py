@@ -178,7 +178,8 @@ def _stream(seed: int | np.random.Generator, batch: int, length: int, task: Mapp
 
     return next(
         counting.stream(
-            *(seed, batch),
+            seed,
+            batch,
             length=length,
             num_types=task["types"],
             max_count=task["maximum"],

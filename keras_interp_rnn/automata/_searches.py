@@ -157,7 +157,9 @@ class Searched:
 
     def _merged(self, limits: Limits, start: Machine | None) -> Machine | None:
         return smallest_automaton(
-            *(self.tree, limits.noise, self.most(limits)),
+            self.tree,
+            limits.noise,
+            self.most(limits),
             until=limits.until.within(MERGING_SECONDS),
             seed=limits.seed,
             start=start,
@@ -167,7 +169,10 @@ class Searched:
         found = start
         if start is None or len(contradicted(self.tree, start.table, self.labels)):
             found = shortest_rules(
-                *(self.words, self.labels, self.num_symbols, self.num_labels),
+                self.words,
+                self.labels,
+                self.num_symbols,
+                self.num_labels,
                 exact=limits.exact,
                 strong=limits.strong,
                 until=limits.until.within(PATTERN_SECONDS),
@@ -181,7 +186,9 @@ class Searched:
 
     def _split(self, limits: Limits, start: Machine | None) -> Machine:
         return shortest_description(
-            *(self.tree, self.words, self.labels),
+            self.tree,
+            self.words,
+            self.labels,
             exact=limits.exact,
             max_states=self.most(limits),
             until=limits.until.within(SPLITTING_SECONDS),

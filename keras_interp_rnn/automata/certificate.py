@@ -172,8 +172,14 @@ class Certificate(Sentence):
         proof.write(
             path,
             Proof(
-                *(self.proved, self.dfa, self.path, tuple(int(i) for i in self.centroids)),
-                *(float(self.temperature), float(self.epsilon), self.margins, self.decision_margins),
+                self.proved,
+                self.dfa,
+                self.path,
+                tuple(int(i) for i in self.centroids),
+                float(self.temperature),
+                float(self.epsilon),
+                self.margins,
+                self.decision_margins,
             ),
         )
 
@@ -200,8 +206,16 @@ class Certificate(Sentence):
         """
         found = proof.read(path)
         return cls(
-            *(True, found.dfa, found.path, found.centroids, found.temperature, found.epsilon),
-            *(found.margins, found.decision_margins, "", found.network),
+            True,
+            found.dfa,
+            found.path,
+            found.centroids,
+            found.temperature,
+            found.epsilon,
+            found.margins,
+            found.decision_margins,
+            "",
+            found.network,
         )
 
 

@@ -128,7 +128,10 @@ class SequenceRNN(keras.layers.RNN):
         return keras.Variable(
             lambda shape, dtype: ops.cast(self.get_initial_state(batch_size)[i], dtype),
             (batch_size, keras.tree.flatten(self.state_size)[i]),
-            **{"dtype": self.variable_dtype, "trainable": False, "autocast": False, "name": f"rnn_state_{i}"},
+            dtype=self.variable_dtype,
+            trainable=False,
+            autocast=False,
+            name=f"rnn_state_{i}",
         )
 
     def call(

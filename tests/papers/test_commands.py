@@ -369,7 +369,7 @@ def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
 )
 def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
     (tmp_path / "x.jsonl").write_text(text)
-    assert report(*["--records", str(tmp_path)]) == 2
+    assert report("--records", str(tmp_path)) == 2
     assert re.search(says, capsys.readouterr().err)
 
 
@@ -420,7 +420,7 @@ def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, mo
 
 
 def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
-    assert report(*["--records", str(tmp_path / "not-there")]) == 2
+    assert report("--records", str(tmp_path / "not-there")) == 2
     assert "`--records` must be a folder of .jsonl files. Received: " in capsys.readouterr().err
 
 
@@ -428,7 +428,7 @@ def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
 @needs_records
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
-    assert report(*["--records", str(RECORDS), "--out", str(out)]) == 0
+    assert report("--records", str(RECORDS), "--out", str(out)) == 0
     drawn = [
         *("isan-truncation.png", "jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
         *("parentheses-centroids.png", "parentheses-counts.png", "recommendation_progress.png"),

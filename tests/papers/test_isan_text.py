@@ -171,7 +171,8 @@ def test_samples_begin_with_the_prompt_and_known_words_are_counted(given, tmp_pa
     model = keras.models.load_model(given["model"])
     for one in record["result"]["by_temperature"]:
         expected = analysis.generate(
-            *(model, " annual reve"),
+            model,
+            " annual reve",
             num_symbols=40,
             inverse_temperature=one["inverse_temperature"],
             seed=1,

@@ -53,7 +53,7 @@ def test_the_truncated_network_is_that_of_the_analysis(tmp_path):
 
 def test_a_network_that_is_no_larger_is_refused(tmp_path):
     model = isan_truncation._characters.build(
-        *("ISAN", 8, isan_truncation._characters.Text({}, 27, None, {}), isan_truncation._characters.Protocol(batch=2))
+        "ISAN", 8, isan_truncation._characters.Text({}, 27, None, {}), isan_truncation._characters.Protocol(batch=2)
     )
     run = a_run(tmp_path, row="192 units", settings={"units": 192})
     parts = datasets.text.split(datasets.text.python_documentation()[:2000])

@@ -101,7 +101,7 @@ class TestKept:
     @pytest.mark.parametrize("option", ["--trials", "--steps", "--epochs"])
     def test_there_is_at_least_one(self, option, capsys):
         with pytest.raises(SystemExit):
-            tune(*["isan-text8", "--row", "LSTM-8e4", option, "0"])
+            tune("isan-text8", "--row", "LSTM-8e4", option, "0")
         assert f"argument {option}: must be a finite number above 0. Received: 0" in capsys.readouterr().err
 
 
@@ -142,7 +142,7 @@ class TestSearch:
 
     def test_the_command_writes_every_trial_down(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
-        assert tune(*["isan-text8", "--row", "LSTM-8e4", "--smoke"]) == 0
+        assert tune("isan-text8", "--row", "LSTM-8e4", "--smoke") == 0
         assert "3 trials. TensorBoard: tensorboard --logdir" in capsys.readouterr().out
         [found] = _records.read(tmp_path / "records" / "tuning.jsonl")
         assert found["experiment"] == "tuning"
@@ -155,7 +155,7 @@ class TestSearch:
     )
     def test_what_is_not_tuned(self, capsys, table, row):
         row = row or next(iter(EXPERIMENTS[table].rows))
-        assert tune(*[table, "--row", row]) == 2
+        assert tune(table, "--row", row) == 2
         assert f"Networks on characters and on classes are tuned. Received: {table}, {row}." in capsys.readouterr().err
 
     def test_a_chief_and_two_workers_share_a_search(self, tmp_path):
