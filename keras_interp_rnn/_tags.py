@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import Contributions, ShapleyValues, Substitutions, Trace
 from keras_interp_rnn.automata import DFA, MooreMachine
 

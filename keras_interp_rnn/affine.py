@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 
 
 @short_repr

@@ -26,7 +26,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn._numbers import is_number
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 
 __all__ = ["CriticalBias", "MeanField", "mean_field"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._results import visible
 
 
 @pytest.mark.parametrize(

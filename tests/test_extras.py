@@ -9,7 +9,7 @@ import pytest
 import keras_interp_rnn
 from examples.papers import _commands
 from examples.papers.__main__ import main
-from keras_interp_rnn._extras import needed
+from keras_interp_rnn._io import needed
 from keras_interp_rnn.automata import DFA, tomita
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._io import atomic_write
 
 
 def test_the_new_content_takes_the_place_of_the_old(tmp_path):
@@ -41,7 +41,7 @@ def test_an_error_leaves_the_old_content_and_nothing_else(tmp_path):
 def test_two_processes_write_to_files_of_their_own(tmp_path):
     code = """
 import sys
-from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._io import atomic_write
 with atomic_write(sys.argv[1]) as partial:
     partial.write_text("theirs")
     print(partial, flush=True)

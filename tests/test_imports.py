@@ -17,17 +17,15 @@ OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Importing nothing themselves.
-EVERYBODY = {f"{OURS}._numbers"}
+EVERYBODY = {f"{OURS}.{name}" for name in ("_io", "_numbers", "_results")}
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
-    "_extras.py": set(),
-    "_repr.py": set(),
-    "_result.py": {f"{OURS}._repr"},
-    "_palette.py": set(),
+    "_io.py": set(),
+    "_results.py": set(),
     "_numbers.py": set(),
-    "_tags.py": {*(f"{OURS}.{n}" for n in ("_display", "analysis", "automata"))},
-    "affine.py": {f"{OURS}._repr"},
+    "_tags.py": {*(f"{OURS}.{n}" for n in ("analysis", "automata"))},
+    "affine.py": set(),
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"keras", "jax", f"{OURS}._backend"},
@@ -40,13 +38,10 @@ MAY_IMPORT = {
     "_cells.py": {"keras", f"{OURS}.equations"},
     "losses.py": {"keras"},
     "constraints.py": {"keras"},
-    "initializers.py": {"keras", f"{OURS}._repr"},
+    "initializers.py": {"keras"},
     "optimizers.py": {"keras", f"{OURS}._backend"},
     # TensorFlow inside the methods that train and rank.
     "recommender.py": {"keras", "tensorflow"},
-    "_progress.py": set(),
-    "_files.py": set(),
-    "_display.py": set(),
     "layers": {
         "keras",
         f"{OURS}.layers",
@@ -59,34 +54,34 @@ MAY_IMPORT = {
     # The only place of analysis that knows Keras.
     "analysis/network": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_display", "affine", "analysis.network", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "affine", "analysis.network", "equations")),
     },
     "analysis": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_display", "_files", "_progress", "_repr", "_result", "affine", "analysis")),
+        *(f"{OURS}.{n}" for n in ("affine", "analysis")),
         f"{OURS}.equations",
     },
     "views": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_display", "_files", "_palette", "_result", "_tags", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_tags", "analysis", "automata")),
         *(f"{OURS}.{n}" for n in ("presets", "views")),
         *(f"tensorboard_plugins.interp_rnn.{n}" for n in ("document", "recording")),
     },
     # Keras inside functions: cards are read without it.
-    "presets/cards.py": {f"{OURS}._files", f"{OURS}._repr", f"{OURS}._result"},
+    "presets/cards.py": set(),
     "presets": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_files", "_result", "analysis", "automata", "datasets", "layers", "presets")),
+        *(f"{OURS}.{n}" for n in ("analysis", "automata", "datasets", "layers", "presets")),
     },
     # networkx, automata-lib and AALpy inside the methods that convert to them.
     "automata/conversions.py": {
         *("networkx", "automata.fa.dfa", "aalpy.automata"),
-        *(f"{OURS}.{n}" for n in ("_extras", "_result", "automata")),
+        f"{OURS}.automata",
     },
     "automata/formats.py": set(),
     "automata/_dot.py": {f"{OURS}.automata.formats"},
-    **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}._repr", f"{OURS}.automata"}),
-    "automata/words.py": {f"{OURS}._repr"},
+    **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}.automata"}),
+    "automata/words.py": set(),
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
     "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
     "automata/_deployed.py": {
@@ -103,37 +98,37 @@ MAY_IMPORT = {
         *(f"{OURS}.automata.{n}" for n in ("_deadline", "_prefix_tree", "_state_changes")),
     },
     "automata/_kernels.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "automata._bounds"))},
-    "automata/proof.py": {f"{OURS}._files", f"{OURS}.automata"},
+    "automata/proof.py": {f"{OURS}.automata"},
     "automata/_proved.py": {f"{OURS}.automata.words", f"{OURS}.equations"},
-    "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("_result", "analysis", "automata", "layers"))},
-    "automata/recognizer.py": {"keras", *(f"{OURS}.{n}" for n in ("_result", "automata"))},
-    "automata/learning.py": {"keras", *(f"{OURS}.{n}" for n in ("_progress", "automata", "layers"))},
+    "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "layers"))},
+    "automata/recognizer.py": {"keras", f"{OURS}.automata"},
+    "automata/learning.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
     "automata/compilation.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
-    "automata/extraction.py": {"scipy", *(f"{OURS}.{n}" for n in ("_progress", "_result", "automata"))},
-    "automata/certificate.py": {f"{OURS}._result", f"{OURS}.automata"},
-    "automata/drawing.py": {f"{OURS}._display", f"{OURS}._palette", "tensorboard_plugins.interp_rnn.layout"},
-    "automata/weighted_drawing.py": {f"{OURS}._display", f"{OURS}._palette", "tensorboard_plugins.interp_rnn.layout"},
-    "automata": {*(f"{OURS}.{n}" for n in ("_display", "_repr", "analysis", "automata"))},
+    "automata/extraction.py": {"scipy", f"{OURS}.automata"},
+    "automata/certificate.py": {f"{OURS}.automata"},
+    "automata/drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
+    "automata/weighted_drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
+    "automata": {*(f"{OURS}.{n}" for n in ("analysis", "automata"))},
     "figures": {
         *("matplotlib", "scipy"),
-        *(f"{OURS}.{n}" for n in ("_display", "_extras", "_palette", "analysis", "figures")),
+        *(f"{OURS}.{n}" for n in ("analysis", "figures")),
     },
     # TensorFlow and TensorBoard inside the functions that write.
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorboard_plugins.interp_rnn.schema"),
-        *(f"{OURS}.{n}" for n in ("_backend", "_display", "_files", "_tags", "callbacks", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_tags", "callbacks", "analysis", "automata")),
     },
-    "datasets/_files.py": {f"{OURS}._files"},
-    "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("_repr", "automata", "datasets"))},
+    "datasets/_files.py": set(),
+    "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},
     "datasets/mlregtest.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     "datasets/_drawn_words.py": {f"{OURS}.automata"},
     "datasets/tomita": {"tensorflow_datasets", f"{OURS}.datasets", f"{OURS}.automata"},
     # SciPy inside the function that counts word vectors.
-    "datasets/words.py": {"scipy", f"{OURS}._repr", f"{OURS}.datasets"},
-    "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}._extras", f"{OURS}.datasets"},
-    "datasets/interactions.py": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_repr", "datasets"))},
-    "datasets": {"keras", "tensorflow_datasets", *(f"{OURS}.{n}" for n in ("_extras", "_repr", "datasets"))},
+    "datasets/words.py": {"scipy", f"{OURS}.datasets"},
+    "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
+    "datasets/interactions.py": {"keras", QUIRKS, f"{OURS}.datasets"},
+    "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
     "__main__.py": {OURS, f"{OURS}.automata.proof"},
 }
 

@@ -1,6 +1,6 @@
 """Progress in a terminal, where a line is written over the one before it, and elsewhere."""
 
-from keras_interp_rnn._progress import Count, say
+from keras_interp_rnn._io import Count, say
 
 
 class Output:
@@ -78,7 +78,7 @@ def test_in_a_terminal_what_belongs_in_logs_is_written_over(monkeypatch):
 def test_a_count_says_how_much_time_is_left_once_a_second_has_passed(monkeypatch):
     terminal, clock = Output(terminal=True), [10.0]
     monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setattr("keras_interp_rnn._progress.monotonic", lambda: clock[0])
+    monkeypatch.setattr("keras_interp_rnn._io.monotonic", lambda: clock[0])
     count = Count("words", 4000)
     for now, done, shown in (
         (10.0, 0, "words 0 of 4,000"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, datasets
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.affine import AffineMap
 from tests.test_public_names import PUBLIC
 

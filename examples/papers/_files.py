@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,12 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Writes a file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as partial:
-        try:
-            partial.write(text)
-            partial.flush()
-            os.fsync(partial.fileno())
-        except BaseException:
-            os.unlink(partial.name)
-            raise
-    os.replace(partial.name, path)
+    partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name}")
+    try:
+        with partial.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._result import Result
+from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.isan.contributions import contributions
 from keras_interp_rnn.analysis.network import (
     affine_readout,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._numbers import is_integer, is_number
-from keras_interp_rnn._result import Result
+from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
 from keras_interp_rnn.analysis.network import as_array, generator

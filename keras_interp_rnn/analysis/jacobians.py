@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn._result import as_html, as_text
+from keras_interp_rnn._results import as_html, as_text
 from keras_interp_rnn.analysis.network import (
     closed_form,
     linear_steps,

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._display import symbol_name
 from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._result import Result
+from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn.analysis.network import (
     alphabet_of,
     as_array,

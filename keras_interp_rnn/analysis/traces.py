@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._display import visible
-from keras_interp_rnn._result import Result
+from keras_interp_rnn._results import Result, visible
 from keras_interp_rnn.analysis.network import (
     alphabet_of,
     as_array,

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._result import Sentence
+from keras_interp_rnn._results import Sentence
 from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._deterministic import difference, label_of, state_labels

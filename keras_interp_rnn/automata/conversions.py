@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from keras_interp_rnn._extras import needed
+from keras_interp_rnn._io import needed
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn._result import as_html
+from keras_interp_rnn._results import as_html
 from keras_interp_rnn.automata import _dot, drawing, formats, regex
 from keras_interp_rnn.automata._deterministic import MISSING, state_labels
 from keras_interp_rnn.automata.words import checked_alphabet, given_alphabet, names_of_states

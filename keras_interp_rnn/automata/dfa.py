@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata._deterministic import (
     MISSING,
     Deterministic,

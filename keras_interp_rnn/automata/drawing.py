@@ -9,8 +9,7 @@ import html
 import zlib
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from keras_interp_rnn._display import visible
-from keras_interp_rnn._palette import INK, LINE
+from keras_interp_rnn._results import INK, LINE, visible
 from tensorboard_plugins.interp_rnn import layout
 
 DASHED = ' stroke-dasharray="5 4"'

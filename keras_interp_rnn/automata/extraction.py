@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn._progress import Count, say
-from keras_interp_rnn._result import Sentence
+from keras_interp_rnn._results import Sentence
 from keras_interp_rnn.automata._deterministic import (
     MISSING,
     Transitions,

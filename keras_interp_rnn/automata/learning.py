@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._io import say
 from keras_interp_rnn._numbers import is_integer, is_number
-from keras_interp_rnn._progress import say
 from keras_interp_rnn.automata._deadline import Deadline, TimeUp
 from keras_interp_rnn.automata._deterministic import unsupported
 from keras_interp_rnn.automata._sample import Sample, sample_of

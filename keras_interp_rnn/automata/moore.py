@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata._deterministic import Deterministic, as_state, difference, label_of
 from keras_interp_rnn.automata.conversions import MooreConversions
 from keras_interp_rnn.automata.dfa import DFA

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn import _files
+from keras_interp_rnn import _io
 from keras_interp_rnn.automata import _bounds, _proved
 from keras_interp_rnn.automata._deterministic import difference, state_labels
 from keras_interp_rnn.automata._proved import Proved
@@ -183,7 +183,7 @@ def write(path: str | os.PathLike[str], proof: Proof) -> None:
         "decision_margins": [_proved.rounded_down(float(x)) for x in proof.decision_margins],
         "assumptions": list(assumptions(proof.network)),
     }
-    _files.write_json(_files.as_path(path), content)
+    _io.write_json(_io.as_path(path), content)
 
 
 def read(path: str | os.PathLike[str]) -> Proof:
@@ -194,8 +194,8 @@ def read(path: str | os.PathLike[str]) -> Proof:
         ValueError: if it is damaged, of another version, or was changed; if its proof fails.
     """
     kinds = {"format": str, "version": int, **PARTS}
-    path = _files.as_path(path)
-    content = _files.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, REMEDY)
+    path = _io.as_path(path)
+    content = _io.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, REMEDY)
     try:
         return _from_json(content)
     except (ValueError, TypeError, KeyError, OverflowError) as error:

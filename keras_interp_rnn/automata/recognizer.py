@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from numpy.typing import NDArray
 
-from keras_interp_rnn._result import Sentence
+from keras_interp_rnn._results import Sentence
 from keras_interp_rnn.automata._deterministic import Transitions
 from keras_interp_rnn.automata._network import Acceptor
 from keras_interp_rnn.automata.extraction import interval

@@ -11,8 +11,7 @@ import html
 import zlib
 from collections.abc import Mapping, Sequence
 
-from keras_interp_rnn._display import visible
-from keras_interp_rnn._palette import INK, LINE
+from keras_interp_rnn._results import INK, LINE, visible
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = layout.CROWDED // 2

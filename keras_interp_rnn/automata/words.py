@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 
 Word = tuple[Hashable, ...]
 

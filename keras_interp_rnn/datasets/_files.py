@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keras_interp_rnn._files import as_path
+from keras_interp_rnn._io import as_path
 
 __all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "member", "members", "unpacked", "within"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._extras import needed
+from keras_interp_rnn._io import needed
 from keras_interp_rnn.datasets._files import DataError, given_path
 
 INFO = "dataset_info.json"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import with_unequal_first_two
 from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
 __all__ = ["GAPS", "Examples", "Histories", "Interactions", "TrainingBatches", "generate", "load"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.words import WordEncoding
 from keras_interp_rnn.datasets import _tfds
 from keras_interp_rnn.datasets._arguments import one_of

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets._files import DataError, member
 

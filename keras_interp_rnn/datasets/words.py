@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file, given_path
 
 __all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]

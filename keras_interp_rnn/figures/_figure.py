@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from keras_interp_rnn._extras import needed
+from keras_interp_rnn._io import needed
 
 with needed("matplotlib", extra="figures", by="`keras_interp_rnn.figures`"):
     from matplotlib.figure import Figure as MatplotlibFigure

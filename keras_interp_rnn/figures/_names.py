@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._results import visible
 
 PITCH = 1.15 / 72
 """Inches that a name of one character takes along an axis, per point of its font: the widest is an em."""

@@ -11,8 +11,7 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._display import text_of
-from keras_interp_rnn._palette import BLUE, GREEN, GREY, ORANGE, RED
+from keras_interp_rnn._results import BLUE, GREEN, GREY, ORANGE, RED, text_of
 from keras_interp_rnn.analysis import (
     BiasParts,
     Contributions,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._palette import BLUE, RED
+from keras_interp_rnn._results import BLUE, RED
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure

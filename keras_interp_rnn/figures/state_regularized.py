@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib import ticker
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._display import visible
-from keras_interp_rnn._palette import BLUE, LIGHT_RED
+from keras_interp_rnn._results import BLUE, LIGHT_RED, visible
 from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import escaped, plain

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._files import read_json
-from keras_interp_rnn._repr import short_repr
-from keras_interp_rnn._result import Result, as_text
+from keras_interp_rnn._io import read_json
+from keras_interp_rnn._results import Result, as_text, short_repr
 
 FORMAT = 1
 """Of the cards; a reader refuses those of a later one."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn._result import Result, as_text
+from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.presets import storage
 from keras_interp_rnn.presets.cards import FOLDER, Card, checked_name, names, read_card
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._files import atomic_write, write_json
+from keras_interp_rnn._io import atomic_write, write_json
 from keras_interp_rnn.presets.cards import FOLDER, FORMAT, Card, Figure
 
 ADDRESS = ""

@@ -12,9 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._display import separator, text_of, visible
-from keras_interp_rnn._palette import LIGHT_RED, rgba, signed
-from keras_interp_rnn._result import Result, Sentence, as_html, as_text
+from keras_interp_rnn._results import (
+    LIGHT_RED,
+    Result,
+    Sentence,
+    as_html,
+    as_text,
+    rgba,
+    separator,
+    signed,
+    text_of,
+    visible,
+)
 from keras_interp_rnn.analysis import (
     Attribution,
     CellFixedPoints,

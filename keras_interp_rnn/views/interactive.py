@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_interp_rnn import _tags
-from keras_interp_rnn._display import visible
+from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import Contributions, Explanation, ShapleyValues, Substitutions, Trace
 from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine

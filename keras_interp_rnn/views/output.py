@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._files import as_path, atomic_write
-from keras_interp_rnn._result import Result, as_html, as_text
+from keras_interp_rnn._io import as_path, atomic_write
+from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.analysis import AffineMap
 from keras_interp_rnn.views import html, svg
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._palette import BLUE, GREY, RED, signed
+from keras_interp_rnn._results import BLUE, GREY, RED, signed
 from keras_interp_rnn.analysis import Trace
 from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine, WeightedAutomaton
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from keras_interp_rnn._display import separator, text_of, visible
-from keras_interp_rnn._result import as_text
+from keras_interp_rnn._results import as_text, separator, text_of, visible
 from keras_interp_rnn.analysis import (
     Attribution,
     CellFixedPoints,
@@ -82,7 +81,7 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     rows += [(str(s or ""), split.source_name(s), float(difference[s])) for s in strongest]
     for position, name, value in rows:
         bar = round(width * min(abs(value) / scale, 1)) if np.isfinite(value / scale) else 0
-        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}")
+        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}".rstrip())
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, layers
-from keras_interp_rnn._result import as_html
+from keras_interp_rnn._results import as_html
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
 

@@ -127,7 +127,7 @@ def test_random_long_words_are_no_longer_than_asked(monkeypatch):
 
 def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("keras_interp_rnn._progress.monotonic", lambda: 0.0)  # too early for the time left
+    monkeypatch.setattr("keras_interp_rnn._io.monotonic", lambda: 0.0)  # too early for the time left
     monkeypatch.setattr(extraction, "CHUNK", 1000)
     found = automata.extract(network_of(tomita(4)))
     assert found.fidelity(num_short=300, num_random=4, max_length=300, num_searched=300).short.words == 255

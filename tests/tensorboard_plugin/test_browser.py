@@ -265,7 +265,7 @@ def test_switching_a_source_off_gives_what_the_backend_says(tab):
 def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
     import tensorflow as tf
 
-    from keras_interp_rnn._display import visible
+    from keras_interp_rnn._results import visible
     from tensorboard_plugins.interp_rnn import schema
 
     symbols = [visible(letter) for letter in "a_b _a"]

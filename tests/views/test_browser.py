@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, views
-from keras_interp_rnn._result import as_html
+from keras_interp_rnn._results import as_html
 from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, layers, views
-from keras_interp_rnn._result import Result, as_html, as_text
+from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.views import html as html_views
 from keras_interp_rnn.views import svg
 from tensorboard_plugins.interp_rnn import document, recording
@@ -323,7 +323,7 @@ def test_a_trace_is_a_mapping_with_a_line_for_each_quantity():
 def test_colours_stand_in_one_module():
     package = Path(views.__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
-        if path.name != "_palette.py":
+        if path.name != "_results.py":
             assert not re.search(r"#[0-9a-fA-F]{6}\b|tab:[a-z]+", path.read_text()), path
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._numbers import is_number
-from keras_interp_rnn._result import Result, Unpackable
+from keras_interp_rnn._results import Result, Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import (
     affine_readout,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._result import Result
+from keras_interp_rnn._results import Result
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import as_symbols, check_forwards, check_range, isan_weights
 

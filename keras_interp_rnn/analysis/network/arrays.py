@@ -10,8 +10,8 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._display import separator
 from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._results import separator
 
 
 def as_array(what: str, given: Any) -> NDArray[Any]:

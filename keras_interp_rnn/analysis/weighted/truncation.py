@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn._result import Unpackable
+from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.network import check_range, isan_of, listed
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form

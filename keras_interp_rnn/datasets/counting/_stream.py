@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._repr import short_repr
+from keras_interp_rnn._results import short_repr
 
 PAIRS = ("()", "[]", "{}", "<>")
 

@@ -310,7 +310,7 @@ def test_the_decay_of_a_network_with_two_scales_is_read_and_fitted():
 
 def test_a_long_reading_shows_its_progress_in_a_terminal_and_leaves_nothing(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("keras_interp_rnn._progress.monotonic", lambda: 0.0)  # too early for the time left
+    monkeypatch.setattr("keras_interp_rnn._io.monotonic", lambda: 0.0)  # too early for the time left
     analysis.timescales(network(0)[0], text_of(0, 40), max_age=7)
     printed = capsys.readouterr().out
     assert [line for line in printed.split("\r\x1b[K") if line] == [f"timescales: age {age} of 7" for age in range(8)]

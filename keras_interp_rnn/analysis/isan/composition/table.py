@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._files import atomic_write
+from keras_interp_rnn._io import atomic_write
 from keras_interp_rnn._numbers import is_number
-from keras_interp_rnn._result import Unpackable
+from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
 from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word

@@ -1,6 +1,7 @@
-"""Files that are written whole or not at all, and are on the disk, not only in its cache, when they replace another.
+"""Files written whole or not at all, progress on one line of a terminal, and errors that name a missing extra.
 
-JSON is written with a line for each entry on its two outer levels, and read with one error for whatever is wrong.
+A file is on the disk, not only in its cache, when it replaces another. JSON is written with a line for each entry on
+its two outer levels, and read with one error for whatever is wrong.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import errno
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 
@@ -95,3 +98,43 @@ def _lines(value: Any, depth: int = 2) -> str:
         opening, closing = "{", "}"
         inner = [f"{json.dumps(str(key))}: {_lines(value[key], depth - 1)}" for key in sorted(value)]
     return opening + "\n" + ",\n".join(indent + line for line in inner) + "\n" + indent[1:] + closing
+
+
+def say(text: str, stays: bool = False, in_logs: bool = False) -> None:
+    """One line that the next one writes over, in a terminal; elsewhere only what stays or belongs in logs.
+
+    Say "" when the work is done, so that nothing is left of the last line.
+    """
+    if sys.stdout.isatty():
+        print(f"\r\x1b[K{text}", end="\n" if stays else "", flush=True)
+    elif stays or in_logs:
+        print(text, flush=True)
+
+
+class Count:
+    """Work of a known amount: how much of it is done, and how much time the rest will take if it goes on like that."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.started = what, total, monotonic()
+
+    def say(self, done: int) -> None:
+        """The line of progress. The time is left out in the first second, as it would be a guess."""
+        spent = monotonic() - self.started
+        left = f", about {spent / done * (self.total - done):.0f} s left" if done and spent >= 1 else ""
+        say(f"{self.what} {done:,} of {self.total:,}{left}")
+
+
+@contextlib.contextmanager
+def needed(package: str, extra: str, by: str) -> Iterator[None]:
+    """Inside, a failed import names the extra of `setup.cfg` that installs the package.
+
+    Args:
+        package: what is imported. extra: that brings it. by: what needs it.
+
+    Raises:
+        ImportError: in place of one that was raised inside.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{by} needs {package} ({error}): pip install 'keras_interp_rnn[{extra}]'") from error

@@ -1,0 +1,205 @@
+"""What all results share: fields that do not change, a short `repr`, names and colours, and views.
+
+A result is a frozen dataclass derived from `Result`. It does not draw itself: `views` registers a function for each
+kind of result with `as_text` and `as_html`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import html
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+BLUE = "#2166ac"
+"""Positive terms; the network."""
+RED = "#b2182b"
+"""Negative terms; what a curve is compared with."""
+LIGHT_RED = "#d6604d"
+"""Probabilities that shade a text."""
+ORANGE = "#e08214"
+"""Counts of a text, beside the network's blue."""
+GREEN = "#1b7837"
+GREY = "#888888"
+"""Guides: lines to compare with."""
+INK = "#1f2933"
+"""Text and outlines of drawings."""
+LINE = "#7b8794"
+"""Edges of drawings."""
+
+
+def rgb(color: str) -> tuple[int, int, int]:
+    """Red, green and blue, 0 to 255, of a colour "#rrggbb"."""
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def rgba(color: str, opacity: float) -> str:
+    """A colour for CSS, with an opacity in [0, 1]."""
+    red, green, blue = rgb(color)
+    return f"rgba({red},{green},{blue},{opacity:.3f})"
+
+
+def signed(value: float) -> str:
+    """The colour of a signed number: blue above zero, red from zero down."""
+    return BLUE if value > 0 else RED
+
+
+_SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
+"""Signs for the white space of ordinary text. Matplotlib's own font has them, but not the rest of the Unicode block of
+control pictures, so all else is escaped."""
+
+
+def visible(name: str) -> str:
+    r"""A name on one line, in which every character can be seen.
+
+    A space by itself is "␣", inside a longer name it stays; a newline is "⏎", a tab "⇥"; other characters that print
+    nothing are escaped as Python does, "\x07"; an accent without its letter stands on "◌"; an empty name is "∅".
+    """
+    if name == " ":
+        return _SIGNS[name]
+    shown = "".join(c if c.isprintable() else _SIGNS.get(c) or c.encode("unicode_escape").decode() for c in name)
+    return "◌" + shown if shown and unicodedata.combining(shown[0]) else shown or "∅"
+
+
+def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
+    """How a symbol is shown: its name, or its id where it has none."""
+    if alphabet is None or not 0 <= symbol < len(alphabet):
+        return str(symbol)
+    return visible(str(alphabet[symbol]))
+
+
+def separator(names: Iterable[Any] | None) -> str:
+    """What separates the names of a text: nothing where all are single characters, else a blank, as between ids."""
+    return "" if names is not None and all(len(str(name)) == 1 for name in names) else " "
+
+
+def text_of(alphabet: Sequence[Any] | None, symbols: Iterable[int]) -> str:
+    """Symbols of a text on one line."""
+    return separator(alphabet).join(symbol_name(alphabet, int(symbol)) for symbol in symbols)
+
+
+T = TypeVar("T")
+
+MAX_LINE = 110
+"""Characters of the longest `repr` on one line; a longer one has a line for each field."""
+MAX_VALUE = 60
+"""Characters of the longest value."""
+
+
+def short_repr(cls: type[T]) -> type[T]:
+    """Class decorator for a NamedTuple, a dataclass or a mapping: `repr` names the fields and sums up their values.
+
+    Results hold arrays of millions of numbers; ask for the field to see those.
+    """
+    cls.__repr__ = short  # type: ignore[method-assign]
+    return cls
+
+
+def short(result: Any) -> str:
+    """The `repr` of a result: one line, or a line for each field."""
+    line = _line(result)
+    if len(line) <= MAX_LINE:
+        return line
+    fields = [(str(name), summary(value)) for name, value in fields_of(result)]
+    width = max(len(name) for name, _ in fields)
+    return "\n".join([type(result).__name__, *(f"  {name:{width}}  {value}" for name, value in fields)])
+
+
+def fields_of(result: Any) -> Iterable[tuple[str, Any]]:
+    """Names and values of the fields that a result shows."""
+    if isinstance(result, Mapping):
+        return result.items()
+    if dataclasses.is_dataclass(result):
+        return [(field.name, getattr(result, field.name)) for field in dataclasses.fields(result) if field.repr]
+    return zip(result._fields, result, strict=True)
+
+
+def summary(value: Any) -> str:
+    """A value in at most `MAX_VALUE` characters, except for a result within a result, which takes one line."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):  # of NumPy or of any backend
+        return f"{getattr(value.dtype, 'name', value.dtype)} {tuple(value.shape)}"
+    if getattr(type(value), "__repr__", None) is short:
+        return _line(value)
+    long = isinstance(value, tuple | list | Mapping | Set) and len(value) > MAX_VALUE // 2
+    text = "" if long else _sequence(value) if isinstance(value, tuple | list) else repr(value)
+    if text and len(text) <= MAX_VALUE and "\n" not in text:
+        return text
+    if isinstance(value, str):
+        return f"{text[: MAX_VALUE - 3]}..."
+    return f"{type(value).__name__}{f' of {len(value):,}' if hasattr(value, '__len__') else ''}"
+
+
+def _line(result: Any) -> str:
+    return f"{type(result).__name__}({', '.join(f'{name}={summary(value)}' for name, value in fields_of(result))})"
+
+
+def _sequence(values: tuple[Any, ...] | list[Any]) -> str:
+    text = ", ".join(map(summary, values))
+    if isinstance(values, list):
+        return f"[{text}]"
+    return f"({text},)" if len(values) == 1 else f"({text})"
+
+
+class Result:
+    """Base class of frozen dataclasses: `repr` sums the fields up, `str` and HTML are those that `views` registered."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    __repr__ = short
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+class Sentence(Result):
+    """A result whose text is a sentence or a few lines: it is its `repr` too."""
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+
+class Unpackable(Result):
+    """A result that also unpacks into its parts, in order, as a tuple does."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """What it unpacks into: all fields, unless a class says otherwise."""
+        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts())
+
+    def __len__(self) -> int:
+        return len(self.parts())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.parts()[index]
+
+
+@functools.singledispatch
+def as_text(result: Any, **options: Any) -> str:
+    """A result as text for a terminal; without a view of its own, its fields, summed up."""
+    return short(result)
+
+
+@functools.singledispatch
+def as_html(result: Any, **options: Any) -> str:
+    """A result as a piece of HTML, everything escaped; without a view of its own, a table of its fields."""
+    rows = "".join(
+        f'<tr><td style="text-align:left">{html.escape(str(name))}</td>'
+        f'<td style="text-align:left"><code>{html.escape(summary(value))}</code></td></tr>'
+        for name, value in fields_of(result)
+    )
+    return (
+        f'<table><thead><tr><th colspan="2" style="text-align:left">{html.escape(type(result).__name__)}</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table>"
+    )
