@@ -44,7 +44,6 @@ NOT_COMPARED = {
             "train_function",
             "test_function",
             "predict_function",
-            "_distribute_strategy",
             "_jax_state",
             "_jax_state_synced",
         ),
@@ -87,6 +86,9 @@ _ARGUMENTS_OF_WEIGHTS = ("_initializer", "_regularizer", "_constraint")
 
 CONTAINERS = (Mapping, list, tuple, set)
 
+KEYS = (str, int, bool, tuple, type(None))
+"""Types of the keys of dictionaries."""
+
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, inspect.Signature)
 
 
@@ -115,24 +117,33 @@ def _layer(layer: Any, dtype: str) -> Any:
         return keras.layers.Dropout(layer.rate, noise_shape=layer.noise_shape, seed=0, **common)
     if isinstance(layer, keras.layers.Dense):
         return keras.layers.Dense(
-            layer.units, activation=layer.activation, use_bias=layer.use_bias, kernel_initializer="zeros", **common
+            layer.units,
+            activation=layer.activation,
+            use_bias=bool(layer.use_bias),
+            kernel_initializer="zeros",
+            **common,
         )
     if isinstance(layer, keras.layers.Embedding):
         common["embeddings_initializer"] = "zeros"
         if type(layer) is keras.layers.Embedding:
-            return keras.layers.Embedding(layer.input_dim, layer.output_dim, mask_zero=layer.mask_zero, **common)
+            return keras.layers.Embedding(layer.input_dim, layer.output_dim, mask_zero=bool(layer.mask_zero), **common)
         return type(layer)(layer.alphabet, layer.output_dim, **common)
     component, inner = layer.cell, layer.cell.cell
-    of_layer = {"fused": layer.fused, "unroll": layer.unroll, "regularize_last_step": layer.regularize_last_step}
+    # A flag that is no bool may change its mind.
+    of_layer = {
+        "fused": layer.fused if type(layer.fused) is str else bool(layer.fused),
+        "unroll": bool(layer.unroll),
+        "regularize_last_step": bool(layer.regularize_last_step),
+    }
     of_component = {
         "transition": _transition(component.transition),
-        "learn_temperature": component.learn_temperature,
-        "learn_centroids": component.learn_centroids,
+        "learn_temperature": bool(component.learn_temperature),
+        "learn_centroids": bool(component.learn_centroids),
         "centroids_initializer": "zeros",
     }
-    of_cell = {"use_bias": inner.use_bias, "kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
+    of_cell = {"use_bias": bool(inner.use_bias), "kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
     if isinstance(inner, keras.layers.GRUCell):
-        of_cell["reset_after"] = inner.reset_after
+        of_cell["reset_after"] = bool(inner.reset_after)
     if type(layer) is not layers.StateRegularizedRNN:
         sizes = inner.units, component.num_centroids
         return type(layer)(*sizes, seed=0, **of_component, **of_cell, **of_layer, **common)
@@ -146,7 +157,7 @@ def _layer(layer: Any, dtype: str) -> Any:
 def _transition(transition: Any) -> transitions.Transition:
     """A deterministic transition of the same kind."""
     if isinstance(transition, transitions.Gumbel):
-        return transitions.Gumbel(straight_through=transition.straight_through)
+        return transitions.Gumbel(straight_through=bool(transition.straight_through))
     again: transitions.Transition = type(transition)()
     return again
 
@@ -169,6 +180,10 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
         met[id(one), id(other)] = one, other
         if type(one) is not type(other):
             return f"{at}, {_named(one)} in place of {_named(other)}"
+        if (odd := _odd_name(one)) is not None:
+            return f"{at}, with {_named(odd)} as a name"
+        if type(getattr(one, "_handle", None)) is not type(getattr(other, "_handle", None)):
+            return f"{at}._handle, {_named(one._handle)}"
         parts, expected = _parts(one), _parts(other)
         if parts is None or expected is None:
             if not _equal(one, other):
@@ -178,15 +193,16 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
             if partners.setdefault(id(one), other) is not other or partners.setdefault(id(other), one) is not one:
                 return f"{at}, {_named(one)} that is in another place too"
             at = one.name if isinstance(one, keras.layers.Layer) else at
-        if isinstance(one, (keras.Model, keras.layers.InputLayer)):  # it has the policy that was set when it was made
-            expected["_dtype_policy"] = one.dtype_policy
+        if isinstance(one, (keras.Model, keras.layers.InputLayer)) and type(one.dtype_policy) is keras.DTypePolicy:
+            expected["_dtype_policy"] = one.dtype_policy  # which was set when it was made
         both = [name for name in parts if name in expected]
         for name in both:  # a flag first, not what follows from it
             if isinstance(parts[name], PLAIN) and not _equal(parts[name], expected[name]):
                 return f"{_joined(at, name)}={parts[name]!r} in place of {_named(expected[name])}"
         for name in parts.keys() - expected.keys():
-            if isinstance(one, keras.Model) and isinstance(parts[name], PLAIN) and not hasattr(type(one), name):
-                continue  # a note of a user, or of whatever trained the model
+            note = isinstance(one, keras.Model) and type(parts[name]) in PLAIN and not name.startswith("_")
+            if note and not hasattr(type(one), name):
+                continue  # of a user, or of whatever trained the model
             return f"{_joined(at, name)}, {_named(parts[name])}, which its class does not make"
         for name in expected.keys() - parts.keys():
             return f"{at} without its {name!r}"
@@ -215,6 +231,13 @@ def _parts(x: Any) -> dict[Any, Any] | None:
     elif isinstance(x, set):
         parts["elements"] = frozenset(x)
     return parts
+
+
+def _odd_name(x: Any) -> Any:
+    """A name of an entry, or a key, that is not of a plain type, and so may compare as it likes; None without one."""
+    names = [*getattr(x, "__dict__", ())], [*x] if isinstance(x, Mapping) else []
+    strange = [name for name in names[0] if type(name) is not str] + [key for key in names[1] if type(key) not in KEYS]
+    return next(iter(strange), None)
 
 
 def _left_out(name: str) -> bool:

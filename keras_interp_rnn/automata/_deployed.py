@@ -117,13 +117,17 @@ def deployed(acceptor: Acceptor) -> Deployed:
     if dtype == "float32":
         _check_products()
     _check_ids(model, acceptor.encoding)
-    if (found := first_difference(model, built_again(model, chain, dtype), model.name)) is not None:
+    try:
+        found = first_difference(model, built_again(model, chain, dtype), model.name)
+    except (TypeError, ValueError) as error:  # of Keras's constructors
+        found = f"{model.name}, whose layers cannot be built again ({error})"
+    if found is not None:
         raise ValueError(
             "Every object between the ids and the verdict must be as its class builds it, without options that a proof "
             f"does not know. Received: {found}. Build that model with these weights and certify it."
         )
     # Compiled before, they compute what the model then was; the next call compiles them again.
-    model.predict_function = model.test_function = None
+    vars(model).update(predict_function=None, test_function=None)
     check_finite(model)
     equations = equations_of(inner, as_float64)
     assert isinstance(equations, GRU | SimpleRNN)  # of the closed list of cells
@@ -199,7 +203,7 @@ def _passed(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
     _, not_equal = _reference_types()
     args, kwargs = node.arguments.fill_in(values)
     if type(operation) is not_equal:
-        with_zero = len(args) == 2 and args[0] == _Read() and isinstance(args[1], int | float) and args[1] == 0
+        with_zero = len(args) == 2 and args[0] == _Read() and type(args[1]) in (int, float) and args[1] == 0
         return [_READ_WHERE_NOT_PADDED if with_zero and not kwargs else "another mask"]
     given = {key: value for key, value in kwargs.items() if value is not None}
     if given.pop("training", False):
@@ -238,7 +242,7 @@ def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
 def _keeps_the_decision(head: Any) -> bool:
     """Whether a head's activation leaves the sign of its one logit, or which of its logits is the largest."""
     keeps = keras.activations.sigmoid if head.units == 1 else keras.activations.softmax
-    return head.activation in (keras.activations.linear, keeps)
+    return any(head.activation is known for known in (keras.activations.linear, keeps))  # not ==, which is the user's
 
 
 def _check_layer(layer: Any, ends: bool) -> None:

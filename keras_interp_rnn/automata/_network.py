@@ -67,6 +67,11 @@ class Acceptor:
         carried = getattr(self.model, "labels", None)
         if num_outputs == 1:
             return (False, True)
+        if carried is not None and not isinstance(carried, (tuple, list, str)):
+            raise ValueError(
+                f"The labels of a model must be a tuple, a list or a string. Received: {carried!r}. Set `labels` of "
+                "the model."
+            )
         labels = tuple(range(num_outputs) if carried is None else carried)
         if len(set(labels)) != len(labels) or len(labels) != num_outputs:
             raise ValueError(
@@ -98,8 +103,9 @@ class Acceptor:
         """What the model says of each word: of a model with one output whether it accepts it, else its label."""
         labels = np.empty(len(self.labels), object)
         labels[:] = self.labels
-        if len({type(label) for label in self.labels}) == 1 and isinstance(self.labels[0], (bool, int, str)):
-            labels = np.array(self.labels)
+        plain = np.array(self.labels) if {type(label) for label in self.labels} in ({bool}, {int}, {str}) else labels
+        if plain.tolist() == list(self.labels):  # NumPy's strings lose NULs at their end
+            labels = plain
         found: NDArray[Any] = labels[self.classes(words)]
         return found
 

@@ -403,7 +403,68 @@ def itself(model):
     return model
 
 
+class EqualToAll:
+    """An activation that says it is any other."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+    def __call__(self, x):
+        return -x
+
+
+class Key(int):
+    """A key that is written as another."""
+
+    def __repr__(self):
+        return "0"
+
+
+class Name(str):
+    """The name of an entry that says it is one that is not compared."""
+
+    def endswith(self, *ends):
+        return True
+
+
+class Text(str):
+    """A note with methods of its own."""
+
+
+class Truth:
+    """A flag that may change its mind."""
+
+    def __bool__(self):
+        return True
+
+
+class Policy(keras.DTypePolicy):
+    """A policy that converts inputs in its own way."""
+
+
 CHANGED = {
+    "an activation with its own ==": (
+        lambda m: setattr(in_its_head(m), "activation", EqualToAll()),
+        "A decision is bounded for one Dense layer, linear or sigmoid",
+    ),
+    "a strategy": (lambda m: setattr(m, "_distribute_strategy", Truth()), "_distribute_strategy, a Truth"),
+    "a policy of the model": (lambda m: setattr(m, "dtype_policy", Policy("float32")), "_dtype_policy, a Policy"),
+    "a key that is written as another": (
+        lambda m: m._functional._nodes_by_depth.update({Key(-1): []}),
+        "_nodes_by_depth, with 0 as a name",
+    ),
+    "a name that compares as it likes": (
+        lambda m: vars(in_its_head(m)).update({Name("call"): flipped(in_its_head(m).call)}),
+        "with 'call' as a name",
+    ),
+    "a note with methods": (lambda m: setattr(m._functional, "_nnx_op_mapping", Text()), "_nnx_op_mapping, ''"),
+    "a handle of a variable": (
+        lambda m: setattr(in_its_head(m)._kernel._value, "_handle", Truth()),
+        "_handle, a Truth|all layers are in float32",
+    ),
+    "a flag that is no bool": (lambda m: setattr(m.layers[1].cell.cell, "use_bias", Truth()), "use_bias, a Truth"),
     "noise switched on": (noise_at_inference, "transition.sample_at_inference=True in place of False"),
     "a call of the model": (of_instance(itself, "call", flipped), ".call, a function, which its class does not make"),
     "a call of its graph": (of_instance(lambda m: m._functional, "call", flipped), r"functional.*\.call, a function"),
@@ -477,6 +538,24 @@ def test_the_model_itself_reads_words_with_every_padding(padding, monkeypatch):
 
     model.call = answer
     assert "the model itself classifies" in automata.certify(model, tomita(4)).failure
+
+
+def test_what_is_compiled_again_does_not_go_through_the_models_tracker():
+    model = network_after_rare()
+    expected = model.predict(np.array([[1, 2]]), verbose=0)
+    model._tracker.track = lambda value: (lambda data: -expected) if value is None else value
+    assert automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START).holds
+    np.testing.assert_array_equal(model.predict(np.array([[1, 2]]), verbose=0), expected)
+
+
+def test_labels_stay_what_they_are():
+    machine = automata.MooreMachine([[1, 2], [1, 2], [2, 0]], ["a", "a\0", "b"], alphabet="01")
+    model = automata.compile(machine)
+    assert automata.certify(model, machine).holds
+    assert [model.classify([word])[0] for word in ("", "0", "1")] == ["a", "a\0", "b"]
+    model.labels = iter(model.labels)
+    with pytest.raises(ValueError, match="labels of a model must be a tuple, a list or a string"):
+        automata.certify(model, machine)
 
 
 def test_an_unknown_transition_is_named():
