@@ -52,7 +52,7 @@ extensions = [
 ]
 # .rst first: autosummary takes the first one for the pages that it writes.
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
-exclude_patterns = ["_build", "_templates", "records"]
+exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["dollarmath", "amsmath"]
