@@ -213,7 +213,9 @@ class StateRegularizedCell(Cell):
 
     def current_temperature(self) -> Tensor:
         r"""$\tau$, a positive scalar."""
-        return ops.exp(self.log_temperature) if self.learn_temperature else ops.convert_to_tensor(self.temperature)
+        if self.learn_temperature:
+            return ops.exp(self.log_temperature)
+        return ops.convert_to_tensor(self.temperature, self.variable_dtype)
 
     def set_temperature(self, value: float) -> float:
         r"""Sets $\tau > 0$, and returns it; numbers below the normal ones count as 0 in float arithmetic."""
