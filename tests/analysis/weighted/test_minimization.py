@@ -15,10 +15,12 @@ WORDS = list(oracle.words(3, 5))
 
 
 def outputs(minimized, word):
+    """Of the weights as they are stored, in float64."""
     layer, readout = minimized
-    state = np.asarray(layer.cell.initial_state)
+    weights = layer.cell.recurrent_kernel, layer.cell.bias, layer.cell.initial_state
+    kernel, bias, state = (np.asarray(weight, np.float64) for weight in weights)
     for symbol in word:
-        state = state @ np.asarray(layer.cell.recurrent_kernel)[symbol] + np.asarray(layer.cell.bias)[symbol]
+        state = state @ kernel[symbol] + bias[symbol]
     return readout.apply(state)
 
 
