@@ -200,7 +200,7 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
             if isinstance(parts[name], PLAIN) and not _equal(parts[name], expected[name]):
                 return f"{_joined(at, name)}={parts[name]!r} in place of {_named(expected[name])}"
         for name in parts.keys() - expected.keys():
-            note = isinstance(one, keras.Model) and type(parts[name]) in PLAIN and not name.startswith("_")
+            note = isinstance(one, keras.Model) and type(parts[name]) in PLAIN
             if note and not hasattr(type(one), name):
                 continue  # of a user, or of whatever trained the model
             return f"{_joined(at, name)}, {_named(parts[name])}, which its class does not make"

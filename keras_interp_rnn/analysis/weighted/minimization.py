@@ -45,8 +45,8 @@ class Minimization(Unpackable):
         tolerance: relative singular values at or below it counted as zero.
         smallest_kept, largest_dropped: the least singular value that counted and the largest one that did not, over
             both steps, relative. Where they are close the number of units is a matter of the tolerance.
-        residual: by how much an output of the new layer differs at most: with the weights that its dtype holds, computed
-            in float64. The layer itself rounds in its dtype as well.
+        residual: by how much an output of the new layer differs at most: with the weights that its dtype holds,
+            computed in float64. The layer itself rounds in its dtype as well.
         max_length: of the words that the residual is about. None: it is a proved bound for all words. A length: it is
             the largest difference on all words of at most so many symbols, run in float64.
 
