@@ -199,12 +199,12 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
         for name in both:  # a flag first, not what follows from it
             if isinstance(parts[name], PLAIN) and not _equal(parts[name], expected[name]):
                 return f"{_joined(at, name)}={parts[name]!r} in place of {_named(expected[name])}"
-        for name in parts.keys() - expected.keys():
+        for name in sorted(parts.keys() - expected.keys()):
             note = isinstance(one, keras.Model) and type(parts[name]) in PLAIN
             if note and not hasattr(type(one), name):
                 continue  # of a user, or of whatever trained the model
             return f"{_joined(at, name)}, {_named(parts[name])}, which its class does not make"
-        for name in expected.keys() - parts.keys():
+        for name in sorted(expected.keys() - parts.keys()):
             return f"{at} without its {name!r}"
         waiting += [(_joined(at, name), parts[name], expected[name]) for name in both]
     return None

@@ -161,8 +161,8 @@ REFUSED = {
         lambda: sequential(keras.layers.Embedding(4, 4, mask_zero=True, dtype="float16")),
         "Rounding is bounded if all layers are in float32.* of float16",
     ),
-    "head in int8": (lambda: quantized(2), r"(dense|head)\w*\.\w+, an? \w+, which its class does not make"),
-    "embedding in int8": (lambda: quantized(0), r"embedding\w*\.\w+, an? \w+, which its class does not make"),
+    "head in int8": (lambda: quantized(2), r"(dense|head)\w*\._is_quantized, True, which its class does not make"),
+    "embedding in int8": (lambda: quantized(0), r"embedding\w*\._is_quantized, True, which its class does not make"),
     "embedding with LoRA": (lora, "embedding.*lora_rank=2 in place of None"),
     "dropout of its own kind": (lambda: sequential(AlwaysDropout(0.8, seed=1)), "a head of .'always_dropout"),
     "dropout that is always on": (
