@@ -130,12 +130,12 @@ def _layer(layer: Any, dtype: str) -> Any:
         return type(layer)(layer.alphabet, layer.output_dim, **common)
     component, inner = layer.cell, layer.cell.cell
     # A flag that is no bool may change its mind.
-    of_layer = {
+    of_layer: dict[str, Any] = {
         "fused": layer.fused if type(layer.fused) is str else bool(layer.fused),
         "unroll": bool(layer.unroll),
         "regularize_last_step": bool(layer.regularize_last_step),
     }
-    of_component = {
+    of_component: dict[str, Any] = {
         "transition": _transition(component.transition),
         "learn_temperature": bool(component.learn_temperature),
         "learn_centroids": bool(component.learn_centroids),
