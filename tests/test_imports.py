@@ -51,15 +51,14 @@ MAY_IMPORT = {
         f"{OURS}._cells",
         f"{OURS}._sequence",
     },
-    # The only place of analysis that knows Keras.
-    "analysis/network": {
+    # From Keras networks to arrays: the rest of analysis knows no Keras.
+    "_network": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "affine", "analysis.network", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "affine", "_network", "equations")),
     },
     "analysis": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("affine", "analysis")),
-        f"{OURS}.equations",
+        *(f"{OURS}.{n}" for n in ("_network", "affine", "analysis", "equations")),
     },
     "views": {
         "scipy",
@@ -83,12 +82,12 @@ MAY_IMPORT = {
     **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}.automata"}),
     "automata/words.py": set(),
     "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
-    "automata/_network.py": {"keras", QUIRKS, f"{OURS}.analysis", f"{OURS}.automata"},
+    "automata/_network.py": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata"))},
     "automata/_deployed.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "analysis", "automata", "equations", "layers")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "automata", "equations", "layers")),
     },
-    "automata/_as_built.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "equations", "layers"))},
+    "automata/_as_built.py": {"keras", *(f"{OURS}.{n}" for n in ("_network", "equations", "layers"))},
     "automata/_bounds.py": {f"{OURS}.equations"},
     "automata/_deadline.py": set(),
     "automata/_prefix_tree.py": set(),
@@ -100,7 +99,7 @@ MAY_IMPORT = {
     "automata/_kernels.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "automata._bounds"))},
     "automata/proof.py": {f"{OURS}.automata"},
     "automata/_proved.py": {f"{OURS}.automata.words", f"{OURS}.equations"},
-    "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("analysis", "automata", "layers"))},
+    "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "layers"))},
     "automata/recognizer.py": {"keras", f"{OURS}.automata"},
     "automata/learning.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
     "automata/compilation.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
@@ -117,7 +116,7 @@ MAY_IMPORT = {
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorboard_plugins.interp_rnn.schema"),
-        *(f"{OURS}.{n}" for n in ("_backend", "_tags", "callbacks", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_network", "_tags", "callbacks", "analysis", "automata")),
     },
     "datasets/_files.py": set(),
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},

@@ -76,7 +76,6 @@ PUBLIC = {
         "mean_state",
         "minimize",
         "named_blocks",
-        "network",
         "ngram_agreement",
         "phrases",
         "prototypes",

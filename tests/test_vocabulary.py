@@ -39,7 +39,6 @@ MAY_BE_GIVEN_BY_POSITION = {
     "results": "dataclasses and named tuples are made by the package, and their fields have an order",
     "Keras": "constructors of layers, cells, losses, optimizers and constraints have Keras's form",
     "protocols": "methods of equations and cells are called by layers, once a step, in one order: `CellEquations`",
-    "analysis.network": "the package's own bridge to Keras: functions of a model, a layer and its arrays",
     "from_hmm": "the three arrays of a hidden Markov model, in their usual order",
 }
 
@@ -88,8 +87,6 @@ def reason(name: str, cls: type | None = None) -> str:
     """Why parameters may be given by position."""
     if name == "automata.WeightedAutomaton.from_hmm":
         return MAY_BE_GIVEN_BY_POSITION["from_hmm"]
-    if name.startswith("analysis.network."):
-        return MAY_BE_GIVEN_BY_POSITION["analysis.network"]
     if name.startswith("equations.") or (cls and issubclass(cls, keras.Layer)):
         return MAY_BE_GIVEN_BY_POSITION["protocols"]
     return ""

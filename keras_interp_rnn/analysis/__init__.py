@@ -8,11 +8,11 @@
   one, exact Shapley values.
 - Baselines: back-off n-grams and naive Bayes.
 
-`network` (a model, a layer or a cell) is resolved by one rule: see `analysis.network`.
+`network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell stands for itself, a model
+for its one recurrent layer.
 """
 
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis import network
 from keras_interp_rnn.analysis.attribution import Attribution, attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints, fixed_points
@@ -109,7 +109,6 @@ __all__ = [
     "mean_state",
     "minimize",
     "named_blocks",
-    "network",
     "ngram_agreement",
     "phrases",
     "prototypes",

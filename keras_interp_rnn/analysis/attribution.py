@@ -23,10 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._results import Result
-from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     affine_readout,
     alphabet_of,
     as_array,
@@ -34,7 +31,10 @@ from keras_interp_rnn.analysis.network import (
     last_outputs,
     read_texts,
 )
-from keras_interp_rnn.analysis.network.chain import Chain, open_chain
+from keras_interp_rnn._network.chain import Chain, open_chain
+from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._results import Result
+from keras_interp_rnn.analysis.isan.contributions import contributions
 from keras_interp_rnn.analysis.state_regularized.tokens import Names
 from keras_interp_rnn.analysis.traces import token_names
 

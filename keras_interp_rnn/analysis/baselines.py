@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import as_symbols
 from keras_interp_rnn._numbers import is_integer, is_number
-from keras_interp_rnn.analysis.network import as_symbols
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 
 MAX_TABLE = 2**26

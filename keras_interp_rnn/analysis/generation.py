@@ -15,9 +15,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import Stepper, alphabet_of, encode_text, generator, is_text
 from keras_interp_rnn._numbers import at_least, is_number
 from keras_interp_rnn._results import separator
-from keras_interp_rnn.analysis.network import Stepper, alphabet_of, encode_text, generator, is_text
 
 
 @overload

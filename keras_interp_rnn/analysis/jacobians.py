@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn._results import as_html, as_text
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     closed_form,
     linear_steps,
     listed,
     output_in_state,
     resolve_recurrent_layer,
 )
+from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._results import as_html, as_text
 
 Array = NDArray[np.float64]
 

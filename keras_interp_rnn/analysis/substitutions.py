@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._results import Result, symbol_name
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     alphabet_of,
     as_array,
     check_finite,
@@ -21,6 +19,8 @@ from keras_interp_rnn.analysis.network import (
     read_text,
     symbol_ids,
 )
+from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._results import Result, symbol_name
 
 Array = NDArray[np.float64]
 

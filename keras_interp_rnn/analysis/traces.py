@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._results import Result, visible
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     alphabet_of,
     as_array,
     read_texts,
@@ -19,6 +18,7 @@ from keras_interp_rnn.analysis.network import (
     run_with_quantities,
     states_to_set,
 )
+from keras_interp_rnn._results import Result, visible
 from keras_interp_rnn.analysis.state_regularized.tokens import Names, token_name
 
 STATES = ("h", "c")

@@ -18,7 +18,7 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.analysis.network import evaluate
+from keras_interp_rnn._network import evaluate
 from keras_interp_rnn.equations import transitions
 
 NOT_COMPARED = {

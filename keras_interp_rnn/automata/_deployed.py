@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.analysis.network import as_float64, check_finite, evaluate
+from keras_interp_rnn._network import as_float64, check_finite, evaluate
 from keras_interp_rnn.automata._as_built import built_again, first_difference
 from keras_interp_rnn.automata._network import Acceptor, Stack, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer

@@ -14,8 +14,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     alphabet_of,
     apply_head,
     carried_states,
@@ -27,6 +26,7 @@ from keras_interp_rnn.analysis.network import (
     regularized_stack,
     run_cell,
 )
+from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words, encoding_of
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._network import check_range
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
-from keras_interp_rnn.analysis.network import check_range
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import (
     affine_form,

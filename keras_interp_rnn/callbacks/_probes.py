@@ -15,8 +15,8 @@ import numpy as np
 
 from keras_interp_rnn._backend.keras_quirks import fit_around
 from keras_interp_rnn._io import as_path
+from keras_interp_rnn._network import recurrent_layer_inputs
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn.analysis.network import recurrent_layer_inputs
 from keras_interp_rnn.callbacks import _summaries
 
 

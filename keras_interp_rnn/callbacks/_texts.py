@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._network import check_finite
 from keras_interp_rnn._tags import Tag
-from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from tensorboard_plugins.interp_rnn import schema

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _tags, automata
 from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn._network import check_finite
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn.analysis.network import check_finite
 from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
 from keras_interp_rnn.automata.words import checked_words, encoding_of
 from keras_interp_rnn.callbacks import _summaries

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from keras_interp_rnn.analysis.network import carried_states
+from keras_interp_rnn._network import carried_states
 
 
 class CarriedState(keras.callbacks.Callback):

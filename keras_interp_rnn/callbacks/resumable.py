@@ -21,7 +21,7 @@ import numpy as np
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, random_states
 from keras_interp_rnn._io import as_path, atomic_write, read_json
-from keras_interp_rnn.analysis.network import carried_states
+from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
 
 try:

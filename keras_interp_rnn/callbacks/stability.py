@@ -11,8 +11,8 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn._results import symbol_name, text_of
-from keras_interp_rnn.analysis.network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 

@@ -11,10 +11,10 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._network import apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.analysis.network import apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe

@@ -6,8 +6,8 @@ import pytest
 import scipy.stats
 
 from keras_interp_rnn import analysis, datasets, layers
+from keras_interp_rnn._network import Stepper
 from keras_interp_rnn.analysis.generation import _draw
-from keras_interp_rnn.analysis.network import Stepper
 from keras_interp_rnn.datasets.text import Alphabet
 
 K = 7

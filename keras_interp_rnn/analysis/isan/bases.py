@@ -28,10 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._numbers import is_number
-from keras_interp_rnn._results import Result, Unpackable
-from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     affine_readout,
     as_symbols,
     check_forwards,
@@ -40,6 +37,9 @@ from keras_interp_rnn.analysis.network import (
     isan_weights,
     listed,
 )
+from keras_interp_rnn._numbers import is_number
+from keras_interp_rnn._results import Result, Unpackable
+from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import on_short_words
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
 from keras_interp_rnn.equations import isan as equations

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import affine_readout, isan_like, isan_weights
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import (
     Basis,
@@ -18,7 +19,6 @@ from keras_interp_rnn.analysis.isan.bases import (
     check_basis,
     check_tolerance,
 )
-from keras_interp_rnn.analysis.network import affine_readout, isan_like, isan_weights
 
 
 def rounding_error(*arrays: ArrayLike) -> float:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import as_symbols, check_forwards, check_range, isan_weights
 from keras_interp_rnn._results import Result
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import as_symbols, check_forwards, check_range, isan_weights
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from keras_interp_rnn._network import open_isan
 from keras_interp_rnn._results import Unpackable
-from keras_interp_rnn.analysis.network import open_isan
 from keras_interp_rnn.analysis.statistics import correlation
 
 Array = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import affine_readout, alphabet_of, as_array, isan_weights
 from keras_interp_rnn._results import Unpackable
-from keras_interp_rnn.analysis.network import affine_readout, alphabet_of, as_array, isan_weights
 from keras_interp_rnn.analysis.statistics import ROUNDING
 
 Array = NDArray[np.float64]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._io import Count, say
+from keras_interp_rnn._network import check_range, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
-from keras_interp_rnn.analysis.network import check_range, open_isan
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 from keras_interp_rnn.equations import isan as equations
 

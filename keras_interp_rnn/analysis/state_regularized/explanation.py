@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import carried_states, check_one_output, listed, predicted_classes
 from keras_interp_rnn._results import Result, as_text
-from keras_interp_rnn.analysis.network import carried_states, check_one_output, listed, predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, names_of, token_name
 

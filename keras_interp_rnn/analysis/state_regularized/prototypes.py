@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import predicted_classes
 from keras_interp_rnn._results import Result
-from keras_interp_rnn.analysis.network import predicted_classes
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import (
     Names,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._network import as_array, as_symbols, listed
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Result
-from keras_interp_rnn.analysis.network import as_array, as_symbols, listed
 
 Array = NDArray[np.float64]
 

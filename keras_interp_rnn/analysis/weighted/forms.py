@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     affine_readout,
     alphabet_of,
     as_symbols,
@@ -28,6 +27,7 @@ from keras_interp_rnn.analysis.network import (
     isan_weights,
     listed,
 )
+from keras_interp_rnn._numbers import is_integer
 
 Array = NDArray[np.float64]
 

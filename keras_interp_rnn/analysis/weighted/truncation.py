@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
+from keras_interp_rnn._network import check_range, isan_of, listed
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import check_range, isan_of, listed
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 from keras_interp_rnn.analysis.weighted.scaling import exactly_balanced
 from keras_interp_rnn.equations import isan as equations

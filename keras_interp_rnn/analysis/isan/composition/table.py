@@ -32,12 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._io import atomic_write
-from keras_interp_rnn._numbers import is_number
-from keras_interp_rnn._results import Unpackable
-from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
-from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
-from keras_interp_rnn.analysis.network import (
+from keras_interp_rnn._network import (
     affine_readout,
     as_symbols,
     check_forwards,
@@ -45,6 +40,11 @@ from keras_interp_rnn.analysis.network import (
     isan_weights,
     listed,
 )
+from keras_interp_rnn._numbers import is_number
+from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
+from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
 
 Array = NDArray[Any]
 

@@ -1,11 +1,11 @@
-"""From Keras networks to arrays: the only folder of `analysis` that knows Keras, so that everything else is NumPy.
+"""From Keras networks to arrays: `analysis` reads a network through this folder, and is NumPy otherwise.
 
 A network is a model, a recurrent layer or a cell. One rule resolves it: a layer or a cell stands for itself; a model
 for its one recurrent layer, which reads what the layers before it make of the model's inputs. A model with no such
 layer, or with several, is refused; pass the layer itself.
 """
 
-from keras_interp_rnn.analysis.network.arrays import (
+from keras_interp_rnn._network.arrays import (
     alphabet_of,
     as_array,
     as_float64,
@@ -20,8 +20,8 @@ from keras_interp_rnn.analysis.network.arrays import (
     read_texts,
     symbol_ids,
 )
-from keras_interp_rnn.analysis.network.graph import ends_in_softmax, evaluate
-from keras_interp_rnn.analysis.network.isan_weights import (
+from keras_interp_rnn._network.graph import ends_in_softmax, evaluate
+from keras_interp_rnn._network.isan_weights import (
     ISANWeights,
     affine_readout,
     check_forwards,
@@ -33,9 +33,9 @@ from keras_interp_rnn.analysis.network.isan_weights import (
     last_outputs,
     open_isan,
 )
-from keras_interp_rnn.analysis.network.linearized import closed_form, linear_steps, output_in_state
-from keras_interp_rnn.analysis.network.quantities import run_with_quantities
-from keras_interp_rnn.analysis.network.recurrent import (
+from keras_interp_rnn._network.linearized import closed_form, linear_steps, output_in_state
+from keras_interp_rnn._network.quantities import run_with_quantities
+from keras_interp_rnn._network.recurrent import (
     apply_head,
     centroids_of,
     check_one_output,
@@ -51,7 +51,7 @@ from keras_interp_rnn.analysis.network.recurrent import (
     states_to_set,
     step_cell,
 )
-from keras_interp_rnn.analysis.network.stepper import Stepper
+from keras_interp_rnn._network.stepper import Stepper
 
 __all__ = [
     "ISANWeights",

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.analysis.network.arrays import as_array, as_float64, as_symbols, check_finite
-from keras_interp_rnn.analysis.network.graph import evaluate
-from keras_interp_rnn.analysis.network.linearized import _into_inputs, _read_by_equations, _vocabulary
-from keras_interp_rnn.analysis.network.recurrent import step_cell
-from keras_interp_rnn.analysis.network.stepper import MAX_DIFFERENCE
+from keras_interp_rnn._network.arrays import as_array, as_float64, as_symbols, check_finite
+from keras_interp_rnn._network.graph import evaluate
+from keras_interp_rnn._network.linearized import _into_inputs, _read_by_equations, _vocabulary
+from keras_interp_rnn._network.recurrent import step_cell
+from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn.equations import NUMPY, CellEquations
 
 Array = NDArray[np.float64]

@@ -15,9 +15,9 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn.analysis.network.arrays import check_finite
-from keras_interp_rnn.analysis.network.graph import ends_in_softmax, evaluate
-from keras_interp_rnn.analysis.network.recurrent import step_cell
+from keras_interp_rnn._network.arrays import check_finite
+from keras_interp_rnn._network.graph import ends_in_softmax, evaluate
+from keras_interp_rnn._network.recurrent import step_cell
 
 Tensor = Any
 States = list[list[Tensor]]

@@ -15,7 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.analysis.network.recurrent import run_cell
+from keras_interp_rnn._network.recurrent import run_cell
 from keras_interp_rnn.equations.state_regularized import OWN
 
 Tensor = Any

@@ -15,7 +15,7 @@ import keras
 from keras import tree
 
 from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
-from keras_interp_rnn.analysis.network.graph import evaluate
+from keras_interp_rnn._network.graph import evaluate
 
 _NOISE = (
     *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.AlphaDropout),

@@ -12,9 +12,9 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend import keras_quirks
-from keras_interp_rnn.analysis.network import carried_states
-from keras_interp_rnn.analysis.network.arrays import as_array, check_finite
-from keras_interp_rnn.analysis.network.graph import call_of
+from keras_interp_rnn._network import carried_states
+from keras_interp_rnn._network.arrays import as_array, check_finite
+from keras_interp_rnn._network.graph import call_of
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 

@@ -8,9 +8,8 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.network import isan_models
-from keras_interp_rnn.analysis.network.arrays import (
+from keras_interp_rnn._network import isan_models
+from keras_interp_rnn._network.arrays import (
     alphabet_of,
     as_array,
     as_float64,
@@ -18,6 +17,7 @@ from keras_interp_rnn.analysis.network.arrays import (
     check_finite,
     read_text,
 )
+from keras_interp_rnn.affine import AffineMap
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn.analysis.network.arrays import as_float64, as_symbols, check_finite
-from keras_interp_rnn.analysis.network.recurrent import only_recurrent_layer, run_cell
+from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
+from keras_interp_rnn._network.recurrent import only_recurrent_layer, run_cell
 from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
 
 Array = NDArray[np.float64]
