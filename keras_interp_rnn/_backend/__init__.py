@@ -67,6 +67,16 @@ def set_generator_state(state: np.ndarray) -> None:
     current().set_generator_state(state)
 
 
+def copies(variable: keras.Variable) -> list[Any]:
+    """A variable's copies on the devices of this process, as variables of the backend; one without a strategy."""
+    return current().copies(variable)
+
+
+def is_chief(model: keras.Model) -> bool:
+    """Whether this process writes the logs of a training that several processes share."""
+    return current().is_chief(model)
+
+
 def ways_to_run(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     """A function of tensors as the layers of a model may be run: plainly, and compiled."""
     return current().ways_to_run(function)

@@ -37,6 +37,14 @@ class Backend(abc.ABC):
         """Puts back what `generator_state` returned; not called where that is None."""
         raise NotImplementedError
 
+    def copies(self, variable: keras.Variable) -> list[Any]:
+        """A variable's copies on the devices of this process, as variables of the backend; one without a strategy."""
+        return [variable.value]
+
+    def is_chief(self, model: keras.Model) -> bool:
+        """Whether this process writes the logs of a training that several processes share."""
+        return True
+
     @abc.abstractmethod
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         """A function of tensors as the layers of a model may be run: plainly, and compiled."""

@@ -58,6 +58,18 @@ def fit_around(callback: keras.callbacks.Callback) -> tuple[list[keras.callbacks
     return [callback], None
 
 
+def optimizer_steps(model: keras.Model) -> int:
+    """The training steps that a model's optimizer has taken; 0 if the model has none.
+
+    `int(optimizer.iterations)` fails under a `tf.distribute` strategy.
+
+    Holds: Keras 3.12 to 3.16.
+    Guarded by: tests/test_keras_quirks.py::test_steps_of_an_optimizer_are_read_under_a_strategy.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    return 0 if optimizer is None else int(keras.ops.convert_to_numpy(optimizer.iterations))
+
+
 def random_states(model: keras.Model) -> list[keras.Variable]:
     """The states of the random generators in a model, those of dropout for example.
 

@@ -35,6 +35,14 @@ class TensorFlow(Backend):
                 return f"TensorFlow with {name}", f"tf.config.optimizer.set_experimental_options({{{name!r}: False}})"
         return None
 
+    def copies(self, variable: keras.Variable) -> list[Any]:
+        """One for each replica of a `tf.distribute` strategy; states that layers carry differ between them."""
+        value = variable.value
+        return list(value.values) if isinstance(value, tf.distribute.DistributedValues) else [value]
+
+    def is_chief(self, model: keras.Model) -> bool:
+        return model.distribute_strategy.extended.should_save_summary
+
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, tf.function(function, jit_compile=True)]
 

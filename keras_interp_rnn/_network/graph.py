@@ -47,6 +47,14 @@ def evaluate(
     return [known[id(tensor)] for tensor in outputs]
 
 
+def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
+    """As `model.predict_on_batch`, `batch_size` rows of each output.
+
+    Under a `tf.distribute` strategy every replica reads the whole batch, and Keras joins what they return.
+    """
+    return tree.map_structure(lambda rows: rows[:batch_size], model.predict_on_batch(inputs))
+
+
 def ends_in_softmax(model: Any) -> bool:
     """Whether the first output of a Sequential or functional model is that of a softmax layer or activation."""
     operation = model
