@@ -1,25 +1,23 @@
 """Trains a network with each callback on some devices: `python on_devices.py PLACE FOLDER`, in a process of its own.
 
+PLACE is "mirrored-2", "data-2", "model-2" or "one-1": the kind and the number of devices, on the backend of Keras. On
+JAX the environment makes them (`test_devices.py`).
+
 Writes the weights after training with each callback into FOLDER/CALLBACK.npz, and its logs beside them. A callback that
 stops the training leaves the sentence of its exception in FOLDER/CALLBACK.txt.
 """
 
-import os
+import contextlib
 import sys
 from pathlib import Path
-
-place, folder = sys.argv[1], Path(sys.argv[2])
-backend, kind, devices = place.split("-")
-os.environ |= {"KERAS_BACKEND": backend, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
-
-import contextlib
 
 import keras
 import numpy as np
 
 from keras_interp_rnn import callbacks, constraints, datasets, layers
 
-scope = contextlib.nullcontext
+kind, devices = sys.argv[1].split("-")
+folder, scope = Path(sys.argv[2]), contextlib.nullcontext
 if kind == "mirrored":
     import tensorflow as tf
 

@@ -27,8 +27,11 @@ def folder_of(tmp_path_factory):
     def run(place):
         if place not in folders:
             folders[place] = tmp_path_factory.mktemp(place)
-            command = [sys.executable, str(SCRIPT), place, str(folders[place])]
-            subprocess.run(command, check=True, timeout=600, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+            backend, _, where = place.partition("-")
+            flags = f"--xla_force_host_platform_device_count={where[-1]}"
+            environment = {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+            command = [sys.executable, str(SCRIPT), where, str(folders[place])]
+            subprocess.run(command, check=True, timeout=600, env={**os.environ, **environment})
         return folders[place]
 
     return run

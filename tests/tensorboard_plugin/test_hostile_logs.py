@@ -66,7 +66,9 @@ def test_a_damaged_tag_beside_another_leaves_its_page(tmp_path):
     assert status == 200
 
 
-@pytest.mark.parametrize("changed", [{"names": [1, 2]}, {"names": "x"}, {"names": 5}, {"names": []}, {"visits": [2, 0]}])
+@pytest.mark.parametrize(
+    "changed", [{"names": [1, 2]}, {"names": "x"}, {"names": 5}, {"names": []}, {"visits": [2, 0]}]
+)
 def test_a_reference_follows_the_rules_of_an_automaton(tmp_path, changed):
     write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"], reference={**TABLE, **changed})
     status, text = answer(tmp_path, "/series", run="r", tag="tag")
