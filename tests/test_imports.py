@@ -39,9 +39,6 @@ MAY_IMPORT = {
     "losses.py": {"keras"},
     "constraints.py": {"keras"},
     "initializers.py": {"keras"},
-    "optimizers.py": {"keras", f"{OURS}._backend"},
-    # TensorFlow inside the methods that train and rank.
-    "recommender.py": {"keras", "tensorflow"},
     "layers": {
         "keras",
         f"{OURS}.layers",
@@ -124,7 +121,7 @@ MAY_IMPORT = {
     # SciPy inside the function that counts word vectors.
     "datasets/words.py": {"scipy", f"{OURS}.datasets"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
-    "datasets": {"tensorflow_datasets", f"{OURS}.datasets"},
+    "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
     "__main__.py": {OURS, f"{OURS}.automata.proof"},
 }
 

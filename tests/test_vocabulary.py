@@ -228,7 +228,6 @@ def test_the_walk_sees_functions_methods_constructors_and_submodules():
             "callbacks.Automaton",
             "equations.ISAN.step",
             "losses.BitsPerSymbol",
-            "recommender.Catalogue",
             "constraints.MaxSpectralRadius",
         ),
     } <= names
