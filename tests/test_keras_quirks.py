@@ -111,16 +111,6 @@ def test_random_states_are_what_a_saved_model_leaves_out(tmp_path):
     assert (ops.convert_to_numpy(first) != second).any()
 
 
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [([3, 3, 5, 4], [0, 2, 1, 3]), ([3, 5, 3], [0, 1, 2]), ([4, 4], [0, 1]), ([4], [0]), ([2, 2, 2, 1], [0, 3, 2, 1])],
-)
-def test_the_first_two_batches_differ_where_any_two_do(lengths, expected):
-    given = list(range(len(lengths)))
-    assert keras_quirks.with_unequal_first_two(given, lengths) == expected
-    assert given == list(range(len(lengths)))
-
-
 def test_a_tensor_knows_the_call_that_made_it():
     dense = keras.layers.Dense(3)
     first, second = keras.Input((4,)), keras.Input((4,))

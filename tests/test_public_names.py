@@ -18,9 +18,7 @@ PUBLIC = {
         "initializers",
         "layers",
         "losses",
-        "optimizers",
         "presets",
-        "recommender",
         "views",
     ],
     "keras_interp_rnn.analysis": [
@@ -118,14 +116,7 @@ PUBLIC = {
         "Windows",
         "balanced_parentheses",
         "counting",
-        "imdb",
-        "interactions",
-        "lm1b",
-        "mlregtest",
-        "mnist",
-        "newsgroups20",
         "palindromes",
-        "pautomac",
         "text",
         "text8",
         "tomita",
@@ -182,7 +173,6 @@ PUBLIC = {
         ),
     ],
     "keras_interp_rnn.presets": ["Card", "Figure", "Preset", "list", "load"],
-    "keras_interp_rnn.recommender": ["Catalogue", "Recommender"],
     "keras_interp_rnn.views": ["save", "show"],
 }
 

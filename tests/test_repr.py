@@ -26,7 +26,7 @@ def is_result(kind):
 
 def public_results():
     modules = [importlib.import_module(name) for name in PUBLIC if not name.endswith("figures")]
-    modules += [datasets.counting, datasets.interactions, datasets.words]
+    modules += [datasets.counting, datasets.words]
     kinds = {kind for module in modules for kind in vars(module).values() if is_result(kind)}
     return sorted({AffineMap, *kinds}, key=lambda kind: kind.__name__)
 
@@ -91,7 +91,7 @@ def test_a_result_of_large_arrays_is_a_line_or_a_small_table(kind):
 
 def test_the_results_are_all_here():
     names = {kind.__name__ for kind in public_results()}
-    assert {"AffineMap", "Contributions", "Trace", "Counts", "Interactions", "Vocabulary", "Certificate"} <= names
+    assert {"AffineMap", "Contributions", "Trace", "Counts", "Vocabulary", "Certificate"} <= names
     assert names >= SENTENCES.keys()
 
 
