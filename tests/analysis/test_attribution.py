@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._network.chain import open_chain
-from tests._network.test_own_equations import EulerCell, SilentCell
+from tests.network.test_own_equations import EulerCell, SilentCell
 
 FEATURES, UNITS, STEPS = 3, 4, 6
 MASK = np.array([[1, 1, 0, 1, 0, 1], [1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 1, 1]], bool)
