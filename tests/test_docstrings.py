@@ -16,7 +16,7 @@ import keras_interp_rnn
 import tensorboard_plugins
 from keras_interp_rnn import _backend
 from keras_interp_rnn.datasets.newsgroups20 import CLASSES
-from tests.test_public_names import PUBLIC
+from tests.test_public_names import PUBLIC, results
 
 # Modules written for one backend are imported where it is the one that runs.
 OTHERS = {
@@ -142,19 +142,19 @@ EXAMPLE = re.compile(r"^ *Example:.*\n\n *\S", re.M)
 
 
 def public_things():
+    """Public functions and classes, and the results that they return."""
     for module, names in PUBLIC.items():
         if module == DRAWS and importlib.util.find_spec("matplotlib") is None:
             continue
-        for name in names:
-            thing = getattr(importlib.import_module(module), name)
+        for thing in [*(getattr(importlib.import_module(module), name) for name in names), *results(module)]:
             if inspect.isclass(thing) or inspect.isfunction(thing):
-                yield pytest.param(module, name, id=f"{module}.{name}")
+                yield pytest.param(module, thing, id=f"{module}.{thing.__name__}")
 
 
-@pytest.mark.parametrize(("module", "name"), list(public_things()))
-def test_a_public_name_has_an_example_or_names_the_one_that_shows_it(module, name):
+@pytest.mark.parametrize(("module", "thing"), list(public_things()))
+def test_a_public_name_has_an_example_or_names_the_one_that_shows_it(module, thing):
     imported = importlib.import_module(module)
-    seen = SEE.search(getattr(imported, name).__doc__)
-    shown = seen[1] if seen else name
-    assert shown in imported.__all__, f"{module}.{name} refers to {shown}, which is not a public name beside it"
-    assert EXAMPLE.search(getattr(imported, shown).__doc__), f"{module}.{shown} has no example"
+    if seen := SEE.search(thing.__doc__):
+        assert seen[1] in imported.__all__, f"{thing.__name__} of {module} refers to {seen[1]}, which is not public"
+        thing = getattr(imported, seen[1])
+    assert EXAMPLE.search(thing.__doc__), f"{thing.__name__} of {module} has no example"

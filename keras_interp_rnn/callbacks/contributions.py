@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.analysis.isan.contributions import Contributions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
 
@@ -55,8 +56,8 @@ class Contributions(TextProbe):
         super().__init__(log_dir, texts, alphabet, update_freq)
         self.readout = readout
 
-    def measured(self, text: Any) -> analysis.Contributions:
+    def measured(self, text: Any) -> Result:
         return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
 
-    def tag(self, found: analysis.Contributions) -> _tags.Tag:
+    def tag(self, found: Result) -> _tags.Tag:
         return _tags.contributions(found)

@@ -11,6 +11,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.biases import bias_parts
+from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
 
 UNITS, SYMBOLS, OUTPUTS = 4, 5, 3
 TEXT = np.array([1, 2, 0, 3, 4, 1, 2, 2])
@@ -363,10 +365,10 @@ def test_a_random_model_is_refused_or_has_the_logits_it_outputs(seed: int) -> No
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contributions": lambda m: analysis.contributions(m, TEXT),
     "recent_contributions": lambda m: list(analysis.recent_contributions(m, TEXT, window=2)),
-    "by_age": lambda m: list(analysis.contributions_by_age(m, TEXT, max_age=2)),
+    "by_age": lambda m: list(contributions_by_age(m, TEXT, max_age=2)),
     "timescales": lambda m: analysis.timescales(m, TEXT, max_age=2),
     "ngram_agreement": lambda m: analysis.ngram_agreement(m, TEXT),
-    "bias_parts": analysis.bias_parts,
+    "bias_parts": bias_parts,
     "bias_norms": analysis.bias_norms,
     "bias_cosines": analysis.bias_cosines,
     "transition_spectra": analysis.transition_spectra,

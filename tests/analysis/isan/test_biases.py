@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.biases import bias_parts
 from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network, readout_of_rank
 from tests.oracles import isan_reading as reading
 
@@ -13,7 +14,7 @@ from tests.oracles import isan_reading as reading
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_parts_of_the_biases_are_their_projections(units, symbols, outputs, seed):
     model, (_, bias, _, W_ro, _) = network(units, symbols, outputs, seed)
-    found = analysis.bias_parts(model)
+    found = bias_parts(model)
     parallel, orthogonal = reading.parts(W_ro, bias)
     np.testing.assert_array_equal(found.whole, bias)
     np.testing.assert_allclose(found.readout, parallel, **CLOSE)
@@ -25,7 +26,7 @@ def test_the_parts_of_the_biases_are_their_projections(units, symbols, outputs, 
 def test_a_readout_of_any_rank_splits_the_space(rank, seed):
     model, (_, bias, _, _, _) = network(7, 4, 3, seed)
     readout = readout_of_rank(rank, 7, 5, seed)
-    found = analysis.bias_parts(model.layers[0], readout)
+    found = bias_parts(model.layers[0], readout)
     parallel, _ = reading.parts(readout[0].T, bias)
     np.testing.assert_allclose(found.readout, parallel, **CLOSE)
     np.testing.assert_allclose(found.readout + found.computational, bias, **CLOSE)
@@ -39,10 +40,10 @@ def test_a_readout_of_any_rank_splits_the_space(rank, seed):
 
 def test_a_readout_that_spans_the_space_leaves_no_computational_part():
     model, (_, bias, _, _, _) = network(3, 4, 5, 0)
-    np.testing.assert_allclose(analysis.bias_parts(model).readout, bias, **CLOSE)
+    np.testing.assert_allclose(bias_parts(model).readout, bias, **CLOSE)
     np.testing.assert_allclose(analysis.bias_norms(model).computational, np.zeros(4), atol=1e-12)
     # A layer by itself is read by the identity.
-    np.testing.assert_allclose(analysis.bias_parts(model.layers[0]).readout, bias, **CLOSE)
+    np.testing.assert_allclose(bias_parts(model.layers[0]).readout, bias, **CLOSE)
 
 
 @pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES[:2])
@@ -74,9 +75,7 @@ def test_opposite_biases_have_the_cosine_minus_one():
     assert cosines.whole[0, 1] == pytest.approx(-9.5 / (np.sqrt(5.25) * np.sqrt(21)))
 
 
-@pytest.mark.parametrize(
-    "read", [analysis.bias_parts, analysis.bias_norms, analysis.bias_cosines, analysis.transition_spectra]
-)
+@pytest.mark.parametrize("read", [bias_parts, analysis.bias_norms, analysis.bias_cosines, analysis.transition_spectra])
 def test_structure_is_read_with_an_affine_head_alone(read):
     isan = layers.ISAN(4, 3, return_sequences=True)
     model = keras.Sequential(
@@ -91,7 +90,7 @@ def test_structure_is_read_with_an_affine_head_alone(read):
 def test_a_layer_reads_with_its_head_or_with_arrays_as_the_model_does():
     model, _ = network(7, 4, 3, 1)
     isan, head = model.layers
-    for read in (analysis.bias_parts, analysis.bias_norms, analysis.bias_cosines, analysis.transition_spectra):
+    for read in (bias_parts, analysis.bias_norms, analysis.bias_cosines, analysis.transition_spectra):
         for readout in (head, tuple(head.get_weights())):
             for one, other in zip(read(model), read(isan, readout), strict=True):
                 np.testing.assert_array_equal(one, other)

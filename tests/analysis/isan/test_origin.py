@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn.analysis.isan.biases import bias_parts
 from tests.analysis.isan.test_bases import contracting
 from tests.tolerances import assert_close
 
@@ -30,7 +31,7 @@ def fields(result):
         lambda network, text, readout, **more: analysis.contributions(network, text[:9], readout=readout, **more),
         lambda network, text, readout, **more: analysis.timescales(network, text, max_age=8, readout=readout, **more),
         lambda network, text, readout, **more: analysis.ngram_agreement(network, text, readout=readout, **more),
-        lambda network, text, readout, **more: analysis.bias_parts(network, readout, **more),
+        lambda network, text, readout, **more: bias_parts(network, readout, **more),
         lambda network, text, readout, **more: analysis.bias_norms(network, readout, **more),
         lambda network, text, readout, **more: analysis.bias_cosines(network, readout, **more),
     ],

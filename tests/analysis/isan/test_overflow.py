@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
 
 TEXT = np.arange(40) % 4
 
@@ -23,7 +24,7 @@ def growing():
 READINGS = {
     "contributions": lambda model: analysis.contributions(model, TEXT),
     "recent_contributions": lambda model: list(analysis.recent_contributions(model, TEXT, window=3)),
-    "contributions_by_age": lambda model: list(analysis.contributions_by_age(model, TEXT, max_age=30)),
+    "contributions_by_age": lambda model: list(contributions_by_age(model, TEXT, max_age=30)),
     "timescales": lambda model: analysis.timescales(model, TEXT, max_age=3),
     "attribution": lambda model: analysis.attribution(model, TEXT[None], target=1),
     "shapley_values": lambda model: analysis.shapley_values(model, TEXT),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials, contributions_by_age
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
 
@@ -43,7 +44,7 @@ def test_contributions_age_by_age_are_the_diagonals_of_all_contributions(seed):
     model, paper, _ = network(seed)
     text = text_of(seed, 11)
     kappa = oracle.contributions(*paper, text)
-    found = list(analysis.contributions_by_age(model, text, max_age=7))
+    found = list(contributions_by_age(model, text, max_age=7))
     assert [age for age, _ in found] == list(range(8))
     for age, terms in found:
         expected = [kappa[t - age, t - 1] for t in range(age + 1, 12)]
@@ -54,11 +55,11 @@ def test_contributions_age_by_age_are_the_diagonals_of_all_contributions(seed):
 def test_no_contribution_is_older_than_the_text():
     model, paper, _ = network(0)
     text = [2, 0, 0, 3, 1]
-    found = list(analysis.contributions_by_age(model, text, max_age=100))
+    found = list(contributions_by_age(model, text, max_age=100))
     assert [terms.shape for _, terms in found] == [(5, 4), (4, 4), (3, 4), (2, 4), (1, 4)]
     np.testing.assert_allclose(found[-1][1][0], oracle.contributions(*paper, text)[1, 4], **CLOSE)
-    assert [age for age, _ in analysis.contributions_by_age(model, text, max_age=0)] == [0]
-    assert list(analysis.contributions_by_age(model, [], max_age=3)) == []
+    assert [age for age, _ in contributions_by_age(model, text, max_age=0)] == [0]
+    assert list(contributions_by_age(model, [], max_age=3)) == []
 
 
 def test_ages_of_a_layer_are_those_of_its_state_or_of_a_given_readout():
@@ -66,7 +67,7 @@ def test_ages_of_a_layer_are_those_of_its_state_or_of_a_given_readout():
     isan, head = model.layers
     matrix, offset = head.get_weights()
     text = text_of(1, 9)
-    by_age = functools.partial(analysis.contributions_by_age, symbols=text, max_age=6)
+    by_age = functools.partial(contributions_by_age, symbols=text, max_age=6)
     ages = [by_age(layer, readout=readout) for layer, readout in ((model, None), (isan, head), (isan, None))]
     arrays = by_age(isan.cell, readout=(matrix[:, :3], offset[:3]))
     for (_, whole), (_, same), (_, state), (_, fewer) in zip(*ages, arrays, strict=True):
@@ -77,7 +78,7 @@ def test_ages_of_a_layer_are_those_of_its_state_or_of_a_given_readout():
 
 def test_ages_of_what_is_no_text_are_refused():
     with pytest.raises(ValueError, match=r"symbols must lie in \[0, 4\). Received: 1 to 4"):
-        next(iter(analysis.contributions_by_age(network(0)[0], [1, 4], max_age=3)))
+        next(iter(contributions_by_age(network(0)[0], [1, 4], max_age=3)))
 
 
 def assert_as_the_oracle(found, paper, readout_bias, text, oldest, separator):
@@ -239,11 +240,11 @@ AGES = np.arange(151.0)
 def measured(decay):
     """`Timescales` with this decay and nothing else."""
     decay, empty = np.asarray(decay, float), np.zeros(0)
-    return analysis.Timescales(np.arange(len(decay)), decay, empty, 0.0, empty, empty, empty, empty, empty)
+    return Timescales(np.arange(len(decay)), decay, empty, 0.0, empty, empty, empty, empty, empty)
 
 
 def test_two_exponentials_are_a_function_of_the_age():
-    fit = analysis.TwoExponentials((3.0, 0.5), (2.0, 40.0), 0.0, 0.0)
+    fit = TwoExponentials((3.0, 0.5), (2.0, 40.0), 0.0, 0.0)
     expected = [3 * np.exp(-age / 2) + 0.5 * np.exp(-age / 40) for age in (0, 1, 7.5)]
     np.testing.assert_allclose(fit([0, 1, 7.5]), expected, rtol=1e-14)
     assert fit(7.5) == pytest.approx(expected[-1], rel=1e-14)
@@ -320,7 +321,7 @@ def test_a_long_reading_shows_its_progress_in_a_terminal_and_leaves_nothing(monk
 @pytest.mark.parametrize("max_age", [-1, 1.5, "1", True])
 def test_an_age_is_an_integer_of_at_least_0(max_age):
     with pytest.raises(ValueError, match="`max_age` must be an integer of at least 0. Received: max_age="):
-        list(analysis.contributions_by_age(network(0)[0], [0, 2, 1], max_age=max_age))
+        list(contributions_by_age(network(0)[0], [0, 2, 1], max_age=max_age))
 
 
 @pytest.mark.parametrize("separator", [99, -1, "a", None, [0, 99]])
