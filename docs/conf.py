@@ -31,7 +31,7 @@ import docutils.nodes  # noqa: E402
 from docutils.utils.math import MathError, latex2mathml  # noqa: E402
 from inventories import ADDRESSES, write_inventories  # noqa: E402
 from notebooks_of_scripts import write_notebooks  # noqa: E402
-from pages_of_reference import MODULES, PACKAGE, write_pages  # noqa: E402
+from pages_of_reference import MODULES, PACKAGE, RESULTS, write_pages  # noqa: E402
 from sphinx.util import logging  # noqa: E402
 
 import keras_interp_rnn  # noqa: E402
@@ -81,6 +81,7 @@ autodoc_inherit_docstrings = False
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
+autosummary_context = {"results": RESULTS}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False

@@ -1,12 +1,22 @@
-"""One page a public module, which lists what its `__all__` names; autosummary makes a page of each name."""
+"""One page a public module, which lists what its `__all__` names; autosummary makes a page of each name.
+
+The page of a function has the classes of what it returns, too, which no `__all__` names.
+"""
 
 import importlib
 from pathlib import Path
+
+from result_classes import results_by_page
 
 PACKAGE = "keras_interp_rnn"
 # As `keras_interp_rnn.__all__` has them, and the two that are imported by themselves.
 PACKAGES = [*importlib.import_module(PACKAGE).__all__, "figures", "equations"]
 MODULES: dict[str, list[str]] = {name: list(importlib.import_module(f"{PACKAGE}.{name}").__all__) for name in PACKAGES}
+RESULTS = {
+    f"{PACKAGE}.{module}.{name}": [f"{found.__module__}.{found.__name__}" for found in results]
+    for module, names in MODULES.items()
+    for name, results in results_by_page(f"{PACKAGE}.{module}", names).items()
+}
 
 
 def write_pages(folder: Path) -> dict[str, str]:

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._results import visible
-from keras_interp_rnn.analysis import Contributions, ShapleyValues, Substitutions, Trace
+from keras_interp_rnn.analysis.isan.contributions import Contributions
+from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.traces import Trace
+from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import DFA, MooreMachine
 
 Tag = tuple[NDArray[Any], dict[str, Any]]

@@ -28,7 +28,7 @@ import numpy as np
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import short_repr
 
-__all__ = ["CriticalBias", "MeanField", "mean_field"]
+__all__ = ["CriticalBias", "mean_field"]
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -14,7 +14,7 @@ import pytest
 import keras_interp_rnn
 import tensorboard_plugins
 from keras_interp_rnn import _backend
-from tests.test_public_names import PUBLIC
+from tests.test_public_names import PUBLIC, results
 
 # Modules written for one backend are imported where it is the one that runs.
 OTHERS = {
@@ -118,22 +118,21 @@ EXAMPLE = re.compile(r"^ *Example:.*\n\n *\S", re.M)
 
 
 def public_things():
+    """Public functions and classes, and the results that they return."""
     for module, names in PUBLIC.items():
         if module == DRAWS and importlib.util.find_spec("matplotlib") is None:
             continue
-        for name in names:
-            thing = getattr(importlib.import_module(module), name)
+        for thing in [*(getattr(importlib.import_module(module), name) for name in names), *results(module)]:
             if inspect.isclass(thing) or inspect.isfunction(thing):
-                yield importlib.import_module(module), name
+                yield importlib.import_module(module), thing
 
 
 def test_a_public_name_has_an_example_or_names_the_one_that_shows_it():
     wrong = []
-    for module, name in public_things():
-        seen = SEE.search(getattr(module, name).__doc__)
-        shown = seen[1] if seen else name
-        if shown not in module.__all__:
-            wrong.append(f"{module.__name__}.{name} refers to {shown}, which is not a public name beside it")
-        elif not EXAMPLE.search(getattr(module, shown).__doc__):
-            wrong.append(f"{module.__name__}.{shown} has no example")
+    for module, thing in public_things():
+        seen = SEE.search(thing.__doc__)
+        if seen and seen[1] not in module.__all__:
+            wrong.append(f"{module.__name__}.{thing.__name__} refers to {seen[1]}, which is not public there")
+        elif not EXAMPLE.search((getattr(module, seen[1]) if seen else thing).__doc__):
+            wrong.append(f"{module.__name__}.{thing.__name__} has no example")
     assert not wrong, "\n".join(wrong)

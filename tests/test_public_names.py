@@ -1,5 +1,6 @@
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,174 +8,56 @@ import pytest
 import keras_interp_rnn
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+from result_classes import results_by_page  # noqa: E402
 
-PUBLIC = {
-    "keras_interp_rnn": [
-        "analysis",
-        "automata",
-        "callbacks",
-        "constraints",
-        "datasets",
-        "initializers",
-        "layers",
-        "losses",
-        "presets",
-        "views",
-    ],
-    "keras_interp_rnn.analysis": [
-        "AffineMap",
-        "Attribution",
-        "Background",
-        "BackoffModel",
-        "Basis",
-        "BasisBlocks",
-        "BiasParts",
-        "CellFixedPoints",
-        "CompositionTable",
-        "Contributions",
-        "Equivalence",
-        "Explanation",
-        "FixedPoints",
-        "Minimization",
-        "NaiveBayes",
-        "NgramAgreement",
-        "Phrases",
-        "Prototypes",
-        "RecentContributions",
-        "ShapleyValues",
-        "StatesAfterWords",
-        "Substitutions",
-        "Timescales",
-        "Trace",
-        "TransformedNetwork",
-        "TransitionSpectra",
-        "Truncation",
-        "TwoExponentials",
-        "WordContributions",
-        "affine_map",
-        "attribution",
-        "bias_cosines",
-        "bias_norms",
-        "bias_parts",
-        "binarized_network",
-        "centred_basis",
-        "change_basis",
-        "contributions",
-        "contributions_by_age",
-        "correlation",
-        "equivalent",
-        "explain",
-        "fixed_points",
-        "fraction_near_zero",
-        "generate",
-        "homogeneous_matrices",
-        "input_output_jacobian",
-        "jacobian_singular_values",
-        "label_basis",
-        "mean_state",
-        "minimize",
-        "named_blocks",
-        "ngram_agreement",
-        "phrases",
-        "prototypes",
-        "readout_basis",
-        "recent_contributions",
-        "relative_drift",
-        "rounding_error",
-        "shapley_values",
-        "sparse_basis",
-        "state_spectrum",
-        "substitutions",
-        "timescales",
-        "trace",
-        "transition_probabilities",
-        "transition_spectra",
-        "truncate",
-    ],
-    "keras_interp_rnn.automata": [
-        *("Agreement", "Certificate", "DFA", "Extraction", "Fidelity", "MooreMachine", "Recognizer"),
-        *("SymbolEmbedding", "TrainingReport", "WeightedAutomaton", "WordEncoding", "certify", "compile", "extract"),
-        *("largest_temperature", "tomita", "train_recognizer"),
-    ],
-    "keras_interp_rnn.callbacks": [
-        "Automaton",
-        "CarriedState",
-        "Contributions",
-        "JacobianHistograms",
-        "Resumable",
-        "ShapleyValues",
-        "Stability",
-        "Substitutions",
-        "TemperatureSchedule",
-        "Traces",
-        "TransitionProbabilities",
-    ],
-    "keras_interp_rnn.constraints": ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"],
-    "keras_interp_rnn.datasets": [
-        "DataError",
-        "LabelledWords",
-        "Windows",
-        "balanced_parentheses",
-        "counting",
-        "palindromes",
-        "text",
-        "text8",
-        "tomita",
-        "words",
-    ],
-    "keras_interp_rnn.figures": [
-        "Figure",
-        "Progress",
-        "bias_cosines",
-        "bias_norms",
-        "bits_by_units",
-        "change_of_basis",
-        "contribution_column",
-        "counts_read",
-        "error_curves",
-        "feature_map",
-        "jacobian_histogram",
-        "jacobian_percentiles",
-        "latent_weights",
-        "metric_progress",
-        "ngram_agreement",
-        "pixel_maps",
-        "prediction_stack",
-        "state_paths",
-        "state_spectra",
-        "temperatures",
-        "timescales",
-        "token_map",
-        "transition_map",
-        "word_contributions",
-    ],
-    "keras_interp_rnn.initializers": ["CriticalBias", "MeanField", "mean_field"],
-    "keras_interp_rnn.layers": [
-        *(
-            "CFN",
-            "CFNCell",
-            "FactoredISAN",
-            "FactoredISANCell",
-            "ISAN",
-            "ISANCell",
-            "MinimalRNN",
-            "MinimalRNNCell",
-            "PeepholeLSTM",
-            "PeepholeLSTMCell",
-        ),
-        *(
-            "SRGRU",
-            "SRLSTM",
-            "SRPeepholeLSTM",
-            "SRSimpleRNN",
-            "StateRegularizedCell",
-            "StateRegularizedRNN",
-            "WordDropout",
-        ),
-    ],
-    "keras_interp_rnn.presets": ["Card", "Figure", "Preset", "list", "load"],
-    "keras_interp_rnn.views": ["save", "show"],
+NAMES = {
+    "keras_interp_rnn": """
+        analysis automata callbacks constraints datasets initializers layers losses presets views
+    """,
+    "keras_interp_rnn.analysis": """
+        AffineMap Background BackoffModel Basis CompositionTable NaiveBayes affine_map attribution bias_cosines
+        bias_norms binarized_network centred_basis change_basis contributions correlation equivalent explain
+        fixed_points fraction_near_zero generate homogeneous_matrices input_output_jacobian jacobian_singular_values
+        label_basis mean_state minimize named_blocks ngram_agreement phrases prototypes readout_basis
+        recent_contributions relative_drift rounding_error shapley_values sparse_basis state_spectrum substitutions
+        timescales trace transition_probabilities transition_spectra truncate
+    """,
+    "keras_interp_rnn.automata": """
+        Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile
+        extract largest_temperature tomita train_recognizer
+    """,
+    "keras_interp_rnn.callbacks": """
+        Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability Substitutions
+        TemperatureSchedule Traces TransitionProbabilities
+    """,
+    "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
+    "keras_interp_rnn.datasets": """
+        DataError LabelledWords Windows balanced_parentheses counting palindromes text text8 tomita words
+    """,
+    "keras_interp_rnn.figures": """
+        Figure Progress bias_cosines bias_norms bits_by_units change_of_basis contribution_column counts_read
+        error_curves feature_map jacobian_histogram jacobian_percentiles latent_weights metric_progress
+        ngram_agreement pixel_maps prediction_stack state_paths state_spectra temperatures timescales token_map
+        transition_map word_contributions
+    """,
+    "keras_interp_rnn.initializers": "CriticalBias mean_field",
+    "keras_interp_rnn.layers": """
+        CFN CFNCell FactoredISAN FactoredISANCell ISAN ISANCell MinimalRNN MinimalRNNCell PeepholeLSTM
+        PeepholeLSTMCell SRGRU SRLSTM SRPeepholeLSTM SRSimpleRNN StateRegularizedCell StateRegularizedRNN
+        WordDropout
+    """,
+    "keras_interp_rnn.losses": "BitsPerSymbol",
+    "keras_interp_rnn.presets": "list load",
+    "keras_interp_rnn.views": "save show",
 }
+PUBLIC = {module: names.split() for module, names in NAMES.items()}
+
+
+def results(module):
+    """The classes that functions of a module return, and that its `__all__` does not name."""
+    pages = results_by_page(module, importlib.import_module(module).__all__)
+    return [result for page in pages.values() for result in page]
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -189,6 +72,32 @@ def test_the_contents_page_is_what_was_agreed(module):
 def test_every_public_function_and_class_is_documented(module):
     imported = importlib.import_module(module)
     assert all(getattr(imported, name).__doc__ for name in imported.__all__)
+
+
+READ_BY_USERS = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name in ("docs", "notes")),
+    *sorted((ROOT / "examples").glob("*.py")),
+    *sorted((ROOT / "notebooks").glob("*.py")),
+]
+NO_GUIDES = {"architecture.md", "changelog.md", "results.md"}
+# On their way to examples/papers, which alone uses them.
+LEAVING = """
+    NaiveBayes correlation fraction_near_zero label_basis named_blocks rounding_error Progress bits_by_units
+    change_of_basis latent_weights metric_progress prediction_stack word_contributions
+""".split()
+
+
+def test_a_page_an_example_or_a_notebook_shows_every_public_name():
+    """Otherwise nobody finds it: it gets a sentence with a line that runs, or it is not public. Cells follow layers."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in READ_BY_USERS if page.name not in NO_GUIDES)
+
+    def shown(module, name):
+        place = module.rpartition(".")[2]
+        return re.search(rf"\b{place}\.{name}\b|`{name}`|`{name}\.|import [^\n]*\b{name}\b", text)
+
+    names = [(module, name) for module in PUBLIC for name in PUBLIC[module] if not name.endswith("Cell")]
+    assert not [f"{module}.{name}" for module, name in names if not shown(module, name) and name not in LEAVING]
 
 
 @pytest.mark.matrix

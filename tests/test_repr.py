@@ -6,10 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keras_interp_rnn import analysis, automata, datasets
+from keras_interp_rnn import automata, datasets
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.affine import AffineMap
-from tests.test_public_names import PUBLIC
+from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
+from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
+from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
+from keras_interp_rnn.automata.recognizer import TrainingReport
+from tests.test_public_names import PUBLIC, results
 
 LINES, CHARACTERS = 16, 1200
 BIG = np.random.default_rng(0).normal(size=(300, 7, 50))
@@ -24,10 +28,11 @@ def is_result(kind):
 
 
 def public_results():
-    modules = [importlib.import_module(name) for name in PUBLIC if not name.endswith("figures")]
-    modules += [datasets.counting, datasets.words]
-    kinds = {kind for module in modules for kind in vars(module).values() if is_result(kind)}
-    return sorted({AffineMap, *kinds}, key=lambda kind: kind.__name__)
+    names = [name for name in PUBLIC if not name.endswith("figures")]
+    modules = [*map(importlib.import_module, names), datasets.counting, datasets.words]
+    kinds = [kind for module in modules for kind in vars(module).values()]
+    kinds += [kind for name in names for kind in results(name)]
+    return sorted({AffineMap, *filter(is_result, kinds)}, key=lambda kind: kind.__name__)
 
 
 def filled(kind):
@@ -42,7 +47,7 @@ def filled(kind):
     return made
 
 
-AGREEMENT = automata.Agreement(10_000, 9_999, 0.998765432, 0.999987654, WORD)
+AGREEMENT = Agreement(10_000, 9_999, 0.998765432, 0.999987654, WORD)
 LANGUAGE = automata.DFA(
     np.random.default_rng(1).integers(0, 500, (500, 26)).tolist(), range(0, 500, 3), start=0, alphabet=range(26)
 )
@@ -51,11 +56,11 @@ EDGES = tuple((i, i % 26) for i in range(500))
 SENTENCES = {
     "Agreement": AGREEMENT,
     "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(500)), 1.0, 1 / 3, BIG, BIG, ""),
-    "Equivalence": analysis.Equivalence(False, 1e-6, np.inf, -1, False, WORD, 1 / 3, False, 10_000, np.inf),
-    "Extraction": automata.Extraction(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, EDGES, 0.9, BIG, "counts", None),
-    "Fidelity": automata.Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
-    "Phrases": analysis.Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
-    "TrainingReport": automata.TrainingReport(True, 1.0, 2 / 3, float("nan"), 1 / 7, 5, 1, 1.23456),
+    "Equivalence": Equivalence(False, 1e-6, np.inf, -1, False, WORD, 1 / 3, False, 10_000, np.inf),
+    "Extraction": Extraction(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, EDGES, 0.9, BIG, "counts", None),
+    "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
+    "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
+    "TrainingReport": TrainingReport(True, 1.0, 2 / 3, float("nan"), 1 / 7, 5, 1, 1.23456),
 }
 
 

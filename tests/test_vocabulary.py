@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import keras
 import pytest
 
-from tests.test_public_names import PUBLIC
+from tests.test_public_names import PUBLIC, results
 
 OURS = "keras_interp_rnn"
 GLOSSARY = (Path(__file__).parents[1] / "docs" / "conventions.md").read_text(encoding="utf-8")
@@ -127,6 +127,8 @@ def of_module(module: ModuleType, seen: set[str]) -> Iterator[Function]:
                 yield from of_class(name, thing)
         elif isinstance(thing, FunctionType):
             yield Function(name, parameters(thing), reason(name), False)
+    for cls in results(module.__name__):
+        yield from of_class(f"{module.__name__.removeprefix(OURS + '.')}.{cls.__name__}", cls)
 
 
 def functions() -> list[Function]:

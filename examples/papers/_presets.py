@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run
 from examples.papers._files import read_json, write_json
+from keras_interp_rnn.presets.cards import Figure
 
 if TYPE_CHECKING:
     import keras
     from numpy.typing import NDArray
 
-    from keras_interp_rnn.presets import Preset
+    from keras_interp_rnn.presets.loading import Preset
 
 PASSAGE = (
     "the first thing that a reader of a long book forgets is how it began so a good writer says it again in other "
@@ -397,7 +398,7 @@ def make(
             model,
             dtype=recipe.dtype,
             said=said,
-            figures=[presets.Figure(*each) for each in measured],
+            figures=[Figure(*each) for each in measured],
             settings={"model": settings, **more, "record": record},
             arrays=arrays,
         )

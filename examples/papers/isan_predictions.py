@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import keras
     from numpy.typing import NDArray
 
-    from keras_interp_rnn.analysis import Contributions
+    from keras_interp_rnn.analysis.isan.contributions import Contributions
 
 PHRASE, SENTENCE = " annual revenue ", " the population was higher than in the "
 """Texts of figures 2 and 5."""

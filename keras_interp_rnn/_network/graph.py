@@ -83,7 +83,8 @@ def vocabulary_sizes(model: keras.Model) -> list[int | None]:
         passed_on = source if isinstance(operation, keras.layers.Identity) else None
         return [passed_on] * len(node.output_tensors)
 
-    evaluate(model, list(range(len(inputs))), note)
+    numbered: list[int | None] = [*range(len(inputs))]
+    evaluate(model, numbered, note)
     return sizes
 
 

@@ -13,89 +13,59 @@ for its one recurrent layer.
 """
 
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.attribution import Attribution, attribution
+from keras_interp_rnn.analysis.attribution import attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
-from keras_interp_rnn.analysis.fixed_points import CellFixedPoints, fixed_points
+from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.bases import (
     Basis,
-    BasisBlocks,
-    TransformedNetwork,
     centred_basis,
     change_basis,
     mean_state,
     named_blocks,
     readout_basis,
 )
-from keras_interp_rnn.analysis.isan.biases import BiasParts, bias_cosines, bias_norms, bias_parts
+from keras_interp_rnn.analysis.isan.biases import bias_cosines, bias_norms
 from keras_interp_rnn.analysis.isan.binarization import binarized_network, fraction_near_zero, rounding_error
 from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
-from keras_interp_rnn.analysis.isan.composition.table import CompositionTable, StatesAfterWords
+from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
 from keras_interp_rnn.analysis.isan.contributions import (
-    Contributions,
-    RecentContributions,
-    WordContributions,
     contributions,
     recent_contributions,
 )
-from keras_interp_rnn.analysis.isan.maps import FixedPoints, affine_map, homogeneous_matrices
-from keras_interp_rnn.analysis.isan.ngram_agreement import NgramAgreement, ngram_agreement
-from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra, state_spectrum, transition_spectra
-from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials, contributions_by_age, timescales
+from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
+from keras_interp_rnn.analysis.isan.ngram_agreement import ngram_agreement
+from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_spectra
+from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
-from keras_interp_rnn.analysis.state_regularized.explanation import Explanation, explain
-from keras_interp_rnn.analysis.state_regularized.phrases import Phrases, phrases
-from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes, prototypes
+from keras_interp_rnn.analysis.state_regularized.explanation import explain
+from keras_interp_rnn.analysis.state_regularized.phrases import phrases
+from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
 from keras_interp_rnn.analysis.statistics import correlation, relative_drift
-from keras_interp_rnn.analysis.substitutions import Substitutions, substitutions
-from keras_interp_rnn.analysis.traces import Trace, trace
+from keras_interp_rnn.analysis.substitutions import substitutions
+from keras_interp_rnn.analysis.traces import trace
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
-from keras_interp_rnn.analysis.weighted.equivalence import Equivalence, equivalent
-from keras_interp_rnn.analysis.weighted.minimization import Minimization, minimize
-from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues, shapley_values
-from keras_interp_rnn.analysis.weighted.truncation import Truncation, truncate
+from keras_interp_rnn.analysis.weighted.equivalence import equivalent
+from keras_interp_rnn.analysis.weighted.minimization import minimize
+from keras_interp_rnn.analysis.weighted.shapley import shapley_values
+from keras_interp_rnn.analysis.weighted.truncation import truncate
 
 __all__ = [
     "AffineMap",
-    "Attribution",
     "Background",
     "BackoffModel",
     "Basis",
-    "BasisBlocks",
-    "BiasParts",
-    "CellFixedPoints",
     "CompositionTable",
-    "Contributions",
-    "Equivalence",
-    "Explanation",
-    "FixedPoints",
-    "Minimization",
     "NaiveBayes",
-    "NgramAgreement",
-    "Phrases",
-    "Prototypes",
-    "RecentContributions",
-    "ShapleyValues",
-    "StatesAfterWords",
-    "Substitutions",
-    "Timescales",
-    "Trace",
-    "TransformedNetwork",
-    "TransitionSpectra",
-    "Truncation",
-    "TwoExponentials",
-    "WordContributions",
     "affine_map",
     "attribution",
     "bias_cosines",
     "bias_norms",
-    "bias_parts",
     "binarized_network",
     "centred_basis",
     "change_basis",
     "contributions",
-    "contributions_by_age",
     "correlation",
     "equivalent",
     "explain",

@@ -44,13 +44,6 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
     method: str
     lags: tuple[int, ...]
 
-    @classmethod
-    def made(cls, array: Array, method: str, lags: Sequence[int] = ()) -> Derivatives:
-        """The array, with the method that computed it and the lags."""
-        result = np.ascontiguousarray(array, np.float64).view(cls)
-        result.method, result.lags = method, tuple(map(int, lags))
-        return result
-
     def __array_finalize__(self, made_of: Any) -> None:
         self.method = getattr(made_of, "method", "")
         self.lags = ()  # the array may be a part, or computed from the whole
@@ -60,6 +53,13 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def _derivatives(array: Array, method: str, lags: Sequence[int] = ()) -> Derivatives:
+    """The array, with the method that computed it and the lags."""
+    result = np.ascontiguousarray(array, np.float64).view(Derivatives)
+    result.method, result.lags = method, tuple(map(int, lags))
+    return result
 
 
 def input_output_jacobian(
@@ -102,7 +102,7 @@ def input_output_jacobian(
     """
     with np.errstate(over="ignore", invalid="ignore"):
         [(_, jacobian, method)] = _jacobians(network, inputs, [lag], mask, with_respect_to)
-    return Derivatives.made(jacobian, method)
+    return _derivatives(jacobian, method)
 
 
 def jacobian_singular_values(
@@ -136,7 +136,7 @@ def jacobian_singular_values(
         for lag, jacobian, made_by in _jacobians(network, inputs, lags, mask, with_respect_to):
             method = made_by
             values[lag] = np.linalg.svd(jacobian, compute_uv=False)
-    return Derivatives.made(np.stack([values[lag] for lag in lags]), method, lags)
+    return _derivatives(np.stack([values[lag] for lag in lags]), method, lags)
 
 
 def _jacobians(

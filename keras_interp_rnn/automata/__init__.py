@@ -12,25 +12,21 @@ if TYPE_CHECKING:
     from keras_interp_rnn.automata.certificate import Certificate, certify, largest_temperature
     from keras_interp_rnn.automata.compilation import compile
     from keras_interp_rnn.automata.dfa import DFA
-    from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity, extract
+    from keras_interp_rnn.automata.extraction import extract
     from keras_interp_rnn.automata.languages import tomita
     from keras_interp_rnn.automata.learning import train_recognizer
     from keras_interp_rnn.automata.moore import MooreMachine
-    from keras_interp_rnn.automata.recognizer import Recognizer, TrainingReport
+    from keras_interp_rnn.automata.recognizer import Recognizer
     from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
     from keras_interp_rnn.automata.words import WordEncoding
 
 __all__ = [
     "DFA",
-    "Agreement",
     "Certificate",
-    "Extraction",
-    "Fidelity",
     "MooreMachine",
     "Recognizer",
     "SymbolEmbedding",
-    "TrainingReport",
     "WeightedAutomaton",
     "WordEncoding",
     "certify",
@@ -47,15 +43,11 @@ MODULES = {
     "largest_temperature": "certificate",
     "compile": "compilation",
     "DFA": "dfa",
-    "Agreement": "extraction",
-    "Extraction": "extraction",
-    "Fidelity": "extraction",
     "extract": "extraction",
     "tomita": "languages",
     "train_recognizer": "learning",
     "MooreMachine": "moore",
     "Recognizer": "recognizer",
-    "TrainingReport": "recognizer",
     "SymbolEmbedding": "symbol_embedding",
     "WeightedAutomaton": "weighted",
     "WordEncoding": "words",

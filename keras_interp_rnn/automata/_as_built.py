@@ -152,9 +152,7 @@ def _layer(layer: Any, dtype: str) -> Any:
     if type(layer) is not layers.StateRegularizedRNN:
         return type(layer)(*sizes, seed=0, **of_component, **of_cell, **of_layer, **common)
     cell = type(inner)(sizes[0], seed=0, dtype=dtype, name=inner.name, **of_cell)
-    regularized = layers.StateRegularizedCell(
-        cell, sizes[1], seed=0, dtype=dtype, name=component.name, **of_component
-    )
+    regularized = layers.StateRegularizedCell(cell, sizes[1], seed=0, dtype=dtype, name=component.name, **of_component)
     return layers.StateRegularizedRNN(regularized, **of_layer, **common)
 
 

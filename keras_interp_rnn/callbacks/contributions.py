@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.analysis.isan.contributions import Contributions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
 MAX_BYTES = 2**25
@@ -59,7 +60,7 @@ class Contributions(TextProbe):
         super().__init__(log_dir, texts, alphabet, update_freq)
         self.readout = readout
 
-    def measured(self, text: Any) -> analysis.Contributions:
+    def measured(self, text: Any) -> Result:
         found = analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
         length, outputs = len(found.symbols), len(found.bias)
         size = 2 * length * (length + 3) * outputs
@@ -71,5 +72,5 @@ class Contributions(TextProbe):
             )
         return found
 
-    def tag(self, found: analysis.Contributions) -> _tags.Tag:
+    def tag(self, found: Result) -> _tags.Tag:
         return _tags.contributions(found)

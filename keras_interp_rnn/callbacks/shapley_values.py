@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
 
@@ -54,8 +55,8 @@ class ShapleyValues(TextProbe):
         super().__init__(log_dir, texts, alphabet, update_freq)
         self.background = background
 
-    def measured(self, text: Any) -> analysis.ShapleyValues:
+    def measured(self, text: Any) -> Result:
         return analysis.shapley_values(self.model, text, background=self.background, alphabet=self.alphabet)
 
-    def tag(self, found: analysis.ShapleyValues) -> _tags.Tag:
+    def tag(self, found: Result) -> _tags.Tag:
         return _tags.shapley_values(found)

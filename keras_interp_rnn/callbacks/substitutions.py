@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn.analysis.substitutions import Substitutions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
 
@@ -53,8 +54,8 @@ class Substitutions(TextProbe):
         super().__init__(log_dir, texts, alphabet, update_freq)
         self.alternatives = alternatives
 
-    def measured(self, text: Any) -> analysis.Substitutions:
+    def measured(self, text: Any) -> Result:
         return analysis.substitutions(self.model, text, alternatives=self.alternatives, alphabet=self.alphabet)
 
-    def tag(self, found: analysis.Substitutions) -> _tags.Tag:
+    def tag(self, found: Result) -> _tags.Tag:
         return _tags.substitutions(found)

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import _tags, analysis
-from keras_interp_rnn.analysis.traces import token_names
+from keras_interp_rnn.analysis.traces import Trace, token_names
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
 from tensorboard_plugins.interp_rnn import schema
@@ -56,13 +56,13 @@ class Traces(InputProbe):
         super().__init__(log_dir, inputs, layer, update_freq)
         self.tokens = tokens
 
-    def measure(self) -> analysis.Trace:
+    def measure(self) -> Trace:
         layer, reads, mask = self.layer_and_reads(self.inputs)
         traced = analysis.trace(layer, reads, mask=mask)
         names = token_names(self.inputs, self.tokens, backwards=getattr(layer, "go_backwards", False))
         return dataclasses.replace(traced, tokens=names)
 
-    def write(self, found: analysis.Trace, step: int) -> None:
+    def write(self, found: Trace, step: int) -> None:
         series = "interp_rnn/trace"
         values, description = _tags.trace(found)
         described = schema.metadata("trace", part_of=series, **description)

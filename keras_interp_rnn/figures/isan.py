@@ -12,14 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn._results import BLUE, GREEN, GREY, ORANGE, RED, text_of
-from keras_interp_rnn.analysis import (
-    BiasParts,
-    Contributions,
-    NgramAgreement,
-    Timescales,
-    TwoExponentials,
-    correlation,
-)
+from keras_interp_rnn.analysis import correlation
+from keras_interp_rnn.analysis.isan.biases import BiasParts
+from keras_interp_rnn.analysis.isan.contributions import Contributions
+from keras_interp_rnn.analysis.isan.ngram_agreement import NgramAgreement
+from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials
 from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
@@ -334,8 +331,8 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
 
     Example:
 
-        >>> from keras_interp_rnn import analysis, figures
-        >>> norms = analysis.BiasParts(np.array([1.0, 2.0]), np.array([1.0, 1.0]), np.array([0.0, 1.7]))
+        >>> from keras_interp_rnn import figures
+        >>> norms = BiasParts(np.array([1.0, 2.0]), np.array([1.0, 1.0]), np.array([0.0, 1.7]))
         >>> figures.bias_norms(norms, [-1.0, -0.5], names="ab").axes[1].get_title()
         'readout subspace: correlation none'
     """
@@ -376,8 +373,8 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
 
     Example:
 
-        >>> from keras_interp_rnn import analysis, figures
-        >>> figure = figures.bias_cosines(analysis.BiasParts(*[np.eye(3)] * 3), "bca")
+        >>> from keras_interp_rnn import figures
+        >>> figure = figures.bias_cosines(BiasParts(*[np.eye(3)] * 3), "bca")
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['a', 'b', 'c']
     """

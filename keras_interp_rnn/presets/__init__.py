@@ -9,7 +9,6 @@ runs no code of a file. They load under TensorFlow, JAX and torch. `python -m ex
 trains one again.
 """
 
-from keras_interp_rnn.presets.cards import Card, Figure
-from keras_interp_rnn.presets.loading import Preset, list, load
+from keras_interp_rnn.presets.loading import list, load
 
-__all__ = ["Card", "Figure", "Preset", "list", "load"]
+__all__ = ["list", "load"]

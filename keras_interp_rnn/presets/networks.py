@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import automata, datasets, layers
+from keras_interp_rnn.automata.recognizer import TrainingReport
 
 
 def symbols(settings: Mapping[str, Any]) -> keras.Model:
@@ -36,7 +37,7 @@ def recognizer(settings: Mapping[str, Any]) -> keras.Model:
             keras.layers.Dense(1, name="head"),
         ]
     )
-    model.report = automata.TrainingReport(**settings["report"])
+    model.report = TrainingReport(**settings["report"])
     return model
 
 

@@ -24,35 +24,26 @@ from keras_interp_rnn._results import (
     text_of,
     visible,
 )
-from keras_interp_rnn.analysis import (
-    Attribution,
-    CellFixedPoints,
-    Contributions,
-    Equivalence,
-    Explanation,
-    Minimization,
-    Phrases,
-    Prototypes,
-    ShapleyValues,
-    Substitutions,
-    Trace,
-    TransitionSpectra,
-    Truncation,
-    WordContributions,
-)
+from keras_interp_rnn.analysis.attribution import Attribution
+from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
+from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
+from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
-from keras_interp_rnn.automata import (
-    DFA,
-    Agreement,
-    Certificate,
-    Extraction,
-    Fidelity,
-    MooreMachine,
-    TrainingReport,
-    WeightedAutomaton,
-)
+from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
+from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
+from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
+from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.traces import Trace
+from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
+from keras_interp_rnn.analysis.weighted.minimization import Minimization
+from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
+from keras_interp_rnn.analysis.weighted.truncation import Truncation
+from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.dfa import MISSING
-from keras_interp_rnn.presets import Card, Preset
+from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
+from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.presets.cards import Card
+from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import svg, text
 from keras_interp_rnn.views.interactive import view_of
 from tensorboard_plugins.interp_rnn.document import page

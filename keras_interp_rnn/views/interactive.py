@@ -9,9 +9,14 @@ import numpy as np
 
 from keras_interp_rnn import _tags
 from keras_interp_rnn._results import visible
-from keras_interp_rnn.analysis import Contributions, Explanation, ShapleyValues, Substitutions, Trace
+from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.jacobians import Derivatives
-from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine
+from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
+from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.traces import Trace
+from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
+from keras_interp_rnn.automata import DFA, Certificate, MooreMachine
+from keras_interp_rnn.automata.extraction import Extraction
 from tensorboard_plugins.interp_rnn import recording
 
 MAX_EDGES = 2000

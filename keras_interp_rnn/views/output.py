@@ -33,8 +33,9 @@ def show(result: Any, *, browser: bool | None = None) -> None:
 
     Example:
 
-        >>> from keras_interp_rnn import automata, views
-        >>> views.show(automata.Agreement(8, 8, 1.0, 1.0, None, up_to=2))
+        >>> from keras_interp_rnn import views
+        >>> from keras_interp_rnn.automata.extraction import Agreement
+        >>> views.show(Agreement(8, 8, 1.0, 1.0, None, up_to=2))
         8 of all 8 words up to length 2
     """
     _check_result(result)

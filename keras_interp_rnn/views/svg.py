@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._results import BLUE, GREY, RED, signed
-from keras_interp_rnn.analysis import Trace
-from keras_interp_rnn.automata import DFA, Certificate, Extraction, MooreMachine, WeightedAutomaton
+from keras_interp_rnn.analysis.traces import Trace
+from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
+from keras_interp_rnn.automata.extraction import Extraction
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Steps and entries that a heat map shows, the first ones."""

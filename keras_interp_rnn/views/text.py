@@ -14,23 +14,22 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from keras_interp_rnn._results import as_text, separator, text_of, visible
-from keras_interp_rnn.analysis import (
-    Attribution,
-    CellFixedPoints,
-    Contributions,
-    Equivalence,
-    Explanation,
-    Minimization,
-    Phrases,
-    Prototypes,
-    Substitutions,
-    Trace,
-    TransitionSpectra,
-    Truncation,
-    WordContributions,
-)
+from keras_interp_rnn.analysis.attribution import Attribution
+from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
+from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
+from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
-from keras_interp_rnn.automata import Agreement, Certificate, Extraction, Fidelity, TrainingReport, WeightedAutomaton
+from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
+from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
+from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
+from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.traces import Trace
+from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
+from keras_interp_rnn.analysis.weighted.minimization import Minimization
+from keras_interp_rnn.analysis.weighted.truncation import Truncation
+from keras_interp_rnn.automata import Certificate, WeightedAutomaton
+from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
+from keras_interp_rnn.automata.recognizer import TrainingReport
 
 MIN_HELD_OUT = 10
 """Words held out, from which on the interval of the fraction that is right is printed."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.equations import SimpleRNN
 
 
@@ -57,7 +58,7 @@ def test_a_point_stays_where_it_is_when_the_layer_runs(make):
 def test_an_isan_keeps_its_closed_form():
     layer = layers.ISAN(3, 4)
     layer(np.zeros((1, 2), int))
-    assert isinstance(analysis.fixed_points(layer), analysis.FixedPoints)
+    assert isinstance(analysis.fixed_points(layer), FixedPoints)
 
 
 class SquashedCell(keras.layers.SimpleRNNCell):

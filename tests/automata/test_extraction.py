@@ -9,7 +9,7 @@ import pytest
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import DFA, extraction, tomita
-from keras_interp_rnn.automata.extraction import accepted_words, interval, short_words
+from keras_interp_rnn.automata.extraction import Extraction, accepted_words, interval, short_words
 from tests.automata.networks import drawn, network_of
 
 METHODS = ("exact", "counts", "mean_probability")
@@ -88,7 +88,7 @@ def lying_about_tomita(number):
     """An extraction whose automaton accepts everything."""
     found = automata.extract(network_of(tomita(number)))
     everything = DFA(found.dfa.transitions, range(len(found.dfa)), start=found.dfa.start, alphabet="01")
-    return automata.Extraction(**{**vars(found), "dfa": everything})
+    return Extraction(**{**vars(found), "dfa": everything})
 
 
 def fixed_length_model(length):
@@ -149,7 +149,7 @@ def test_disagreement_is_found_and_the_shortest_is_shown():
     found = automata.extract(network_of(tomita(4)))
     wrong = tomita(4)
     wrong = DFA(wrong.transitions, {0, 1, 2, 3}, start=0, alphabet="01")  # 000 accepted too
-    lying = automata.Extraction(**{**vars(found), "dfa": wrong})
+    lying = Extraction(**{**vars(found), "dfa": wrong})
     fidelity = lying.fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
     assert not fidelity.perfect
     assert fidelity.short.disagreement == ("0", "0", "0")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import SymbolEmbedding, TrainingReport, _searches, learning, tomita
+from keras_interp_rnn.automata import SymbolEmbedding, _searches, learning, tomita
 from keras_interp_rnn.automata._sample import sample_of
 from keras_interp_rnn.automata.learning import _balanced_accuracy, _curriculum, _report, _with_reason
+from keras_interp_rnn.automata.recognizer import TrainingReport
 from tests.automata.networks import network_of
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, views
-from keras_interp_rnn.automata import DFA, MooreMachine, TrainingReport, learning
+from keras_interp_rnn.automata import DFA, MooreMachine, learning
 from keras_interp_rnn.automata._sample import FEWEST, sample_of
+from keras_interp_rnn.automata.recognizer import TrainingReport
 
 
 def words(longest, alphabet="ab"):

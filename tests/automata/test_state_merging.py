@@ -13,6 +13,7 @@ from keras_interp_rnn.automata import DFA, _searches, learning, tomita
 from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, description_length, is_shorter, most_states
 from keras_interp_rnn.automata._state_merging import merge_states, smallest_automaton
+from keras_interp_rnn.automata.recognizer import TrainingReport
 from tests.automata.networks import dfa_of, drawn
 
 
@@ -180,7 +181,7 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
     given = words(4)
     labels = np.random.default_rng(0).random(len(given)) < 0.5
     trained = automata.compile(tomita(4))
-    trained.report = automata.TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
+    trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
     calls = []
     monkeypatch.setattr(learning, "_train", lambda *_, **settings: calls.append(settings) or trained)
     monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
@@ -199,7 +200,7 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
         return trained
 
     calls.clear()
-    trained.report = automata.TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
+    trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
     monkeypatch.setattr(learning, "_train", interrupted)
     assert automata.train_recognizer(given, labels, alphabet="01", num_attempts=5, verbose=0) is trained
     assert trained.report.num_attempts == 2

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis, figures, layers
+from keras_interp_rnn.analysis.isan.biases import BiasParts
 from keras_interp_rnn.figures._arguments import fits
 
 
@@ -40,7 +41,7 @@ def test_an_argument_of_another_type_is_refused_before_anything_is_drawn():
 
 
 def test_what_does_not_belong_together_is_refused():
-    norms = analysis.BiasParts(np.ones(2), np.ones(2), np.zeros(2))
+    norms = BiasParts(np.ones(2), np.ones(2), np.zeros(2))
     with pytest.raises(ValueError, match="and a name for each symbol. Received: 2, 3 and 2"):
         figures.bias_norms(norms, [-1.0, -0.5, -2.0], names="ab")
     with pytest.raises(ValueError, match="steps of .'CFN'., values of .'GRU'., and 1 lags"):
@@ -57,7 +58,7 @@ def test_what_does_not_belong_together_is_refused():
 @pytest.mark.parametrize("names", ["ab", "aab", "abcd"])
 def test_every_bias_has_a_name_of_its_own(names):
     with pytest.raises(ValueError, match="Every symbol has a name of its own. Received: 3 symbols and"):
-        figures.bias_cosines(analysis.BiasParts(*[np.eye(3)] * 3), names)
+        figures.bias_cosines(BiasParts(*[np.eye(3)] * 3), names)
 
 
 def test_words_are_drawn_of_networks_with_an_output_for_each_symbol():

@@ -11,7 +11,11 @@ pytest.importorskip("matplotlib")
 import matplotlib.colors
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from keras_interp_rnn import analysis, figures
+from keras_interp_rnn import figures
+from keras_interp_rnn.analysis.isan.biases import BiasParts
+from keras_interp_rnn.analysis.isan.contributions import Contributions
+from keras_interp_rnn.analysis.isan.ngram_agreement import NgramAgreement
+from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials
 from keras_interp_rnn.figures.isan import BLUE, GREY, ORANGE, RED
 from tests.oracles import isan_reading as reading
 
@@ -26,7 +30,7 @@ def split_of(text=TEXT, targets=None, alphabet=ALPHABET, outputs=5, seed=0):
     values = rng.normal(size=(len(text) + 1, len(targets), outputs))
     values[np.arange(len(text) + 1)[:, None] > targets] = 0
     bias = rng.normal(size=outputs)
-    return analysis.Contributions(np.array(text), targets, values, bias, bias + values.sum(axis=0), 0.0, alphabet)
+    return Contributions(np.array(text), targets, values, bias, bias + values.sum(axis=0), 0.0, alphabet)
 
 
 def saved(figure):
@@ -103,9 +107,7 @@ def test_the_prediction_stack_has_every_source_the_bias_and_their_sum(targets):
 def test_a_stack_of_a_single_symbol_or_without_names_can_be_drawn():
     figure = saved(figures.prediction_stack(split_of([3], alphabet=None, outputs=2)))
     assert [name.strip() for name in names_of(figure.axes[0].get_yticklabels())] == ["$h_0$", "3", "bias", "logits"]
-    nothing = analysis.Contributions(
-        np.array([0]), np.array([1]), np.zeros((2, 1, 3)), np.zeros(3), np.zeros((1, 3)), 0
-    )
+    nothing = Contributions(np.array([0]), np.array([1]), np.zeros((2, 1, 3)), np.zeros(3), np.zeros((1, 3)), 0)
     assert saved(figures.prediction_stack(nothing)).axes[0].images[0].norm.vmax == 1
 
 
@@ -158,10 +160,10 @@ def found_timescales(counts=(80, 49, 50, 3)):
     decay = np.exp(-np.arange(9) / 3.0)
     medians = rng.uniform(1, 4, (3, len(counts)))
     positions = np.arange(1, len(counts) + 1)
-    return analysis.Timescales(np.arange(9), decay, rng.uniform(1, 4, 10), 1.25, positions, np.array(counts), *medians)
+    return Timescales(np.arange(9), decay, rng.uniform(1, 4, 10), 1.25, positions, np.array(counts), *medians)
 
 
-@pytest.mark.parametrize("fit", [None, analysis.TwoExponentials((0.7, 0.25), (2.51, 33.3), 0.1, 0.2)])
+@pytest.mark.parametrize("fit", [None, TwoExponentials((0.7, 0.25), (2.51, 33.3), 0.1, 0.2)])
 def test_timescales_are_drawn_as_found(fit):
     found = found_timescales()
     decay, position, history = saved(figures.timescales(found, fit)).axes
@@ -257,7 +259,7 @@ def test_words_begin_at_the_separator_that_is_given():
 
 def parts_of(shape, seed=0):
     rng = np.random.default_rng(seed)
-    return analysis.BiasParts(*rng.uniform(0.5, 2, (3, *shape)))
+    return BiasParts(*rng.uniform(0.5, 2, (3, *shape)))
 
 
 TITLES = ["whole bias", "readout subspace", "computational subspace"]
@@ -361,7 +363,7 @@ def agreement(unknown=(), size=5):
     for array in (counted, correlations, baseline):
         array[list(unknown)] = np.nan
     unigram, counted_unigram = rng.dirichlet(np.ones(size), 2)
-    return analysis.NgramAgreement(unigram, counted_unigram, bigram, counted, 0.875, correlations, baseline)
+    return NgramAgreement(unigram, counted_unigram, bigram, counted, 0.875, correlations, baseline)
 
 
 @pytest.mark.parametrize("symbol", [0, 2])

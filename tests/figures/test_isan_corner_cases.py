@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, figures
+from keras_interp_rnn import figures
+from keras_interp_rnn.analysis.isan.biases import BiasParts
+from keras_interp_rnn.analysis.isan.contributions import Contributions
 from tests.figures.test_isan import agreement, names_of, parts_of, saved, split_of
 
 
@@ -35,11 +37,7 @@ def test_no_symbol_is_missing_among_the_cosines():
 
 
 def test_norms_that_do_not_vary_can_be_drawn():
-    saved(
-        figures.bias_norms(
-            analysis.BiasParts(np.arange(5.0), np.zeros(5), np.arange(5.0)), np.arange(5.0), names="abcde"
-        )
-    )
+    saved(figures.bias_norms(BiasParts(np.arange(5.0), np.zeros(5), np.arange(5.0)), np.arange(5.0), names="abcde"))
 
 
 def test_correlations_none_of_which_is_known_can_be_drawn():
@@ -53,8 +51,6 @@ def test_the_last_word_of_a_column_ends_where_the_target_is():
 
 @pytest.mark.parametrize("draw", [figures.prediction_stack, figures.contribution_column, figures.word_contributions])
 def test_figures_of_an_empty_text_are_refused(draw):
-    empty = analysis.Contributions(
-        np.zeros(0, int), np.zeros(0, int), np.zeros((1, 0, 5)), np.zeros(5), np.zeros((0, 5)), 0.0
-    )
+    empty = Contributions(np.zeros(0, int), np.zeros(0, int), np.zeros((1, 0, 5)), np.zeros(5), np.zeros((0, 5)), 0.0)
     with pytest.raises(ValueError, match="[Ee]mpty|at least one"):
         draw(empty)

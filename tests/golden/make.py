@@ -20,7 +20,8 @@ import numpy as np
 
 import keras_interp_rnn
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn.automata import Recognizer, SymbolEmbedding, TrainingReport, tomita
+from keras_interp_rnn.automata import Recognizer, SymbolEmbedding, tomita
+from keras_interp_rnn.automata.recognizer import TrainingReport
 from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol

@@ -52,9 +52,9 @@ def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
 
     Example:
 
-        >>> from keras_interp_rnn import analysis, layers
+        >>> from keras_interp_rnn import layers
         >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
-        >>> whole, readout, computational = analysis.bias_parts(model)
+        >>> whole, readout, computational = bias_parts(model)
         >>> np.allclose(whole, readout + computational)
         True
 

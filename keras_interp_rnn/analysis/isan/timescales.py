@@ -130,9 +130,9 @@ def contributions_by_age(
 
     Example:
 
-        >>> from keras_interp_rnn import analysis, layers
+        >>> from keras_interp_rnn import layers
         >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
-        >>> [(age, terms.shape) for age, terms in analysis.contributions_by_age(model, [0, 2, 1], max_age=1)]
+        >>> [(age, terms.shape) for age, terms in contributions_by_age(model, [0, 2, 1], max_age=1)]
         [(0, (3, 4)), (1, (2, 4))]
 
     Reference: Foerster et al., ICML 2017, eq. 6.

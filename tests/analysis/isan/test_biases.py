@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn.analysis.isan.biases import bias_parts
 from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network, readout_of_rank
 from tests.oracles import isan_reading as reading
 
@@ -13,7 +14,7 @@ from tests.oracles import isan_reading as reading
 def test_a_readout_of_any_rank_splits_the_space(rank, seed):
     model, (_, bias, _, _, _) = network(7, 4, 3, seed)
     readout = readout_of_rank(rank, 7, 5, seed)
-    found = analysis.bias_parts(model.layers[0], readout)
+    found = bias_parts(model.layers[0], readout)
     parallel, orthogonal = reading.parts(readout[0].T, bias)
     np.testing.assert_array_equal(found.whole, bias)
     np.testing.assert_allclose(found.readout, parallel, **CLOSE)
@@ -29,13 +30,13 @@ def test_a_readout_of_any_rank_splits_the_space(rank, seed):
 
 def test_a_readout_that_spans_the_space_leaves_no_computational_part():
     model, (_, bias, _, _, _) = network(3, 4, 5, 0)
-    np.testing.assert_allclose(analysis.bias_parts(model).readout, bias, **CLOSE)
+    np.testing.assert_allclose(bias_parts(model).readout, bias, **CLOSE)
     np.testing.assert_allclose(analysis.bias_norms(model).computational, np.zeros(4), atol=1e-12)
     # Norms are 1e-16 there, and cosines would be those of rounding errors.
     cosines = analysis.bias_cosines(model).computational
     assert np.allclose(cosines, 0, atol=1e-6) or np.isnan(cosines).all()
     # A layer by itself is read by the identity.
-    np.testing.assert_allclose(analysis.bias_parts(model.layers[0]).readout, bias, **CLOSE)
+    np.testing.assert_allclose(bias_parts(model.layers[0]).readout, bias, **CLOSE)
 
 
 @pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES[:2])

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.biases import bias_parts
+from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
 from tests.analysis.isan.networks import contracting, network
 from tests.network.test_isan_models import REFUSED
 from tests.tolerances import assert_close
@@ -21,9 +23,7 @@ READINGS = {
     "recent_contributions": lambda isan, text, **more: [
         (one.values, one.earlier, one.logits) for one in analysis.recent_contributions(isan, text, window=3, **more)
     ],
-    "contributions_by_age": lambda isan, text, **more: list(
-        analysis.contributions_by_age(isan, text, max_age=30, **more)
-    ),
+    "contributions_by_age": lambda isan, text, **more: list(contributions_by_age(isan, text, max_age=30, **more)),
     "timescales": lambda isan, text, **more: analysis.timescales(isan, text, max_age=3, **more),
     "ngram_agreement": analysis.ngram_agreement,
     "shapley_values": analysis.shapley_values,
@@ -32,7 +32,7 @@ READINGS = {
     "from_corpus": lambda isan, text, **more: analysis.CompositionTable.from_corpus(isan, text, **more),
     "affine_map": analysis.affine_map,
     "mean_state": lambda isan, text: analysis.mean_state(isan, [text]),
-    "bias_parts": lambda isan, text, **more: analysis.bias_parts(isan, **more),
+    "bias_parts": lambda isan, text, **more: bias_parts(isan, **more),
     "bias_norms": lambda isan, text, **more: analysis.bias_norms(isan, **more),
     "bias_cosines": lambda isan, text, **more: analysis.bias_cosines(isan, **more),
     "transition_spectra": lambda isan, text, **more: analysis.transition_spectra(isan, **more),

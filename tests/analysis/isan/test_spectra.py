@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn.analysis.isan.biases import bias_parts
+from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
@@ -80,7 +82,7 @@ def test_a_rotated_basis_changes_no_length_angle_or_spectrum(units, symbols, out
     for statistic in (analysis.bias_norms, analysis.bias_cosines):
         for one, other in zip(statistic(model), statistic(rotated, readout), strict=True):
             np.testing.assert_allclose(one, other, **CLOSE)
-    for one, other in zip(analysis.bias_parts(model), analysis.bias_parts(rotated, readout), strict=True):
+    for one, other in zip(bias_parts(model), bias_parts(rotated, readout), strict=True):
         np.testing.assert_allclose(one @ rotation, other, **CLOSE)
     before, after = analysis.transition_spectra(model), analysis.transition_spectra(rotated, readout)
     for name in ("values", "alignment", "radius"):
@@ -95,9 +97,7 @@ def test_a_rotated_basis_changes_no_length_angle_or_spectrum(units, symbols, out
 
 
 def test_print_shows_the_radius_of_every_symbol_by_its_name():
-    spectra = analysis.TransitionSpectra(
-        np.array([[2.0, 0.5], [0.75, 0.5]]), *np.zeros((3, 2, 2)), np.array([0.5, 0.625]), "xy"
-    )
+    spectra = TransitionSpectra(np.array([[2.0, 0.5], [0.75, 0.5]]), *np.zeros((3, 2, 2)), np.array([0.5, 0.625]), "xy")
     head, *lines = str(spectra).splitlines()
     assert head.split() == ["symbol", "radius", "largest", "singular", "value"]
     assert [line.split() for line in lines] == [["y", "0.625", "0.75"], ["x", "0.5", "2"]]

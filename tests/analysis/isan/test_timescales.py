@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials, contributions_by_age
 from tests.analysis.isan import networks
 from tests.analysis.isan.networks import CLOSE, isan_of
 from tests.oracles import isan as oracle
@@ -35,7 +36,7 @@ def test_contributions_age_by_age_are_the_diagonals_of_all_contributions(seed):
     model, paper, _ = network(seed)
     text = text_of(seed, 11)
     kappa = oracle.contributions(*paper, text)
-    found = list(analysis.contributions_by_age(model, text, max_age=7))
+    found = list(contributions_by_age(model, text, max_age=7))
     assert [age for age, _ in found] == list(range(8))
     for age, terms in found:
         expected = [kappa[t - age, t - 1] for t in range(age + 1, 12)]
@@ -46,11 +47,11 @@ def test_contributions_age_by_age_are_the_diagonals_of_all_contributions(seed):
 def test_no_contribution_is_older_than_the_text():
     model, paper, _ = network(0)
     text = [2, 0, 0, 3, 1]
-    found = list(analysis.contributions_by_age(model, text, max_age=100))
+    found = list(contributions_by_age(model, text, max_age=100))
     assert [terms.shape for _, terms in found] == [(5, 4), (4, 4), (3, 4), (2, 4), (1, 4)]
     np.testing.assert_allclose(found[-1][1][0], oracle.contributions(*paper, text)[1, 4], **CLOSE)
-    assert [age for age, _ in analysis.contributions_by_age(model, text, max_age=0)] == [0]
-    assert list(analysis.contributions_by_age(model, [], max_age=3)) == []
+    assert [age for age, _ in contributions_by_age(model, text, max_age=0)] == [0]
+    assert list(contributions_by_age(model, [], max_age=3)) == []
 
 
 MIXED = text_of(3, 24)
@@ -136,11 +137,11 @@ AGES = np.arange(151.0)
 def measured(decay):
     """`Timescales` with this decay and nothing else."""
     decay, empty = np.asarray(decay, float), np.zeros(0)
-    return analysis.Timescales(np.arange(len(decay)), decay, empty, 0.0, empty, empty, empty, empty, empty)
+    return Timescales(np.arange(len(decay)), decay, empty, 0.0, empty, empty, empty, empty, empty)
 
 
 def test_two_exponentials_are_a_function_of_the_age():
-    fit = analysis.TwoExponentials((3.0, 0.5), (2.0, 40.0), 0.0, 0.0)
+    fit = TwoExponentials((3.0, 0.5), (2.0, 40.0), 0.0, 0.0)
     expected = [3 * np.exp(-age / 2) + 0.5 * np.exp(-age / 40) for age in (0, 1, 7.5)]
     np.testing.assert_allclose(fit([0, 1, 7.5]), expected, rtol=1e-14)
     assert fit(7.5) == pytest.approx(expected[-1], rel=1e-14)
@@ -233,7 +234,7 @@ def test_what_is_refused():
             analysis.timescales(model, [0, 2, 1, 0, 1, 1], max_age=2, separator=separator)
     for max_age in (-1, 1.5, "1", True):
         with pytest.raises(ValueError, match="`max_age` must be an integer of at least 0. Received: max_age="):
-            list(analysis.contributions_by_age(model, [0, 2, 1], max_age=max_age))
+            list(contributions_by_age(model, [0, 2, 1], max_age=max_age))
     for outputs in (3, 5):
         sentence = f"The outputs are the logits of the next symbol, 4 of them. Received: a head of {outputs}."
         with pytest.raises(ValueError, match=re.escape(sentence)):

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
+from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
 
 WORDS = ("", "the", "good", "bad", "fine", "<b>")
 PULL = np.array([[0.0, 0], [0.1, 0], [3, -3], [-3, 3], [1, -1], [0, 0.2]])
@@ -153,7 +155,7 @@ def test_phrases_are_shown_a_line_for_each_class():
     page = found._repr_html_()
     assert page.count("<tr>") == 1 + len(found)
     assert "&lt;b&gt;&nbsp;(" in page
-    assert repr(analysis.Phrases()) == "no phrases"
+    assert repr(Phrases()) == "no phrases"
 
 
 def test_phrases_are_ranked_by_their_mean_probability():
@@ -198,9 +200,7 @@ def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said(
     closer_to_half = (("a", 0.5112, 5), ("b", 0.5068, 7))
     equal = (("a", 0.999981, 7), ("b", 0.999984, 1), ("c", 0.98, 2))
     empty = np.zeros((4, 1))
-    found = analysis.Prototypes(
-        (apart, close, equal, closer_to_half), np.array([0.4, 0.3, 0.2, 0.1]), empty, np.zeros(4, int)
-    )
+    found = Prototypes((apart, close, equal, closer_to_half), np.array([0.4, 0.3, 0.2, 0.1]), empty, np.zeros(4, int))
     _, first, second, third, fourth = str(found).splitlines()
     assert first.endswith("  a (0.99) b (0.98)")
     assert second.endswith("  a (0.9999) b (0.9996)")
@@ -209,7 +209,7 @@ def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said(
     page = found._repr_html_()
     for shown in ("a&nbsp;(0.99)", "b&nbsp;(0.9996)", "a&nbsp;(1.0000, 7 times)"):
         assert shown in page
-    assert repr(analysis.Phrases({0: equal, 1: close})).splitlines() == [
+    assert repr(Phrases({0: equal, 1: close})).splitlines() == [
         "class 0: a (1.0000, 7 times), b (1.0000, 1 time), c (0.9800)",
         "class 1: a (0.9999), b (0.9996)",
     ]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers, presets
+from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, certify, tomita
 from tests.analysis.weighted.networks import drawn
 from tests.automata.networks import network_of
@@ -183,7 +184,7 @@ def test_symbols_that_change_nothing_have_no_share_and_equal_ones_have_equal_sha
 
 def test_they_are_shown_as_contributions_are():
     shares = analysis.shapley_values(drawn(7).pair(), [0, 1, 2], alphabet="abc")
-    assert isinstance(shares, analysis.Contributions)
+    assert isinstance(shares, Contributions)
     assert "'output 3' over 'output 1'" in str(shares)  # there are more than symbols
     assert "title=" in shares._repr_html_()
     assert shares.by_word(0).values.sum() == pytest.approx(shares.values.sum())
