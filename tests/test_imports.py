@@ -122,7 +122,7 @@ MAY_IMPORT = {
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},
     "datasets/mlregtest.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     "datasets/_drawn_words.py": {f"{OURS}.automata"},
-    "datasets/tomita": {"tensorflow_datasets", f"{OURS}.datasets", f"{OURS}.automata"},
+    "datasets/tomita.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     # SciPy inside the function that counts word vectors.
     "datasets/words.py": {"scipy", f"{OURS}.datasets"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},

@@ -34,7 +34,7 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting imdb interactions lm1b mlregtest mnist
+        DataError LabelledWords Windows balanced_parentheses counting imdb interactions languages lm1b mlregtest mnist
         newsgroups20 palindromes pautomac text text8 tomita words
     """,
     "keras_interp_rnn.figures": """

@@ -13,6 +13,7 @@
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
 | `counting` | brackets of several types and how deep each is nested; also as an endless stream |
+| `languages` | all of these generated data as a builder of TensorFlow Datasets |
 | `pautomac` | words drawn from probabilistic automata, and these: the competition of 2012 |
 | `mlregtest` | words labelled by regular languages of known classes: a benchmark |
 | `LabelledWords` | what `tomita`, `balanced_parentheses`, `palindromes` and `mlregtest` load: words, labels, and ids |
@@ -24,8 +25,10 @@ Every data set is loaded by one form:
     load(split, *, source=None, data_dir=None)
 
 - `source` is your own copy of the data, a file or folder. Without it the data are downloaded through TensorFlow
-  Datasets. Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have no source.
+  Datasets.
 - `data_dir` is the folder in which TensorFlow Datasets keeps what it has prepared.
+- Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have neither: they are drawn from a
+  `seed` when they are loaded.
 - Further options are given by name: `config`, `seed`, `headers`, `language`.
 
 `interactions.load(source)` is the one exception: it reads your file, which has no splits.
@@ -38,6 +41,7 @@ from keras_interp_rnn.datasets import (
     counting,
     imdb,
     interactions,
+    languages,
     lm1b,
     mlregtest,
     mnist,
@@ -61,6 +65,7 @@ __all__ = [
     "counting",
     "imdb",
     "interactions",
+    "languages",
     "lm1b",
     "mlregtest",
     "mnist",
