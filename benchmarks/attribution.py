@@ -4,7 +4,7 @@ Trains a Keras LSTM and GRU on IMDB reviews, splits their logit among the words 
 `analysis.attribution`, and deletes the words that speak most for the decision, one after the other: the lower the logit
 on the side of the decision, the better. Beside them gradient times input, and a random order.
 
-    python benchmarks/attribution.py --data aclImdb         # about two minutes on one thread
+    python -m benchmarks.attribution --data aclImdb         # about two minutes on one thread
 """
 
 import argparse
@@ -22,7 +22,9 @@ METHODS = ("telescoping", "path_integral", "occlusion")
 
 def reviews(args: argparse.Namespace, split: str, count: int, vocabulary: object = None) -> tuple:
     """Ids and labels of some reviews of a split, and the vocabulary of the training split."""
-    texts, labels = datasets.imdb.load(split, source=args.data)
+    from examples.papers.data import imdb
+
+    texts, labels = imdb.load(split, source=args.data)
     chosen = np.random.default_rng(args.seed).permutation(len(texts))[:count]
     tokens = [datasets.words.tokenize(texts[i]) for i in chosen]
     vocabulary = vocabulary or datasets.words.Vocabulary.of(tokens, max_size=5000)
@@ -41,7 +43,7 @@ def trained(kind: str, ids: np.ndarray, labels: np.ndarray, seed: int) -> keras.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder of the reviews; by default through TensorFlow Datasets")
+    parser.add_argument("--data", help="aclImdb_v1.tar.gz, or the folder aclImdb; by default downloaded")
     parser.add_argument("--reviews", type=int, default=200, help="reviews of the test split that are explained")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--smoke", action="store_true", help="random ids in place of reviews")

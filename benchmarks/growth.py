@@ -8,9 +8,9 @@ the square.
 length, batch, units: every step is read out over 27 symbols, `Adam`.
 symbols: the last step is read out over two classes, 16 units, ids uniform; `LazyAdam`, except where `Adam` is named.
 
-    python benchmarks/growth.py --figure docs/figures/growth.png       # half an hour on two cores
-    python benchmarks/growth.py --changed symbols
-    python benchmarks/growth.py --smoke
+    python -m benchmarks.growth --figure docs/figures/growth.png       # half an hour on two cores
+    python -m benchmarks.growth --changed symbols
+    python -m benchmarks.growth --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
 """
@@ -51,7 +51,8 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
     """Seconds of a training step and MiB that it needs; in a process of its own."""
     import keras
 
-    from keras_interp_rnn import layers, losses, optimizers
+    from examples.papers.lazy_adam import LazyAdam
+    from keras_interp_rnn import layers, losses
 
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
@@ -72,8 +73,9 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
     inputs = keras.Input((length,), batch_size=batch, dtype="int32")
     model = keras.Sequential([inputs, *parts, keras.layers.Dense(2 if lazily else symbols)])
     if lazily:
-        rule = keras.optimizers.Adam if optimizer else optimizers.LazyAdam
-        model.compile(rule(1e-3), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        rule = keras.optimizers.Adam(1e-3) if optimizer else LazyAdam(1e-3)
+        compiler = "auto" if optimizer else False  # a number of rows that depends on the batch: not for XLA
+        model.compile(rule, keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=compiler)
         targets = ids[:, -1] % 2
     else:
         model.compile(keras.optimizers.Adam(1e-3), losses.BitsPerSymbol())
@@ -92,7 +94,7 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
 def point(name: str, sizes: dict[str, int], lazily: bool) -> dict[str, float] | None:
     """As `measured`; None if the process does not end well."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow"}
-    command = [sys.executable, __file__, "--point", json.dumps([name, sizes, lazily])]
+    command = [sys.executable, "-m", "benchmarks.growth", "--point", json.dumps([name, sizes, lazily])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 

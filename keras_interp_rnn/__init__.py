@@ -6,8 +6,6 @@
 - `constraints`: what keeps recurrent matrices in bounds while they are trained.
 - `initializers`: gate biases with which gradients reach a given number of steps back.
 - `losses`: what is minimised, in the papers' units.
-- `optimizers`: for weights of which a batch touches a few rows.
-- `recommender`: next-item recommenders over large catalogues.
 - `callbacks`: for `fit`.
 - `datasets`: text and TensorFlow Datasets builders.
 - `presets`: trained networks that ship with the package.
@@ -36,9 +34,7 @@ if not _runs_as_command():
         initializers,
         layers,
         losses,
-        optimizers,
         presets,
-        recommender,
         views,
     )
     from keras_interp_rnn.automata import recognizer, symbol_embedding  # noqa: F401 - automata imports on first use
@@ -52,9 +48,7 @@ __all__ = [
     "initializers",
     "layers",
     "losses",
-    "optimizers",
     "presets",
-    "recommender",
     "views",
 ]
 __version__ = "0.2.0"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import keras_interp_rnn
 
@@ -21,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "check",
         help="prove certificates again",
         description="Repeats the proofs of files that Certificate.save wrote, with NumPy alone. The exit code is 0 if "
-        "every proof holds, else 1.",
+        "every proof holds, else 1, whether or not the report could be written.",
     )
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of a certificate")
     check.set_defaults(execute=_check)
@@ -37,23 +40,40 @@ def _check(args: argparse.Namespace) -> int:
     for file in args.files:
         try:
             found = proof.read(file)
-            print(_printable(proof.described(found, str(file))))
+            _say(proof.described(found, str(file)))
             assumed.update(dict.fromkeys(proof.assumptions(found.network)))
         except FileNotFoundError:
             wrong += 1
-            message = f"there is no file {file}. Give one that Certificate.save wrote."
-            print(f"keras_interp_rnn: {_printable(message)}", file=sys.stderr)
+            _complain(f"there is no file {file}. Give one that Certificate.save wrote.")
         except (ValueError, OSError) as error:
             wrong += 1
-            print(f"keras_interp_rnn: {_printable(str(error))}", file=sys.stderr)
+            _complain(str(error))
     if not wrong:
-        print("Assumed:", *assumed, sep="\n- ")
+        _say("\n- ".join(("Assumed:", *assumed)))
     return int(wrong > 0)
 
 
-def _printable(text: str) -> str:
-    """Lines in which a character that a terminal would obey, of a file's name or its text, is written as its code."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+def _say(text: str) -> None:
+    """A line of the report. Where nobody reads on, or the disk is full, the rest of it is left out."""
+    try:
+        _print(text, sys.stdout)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it ends
+        if not isinstance(error, BrokenPipeError):
+            _complain(f"the report cannot be written: {error}")
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError):
+        _print(f"keras_interp_rnn: {text}", sys.stderr)
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    """Prints, as codes, characters that a terminal would obey or that the stream cannot encode."""
+    if stream is None:  # closed before Python began
+        return
+    printable = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    print(printable.encode(stream.encoding, "backslashreplace").decode(stream.encoding), file=stream, flush=True)
 
 
 if __name__ == "__main__":

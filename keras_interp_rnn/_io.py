@@ -17,6 +17,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+MAX_JSON = 2**28
+"""Bytes of a file of JSON that is read."""
+
 
 def as_path(path: Any, name: str = "path") -> Path:
     """A path; ValueError for what is none."""
@@ -68,6 +71,10 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
         ValueError: if the file holds something else, naming it.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("not a regular file")
+        if path.stat().st_size > MAX_JSON:
+            raise OSError(f"more than {MAX_JSON // 2**20} MiB")
         content = json.loads(path.read_text(encoding="utf-8"))
         wrong = [name for name, kind in parts.items() if not isinstance(content[name], kind)]
         if wrong or not isinstance(content, dict):
@@ -105,7 +112,7 @@ def say(text: str, stays: bool = False, in_logs: bool = False) -> None:
 
     Say "" when the work is done, so that nothing is left of the last line.
     """
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         print(f"\r\x1b[K{text}", end="\n" if stays else "", flush=True)
     elif stays or in_logs:
         print(text, flush=True)

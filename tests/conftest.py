@@ -62,11 +62,14 @@ RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_publ
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks all but a few cases of each test as matrix; those few are spread, from a place that the name gives."""
+    """Marks all but a few cases of each test as matrix; those few are spread, from a place that the name gives.
+
+    Tests marked core are run whole: a case is a function of a contract, and quick.
+    """
     rules = {config.rootpath / "tests" / name for name in RULES_OF_THE_TREE}
     cases = defaultdict(list)
     for item in items:
-        if rules.isdisjoint((item.path, *item.path.parents)):
+        if rules.isdisjoint((item.path, *item.path.parents)) and not item.get_closest_marker("core"):
             cases[item.nodeid.split("[")[0]].append(item)
     for name, of_one in cases.items():
         first = zlib.crc32(name.encode())

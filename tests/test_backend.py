@@ -124,14 +124,6 @@ def test_the_gradient_of_what_does_not_depend_on_x_is_zero():
     np.testing.assert_array_equal(_backend.gradient(lambda x: one * 2, np.ones(3, "float32")), np.zeros(3))
 
 
-def test_rows_without_a_gradient_stay():
-    gradient = ops.convert_to_tensor(np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 3.0]], "float32"))
-    variables = [keras.Variable(np.ones((3, 2), "float32")), keras.Variable(np.full((3, 2), 5.0, "float32"))]
-    _backend.update_rows(_backend.sum_duplicate_rows(gradient), variables, lambda g, a, b: (a + g, b * 2))
-    np.testing.assert_array_equal(ops.convert_to_numpy(variables[0]), [[2, 3], [1, 1], [1, 4]])
-    np.testing.assert_array_equal(ops.convert_to_numpy(variables[1]), [[10, 10], [5, 5], [10, 10]])
-
-
 def test_batches_are_grouped_on_cpus_alone():
     found = _backend.why_not_grouped(batch=128, vocabulary_size=27)
     assert found is None if not _backend.accelerator() else "starve" in found or "stall" in found

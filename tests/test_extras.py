@@ -33,21 +33,16 @@ def test_a_module_names_the_extra_that_it_needs(monkeypatch):
         importlib.import_module("keras_interp_rnn.figures")
 
 
-@pytest.mark.parametrize(
-    ("method", "module", "package"),
-    [
+def test_an_automaton_names_the_extra_of_a_converter(monkeypatch):
+    for method, module, package in (
         (DFA.to_networkx, "networkx", "networkx"),
         (DFA.to_automata_lib, "automata", "automata-lib"),
         (DFA.to_aalpy, "aalpy", "aalpy"),
-    ],
-)
-def test_an_automaton_names_the_extra_of_a_converter(monkeypatch, method, module, package):
-    hide(monkeypatch, module)
-    with pytest.raises(
-        ImportError,
-        match=rf"^`DFA.{method.__name__}` needs {package} \(.+\): pip install 'keras_interp_rnn\[automata\]'$",
     ):
-        method(tomita(1))
+        hide(monkeypatch, module)
+        remedy = r"\(.+\): pip install 'keras_interp_rnn\[automata\]'$"
+        with pytest.raises(ImportError, match=rf"^`DFA.{method.__name__}` needs {package} {remedy}"):
+            method(tomita(1))
 
 
 def test_the_commands_name_the_extra_in_one_line(monkeypatch, tmp_path, capsys):

@@ -13,8 +13,7 @@ from result_classes import results_by_page  # noqa: E402
 
 NAMES = {
     "keras_interp_rnn": """
-        analysis automata callbacks constraints datasets initializers layers losses optimizers presets recommender
-        views
+        analysis automata callbacks constraints datasets initializers layers losses presets views
     """,
     "keras_interp_rnn.analysis": """
         AffineMap Background BackoffModel Basis CompositionTable NaiveBayes affine_map attribution bias_cosines
@@ -34,8 +33,7 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting imdb interactions languages lm1b mlregtest mnist
-        newsgroups20 palindromes pautomac text text8 tomita words
+        DataError LabelledWords Windows balanced_parentheses counting languages palindromes text text8 tomita words
     """,
     "keras_interp_rnn.figures": """
         Figure Progress bias_cosines bias_norms bits_by_units change_of_basis contribution_column counts_read
@@ -51,7 +49,6 @@ NAMES = {
     """,
     "keras_interp_rnn.losses": "BitsPerSymbol",
     "keras_interp_rnn.presets": "list load",
-    "keras_interp_rnn.recommender": "Catalogue Recommender",
     "keras_interp_rnn.views": "save show",
 }
 PUBLIC = {module: names.split() for module, names in NAMES.items()}
@@ -86,9 +83,8 @@ READ_BY_USERS = [
 NO_GUIDES = {"architecture.md", "changelog.md", "results.md"}
 # On their way to examples/papers, which alone uses them.
 LEAVING = """
-    NaiveBayes correlation fraction_near_zero label_basis named_blocks rounding_error lm1b mlregtest
-    newsgroups20 pautomac Progress bits_by_units change_of_basis latent_weights metric_progress prediction_stack
-    word_contributions
+    NaiveBayes correlation fraction_near_zero label_basis named_blocks rounding_error Progress bits_by_units
+    change_of_basis latent_weights metric_progress prediction_stack word_contributions
 """.split()
 
 

@@ -186,15 +186,10 @@ def expected_outputs(mask: list[bool], zero_output: bool) -> list[float]:
     return ops.convert_to_numpy(result)[0, :, 0].tolist()
 
 
-def test_outputs_are_zero_before_the_first_unmasked_step() -> None:
+def test_outputs_under_a_mask() -> None:
+    """Zero before the first step that is read, and wherever masked if told so; without a mask the states."""
     assert expected_outputs([False, True, False, True], zero_output=False) == [0, 2, 3, 4]
-
-
-def test_outputs_are_zero_wherever_masked_if_told_so() -> None:
     assert expected_outputs([False, True, False, True], zero_output=True) == [0, 2, 0, 4]
-
-
-def test_without_a_mask_the_outputs_are_the_states() -> None:
     states = ops.convert_to_tensor(sample().cotangent)
     assert masks.outputs_under_mask(states, None, zero_output=True) is states
 
@@ -247,28 +242,20 @@ class TestChoiceOfPath:
             for unroll in (True, False):
                 assert self.choose(False, reads_ids=reads_ids, unroll=unroll) == ("stepwise", "fused=False")
 
-    def test_a_distribution_is_read_step_by_step(self) -> None:
-        path = self.choose(reads_ids=False)
+    @pytest.mark.parametrize(
+        ("call", "obstacle", "remedy"),
+        [
+            (
+                {"reads_ids": False},
+                "the input is a distribution over symbols, which mixes all matrices at every step",
+                "pass integer ids, or fused='auto'.",
+            ),
+            ({"unroll": True}, "unroll=True asks for the cell step by step", "pass unroll=False, or fused='auto'."),
+        ],
+    )
+    def test_what_is_read_step_by_step_is_refused_where_fused_is_asked_for(self, call, obstacle, remedy) -> None:
+        path = self.choose(**call)
         assert path.name == "stepwise"
-        assert path.reason.startswith("the input is a distribution over symbols, which mixes all matrices")
-
-    def test_unrolling_is_step_by_step(self) -> None:
-        path = self.choose(unroll=True)
-        assert path.name == "stepwise"
-        assert path.reason.startswith("unroll=True asks for the cell step by step")
-
-    def test_fused_true_refuses_a_distribution(self) -> None:
-        sentence = (
-            "fused=True cannot run here: the input is a distribution over symbols, which mixes all matrices at every "
-            "step: pass integer ids, or fused='auto'."
-        )
-        with pytest.raises(ValueError, match=re.escape(sentence)):
-            self.choose(True, reads_ids=False)
-
-    def test_fused_true_refuses_to_unroll(self) -> None:
-        sentence = (
-            "fused=True cannot run here: unroll=True asks for the cell step by step: pass unroll=False, or "
-            "fused='auto'."
-        )
-        with pytest.raises(ValueError, match=re.escape(sentence)):
-            self.choose(True, unroll=True)
+        assert path.reason.startswith(obstacle)
+        with pytest.raises(ValueError, match=re.escape(f"fused=True cannot run here: {obstacle}: {remedy}")):
+            self.choose(True, **call)

@@ -529,7 +529,7 @@ def digits(data: Path | None, smoke: bool = False, side: int = 28) -> Sequences:
     """Digits as side² steps of one number in [0, 1]; with a side of 14 the means of four pixels each."""
     import numpy as np
 
-    from keras_interp_rnn import datasets
+    from examples.papers.data import mnist
 
     names = tuple(map(str, range(10)))
     if smoke:
@@ -538,7 +538,7 @@ def digits(data: Path | None, smoke: bool = False, side: int = 28) -> Sequences:
         return Sequences((x[:40], y[:40]), (x[40:], y[40:]), names, None, {"name": "smoke"})
     parts = []
     for split in ("train", "test"):
-        images, labels = datasets.mnist.load(split, source=data)
+        images, labels = mnist.load(split, source=data)
         parts.append((_pixels(images / 255, side), labels))
     info = {"name": "mnist", "pixels": side * side}
     return Sequences(parts[0], parts[1], names, None, info)

@@ -21,10 +21,10 @@ from examples.papers import _records, _training
 from examples.papers._experiment import Record, Run
 from examples.papers._files import read_json, write_json
 from examples.papers._minimal_rnn import recurrent_layer, set_gate_bias
+from examples.papers.data import interactions
+from examples.papers.recommender import Catalogue, Recommender
 from keras_interp_rnn import analysis, callbacks, initializers
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
-from keras_interp_rnn.datasets import interactions
-from keras_interp_rnn.recommender import Catalogue, Recommender
 
 TOP = 20
 

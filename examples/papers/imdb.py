@@ -65,7 +65,7 @@ class Reviews(_reading.Readable, _classification.ClassTable):
     name = "sr-imdb"
     title = "IMDB reviews"
     place = "Wang, Lawrence and Niepert 2022, tables 4, 6, 9 and 10, section 5.3.2"
-    data = "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews"
+    data = "IMDB reviews: the folder aclImdb; else downloaded"
     of_data = ("vocabulary", "longest")
     rows = {
         name: {**COMMON, **row}
@@ -154,32 +154,32 @@ class Reviews(_reading.Readable, _classification.ClassTable):
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
         """Tokenized reviews; the vocabulary is that of the training reviews."""
-        from keras_interp_rnn import datasets
+        from examples.papers.data import imdb
 
         if smoke:
-            return _classification.generated(datasets.imdb.CLASSES)
-        train, test = (datasets.imdb.load(split, source=data) for split in ("train", "test"))
+            return _classification.generated(imdb.CLASSES)
+        train, test = (imdb.load(split, source=data) for split in ("train", "test"))
         sizes = settings["vocabulary"], settings["longest"]
         held_out, groups = films(data)
         info = {"name": "imdb", **settings, "held_out": held_out}
-        return _classification.encoded(train, test, datasets.imdb.CLASSES, *sizes, info, groups=groups)
+        return _classification.encoded(train, test, imdb.CLASSES, *sizes, info, groups=groups)
 
 
 def films(folder: Path | None) -> tuple[str, NDArray[np.int32] | None]:
-    """Which training reviews are of one film, in the order of `datasets.imdb.load`; and in words what is held out.
+    """Which training reviews are of one film, in the order of `data.imdb.load`; and in words what is held out.
 
     The archive has lists of addresses, one for each id, by which films are known. Without them ids are known: reviews
     with neighbouring ids are often of one film, in both classes about the same ones, so `BLOCK` of them stand for a
-    film. TFDS has neither.
+    film. Neither is read of an archive.
     """
     import numpy as np
 
-    from keras_interp_rnn import datasets
+    from examples.papers.data.imdb import CLASSES
 
-    if folder is None:
+    if folder is None or not folder.expanduser().is_dir():
         return "reviews", None
-    ids = [(name, i) for name in datasets.imdb.CLASSES for i in _ids(folder.expanduser(), name)]
-    addresses = {name: folder.expanduser() / "train" / f"urls_{name}.txt" for name in datasets.imdb.CLASSES}
+    ids = [(name, i) for name in CLASSES for i in _ids(folder.expanduser(), name)]
+    addresses = {name: folder.expanduser() / "train" / f"urls_{name}.txt" for name in CLASSES}
     if not all(path.is_file() for path in addresses.values()):
         return f"blocks of {BLOCK} ids", np.array([i // BLOCK for _, i in ids], np.int32)
     of_id = {name: path.read_text("utf-8").split() for name, path in addresses.items()}

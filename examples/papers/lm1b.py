@@ -50,7 +50,7 @@ class BillionWord(_characters.CharacterTable):
     title = "Bytes of the Billion Word corpus"
     place = "Foerster et al. 2017, section 3.2"
     measure = "bits per byte"
-    data = "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else TFDS's lm1b"
+    data = "One Billion Word: a folder with 1b_benchmark.dev.tokens and 1b_benchmark.test.tokens; else downloaded"
     minutes = 30
     rows = _rows("1e6", "2.2e6", "1e6")
     paper = {"ISAN": 1.4, WIDE: 1.36, "LSTM": 1.1}
@@ -59,19 +59,19 @@ class BillionWord(_characters.CharacterTable):
         """The 70 most frequent bytes are distinguished when read, all 256 when predicted."""
         import numpy as np
 
-        from keras_interp_rnn import datasets
+        from examples.papers.data import lm1b
 
         names = ("train", "validation", "test")
         if smoke:
             rng = np.random.default_rng(0)
             parts = {name: rng.integers(97, 123, 2000).astype(np.uint8) for name in names}
         else:
-            parts = {name: datasets.lm1b.load(name, source=data) for name in names}
+            parts = {name: lm1b.load(name, source=data) for name in names}
         info = {
             **{"name": "lm1b", "bytes": {name: len(part) for name, part in parts.items()}, "whole": data is None},
             "text_sha256": _records.sha256(*parts.values()),
         }
-        return _characters.Text(parts, 256, datasets.lm1b.most_frequent(parts["train"]), info)
+        return _characters.Text(parts, 256, lm1b.most_frequent(parts["train"]), info)
 
     def run(self, run: Run) -> Record:
         record = super().run(run)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from keras_interp_rnn.datasets.interactions import Interactions
+    from examples.papers.data.interactions import Interactions
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
 
@@ -58,7 +58,7 @@ class Recommendation(Experiment):
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> tuple[str, Interactions]:
         """The name of the data, and the data."""
-        from keras_interp_rnn.datasets import interactions
+        from examples.papers.data import interactions
 
         if smoke:
             return "smoke", interactions.generate(50, 64, length=30)

@@ -65,8 +65,8 @@ class RegularLanguages(Experiment):
 
     def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
         """Language -> automaton."""
+        from examples.papers.data import mlregtest
         from keras_interp_rnn import automata
-        from keras_interp_rnn.datasets import mlregtest
 
         if smoke:
             return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
@@ -141,7 +141,7 @@ def digest(languages: Mapping[str, DFA]) -> dict[str, Any]:
 
 def word_sets(name: str, truth: DFA, run: Run, *more: str) -> dict[str, Words]:
     """The training words of a language, those of `TESTS`, and of `more` splits."""
-    from keras_interp_rnn.datasets import mlregtest
+    from examples.papers.data import mlregtest
 
     splits = ("train", *TESTS.values(), *more)
     if run.smoke:

@@ -68,7 +68,7 @@ class Pixels(_classification.ClassTable):
     name = "sr-mnist"
     title = "MNIST pixel by pixel"
     place = "Wang, Lawrence and Niepert 2022, table 5"
-    data = "MNIST: a folder with the four idx files; else TFDS's mnist"
+    data = "MNIST: a folder with the four idx files; else downloaded"
     minutes = 30
     of_data = ("side",)
     rows = _all_pixels()

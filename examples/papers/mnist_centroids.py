@@ -30,7 +30,7 @@ class MnistCentroids(_classification.ClassTable):
     title = "What centroids stand for, in pixels"
     place = "Wang, Lawrence and Niepert 2022, figures 7, 8 and 9"
     measure = "digits that are classified correctly"
-    data = "MNIST: a folder with the four idx files; else TFDS's mnist"
+    data = "MNIST: a folder with the four idx files; else downloaded"
     options = frozenset({"data", "model"})
     of_data = ("side",)
     rows = {

@@ -50,7 +50,7 @@ class Posts(_reading.Readable, _classification.ClassTable):
         """All 18,846 posts, four fifths of them for training, as in the paper: 15,076 and 3,770, drawn at random."""
         import numpy as np
 
-        from keras_interp_rnn.datasets import newsgroups20
+        from examples.papers.data import newsgroups20
 
         if smoke:
             return _classification.generated(("alt.atheism", "sci.space", "misc.forsale"))

@@ -76,7 +76,7 @@ class ProbabilisticAutomata(Experiment):
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> dict[int, Problem]:
         """Number -> problem."""
-        from keras_interp_rnn.datasets import pautomac
+        from examples.papers.data import pautomac
 
         if smoke:
             return {0: _drawn()}
@@ -104,7 +104,7 @@ class ProbabilisticAutomata(Experiment):
         return self.rows[row]["model"] in ("n-grams", "spectral")
 
     def run(self, run: Run) -> Record:
-        from keras_interp_rnn.datasets import pautomac
+        from examples.papers.data import pautomac
 
         model, problems = run.settings["model"], self.load(run)
         environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})

@@ -1,7 +1,7 @@
 """With ten thousand symbols, most are not in a batch: should the optimizer leave their matrices alone?
 
 An ISAN with a matrix for each of the most frequent words, and a factored one, predict the next word: once trained by
-Adam, which moves every matrix at every step along earlier gradients, and once by `optimizers.LazyAdam`, which moves
+Adam, which moves every matrix at every step along earlier gradients, and once by `lazy_adam.LazyAdam`, which moves
 those of the words in the batch (after Foerster et al., 2017, section 5.2).
 """
 
@@ -103,7 +103,8 @@ def build(settings: Mapping[str, Any], units: int, symbols: int, steps: int) -> 
     """Name and compiled model of a row."""
     import keras
 
-    from keras_interp_rnn import layers, losses, optimizers
+    from examples.papers.lazy_adam import LazyAdam
+    from keras_interp_rnn import layers, losses
 
     flags = {"return_sequences": True, "stateful": True}
     if settings["network"] == "ISAN":
@@ -114,7 +115,7 @@ def build(settings: Mapping[str, Any], units: int, symbols: int, steps: int) -> 
         layer = layers.FactoredISAN(4 * units, 2 * units, symbols, **flags)
     inputs = keras.Input((LENGTH,), batch_size=BATCH, dtype="int32")
     model = keras.Sequential([inputs, layer, keras.layers.Dense(symbols)])
-    optimizer = optimizers.LazyAdam if settings["optimizer"] == "LazyAdam" else keras.optimizers.Adam
+    optimizer = LazyAdam if settings["optimizer"] == "LazyAdam" else keras.optimizers.Adam
     rate = keras.optimizers.schedules.CosineDecay(RATE, steps, 0.02)
     model.compile(optimizer(rate, global_clipnorm=1.0), losses.BitsPerSymbol(), jit_compile=False)
     return name, model

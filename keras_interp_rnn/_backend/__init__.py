@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -65,6 +65,16 @@ def generator_state() -> np.ndarray | None:
 def set_generator_state(state: np.ndarray) -> None:
     """Puts back what `generator_state` returned, where that is not None."""
     current().set_generator_state(state)
+
+
+def copies(variable: keras.Variable) -> list[Any]:
+    """A variable's copies on the devices of this process, as variables of the backend; one without a strategy."""
+    return current().copies(variable)
+
+
+def is_chief(model: keras.Model) -> bool:
+    """Whether this process writes the logs of a training that several processes share."""
+    return current().is_chief(model)
 
 
 def ways_to_run(function: Callable[..., Any]) -> list[Callable[..., Any]]:
@@ -166,23 +176,6 @@ def why_not_grouped(batch: Any, vocabulary_size: int) -> str | None:
         None if it may be; where the reason is the size of the layer alone, `choose_path` knows.
     """
     return current().why_not_grouped(batch, vocabulary_size)
-
-
-def sum_duplicate_rows(gradient: Any) -> Any:
-    """A gradient in which no row occurs twice."""
-    return current().sum_duplicate_rows(gradient)
-
-
-def update_rows(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
-    """Assigns `updated(gradient, *variables)` to the variables, in the rows whose gradient is not zero.
-
-    Args:
-        gradient: as `sum_duplicate_rows` returns it.
-        variables: all of its shape, of two axes or more: Keras's, or the backend's own, as an optimizer on TensorFlow
-            receives them.
-        updated: from rows to rows.
-    """
-    current().update_rows(gradient, variables, updated)
 
 
 def assert_ids_in_range(ids: Any, size: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import keras
@@ -36,6 +36,14 @@ class Backend(abc.ABC):
     def set_generator_state(self, state: np.ndarray) -> None:
         """Puts back what `generator_state` returned; not called where that is None."""
         raise NotImplementedError
+
+    def copies(self, variable: keras.Variable) -> list[Any]:
+        """A variable's copies on the devices of this process, as variables of the backend; one without a strategy."""
+        return [variable.value]
+
+    def is_chief(self, model: keras.Model) -> bool:
+        """Whether this process writes the logs of a training that several processes share."""
+        return True
 
     @abc.abstractmethod
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
@@ -85,14 +93,6 @@ class Backend(abc.ABC):
         """Sequences (batch, time, ...), mask (batch, time) or None, states (batch, n), of one static batch size."""
 
     @abc.abstractmethod
-    def sum_duplicate_rows(self, gradient: Any) -> Any:
-        """A gradient in which no row occurs twice."""
-
-    @abc.abstractmethod
-    def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
-        """Assigns `updated(gradient, *variables)` in the rows whose gradient is not zero."""
-
-    @abc.abstractmethod
     def assert_ids_in_range(self, ids: Any, size: int) -> Any:
         """`ids`, checked at run time, where possible, to lie in [0, size)."""
 
@@ -110,21 +110,5 @@ class StaticBackend(Backend):
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         return sequences, mask, states
 
-    def sum_duplicate_rows(self, gradient: Any) -> Any:
-        return gradient
-
-    def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
-        update_densely(gradient, variables, updated)
-
     def assert_ids_in_range(self, ids: Any, size: int) -> Any:
         return ids
-
-
-def update_densely(gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
-    """`Backend.update_rows` over all rows; those without a gradient keep their values."""
-    has_gradient = keras.ops.any(
-        keras.ops.not_equal(gradient, 0), axis=tuple(range(1, len(gradient.shape))), keepdims=True
-    )
-    now = [keras.ops.convert_to_tensor(variable) for variable in variables]
-    for variable, old, new in zip(variables, now, updated(gradient, *now), strict=True):
-        variable.assign(keras.ops.where(has_gradient, new, old))

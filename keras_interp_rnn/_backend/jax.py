@@ -48,6 +48,9 @@ class Jax(StaticBackend):
             return f"{batch} sequences are fewer than two for each of {vocabulary_size} symbols"
         return None
 
+    def is_chief(self, model: keras.Model) -> bool:
+        return jax.process_index() == 0
+
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, jax.jit(function)]
 

@@ -11,8 +11,6 @@ from types import FrameType
 from typing import Any
 
 import keras
-import numpy as np
-from numpy.typing import ArrayLike
 
 CUT_GRAPH = (ValueError, KeyError)
 """Raised by a model whose outputs do not depend on its inputs: when it is made, or, in Keras 3.12, when called."""
@@ -58,6 +56,18 @@ def fit_around(callback: keras.callbacks.Callback) -> tuple[list[keras.callbacks
     return [callback], None
 
 
+def optimizer_steps(model: keras.Model) -> int:
+    """The training steps that a model's optimizer has taken; 0 if the model has none.
+
+    `int(optimizer.iterations)` fails under a `tf.distribute` strategy.
+
+    Holds: Keras 3.12 to 3.16.
+    Guarded by: tests/test_keras_quirks.py::test_steps_of_an_optimizer_are_read_under_a_strategy.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    return 0 if optimizer is None else int(keras.ops.convert_to_numpy(optimizer.iterations))
+
+
 def random_states(model: keras.Model) -> list[keras.Variable]:
     """The states of the random generators in a model, those of dropout for example.
 
@@ -67,24 +77,6 @@ def random_states(model: keras.Model) -> list[keras.Variable]:
     Guarded by: tests/test_keras_quirks.py::test_random_states_are_what_a_saved_model_leaves_out.
     """
     return [variable for variable in model.variables if "seed_generator_state" in variable.path]
-
-
-def with_unequal_first_two(batches: list[Any], lengths: ArrayLike) -> list[Any]:
-    """The batches, reordered so that the first two differ in length, if any two do.
-
-    `fit` assumes a fixed length if the first two batches of a dataset have the same, and fails at another one.
-
-    Args:
-        batches: in any order. lengths: of each, (batches,).
-
-    Holds: Keras 3.12 to 3.16, on TensorFlow.
-    Guarded by: tests/datasets/test_interactions.py::test_keras_reads_batches_of_all_lengths.
-    """
-    lengths, reordered = np.asarray(lengths), list(batches)
-    others = np.flatnonzero(lengths != lengths[0])
-    if len(others):
-        reordered[1], reordered[others[0]] = reordered[others[0]], reordered[1]
-    return reordered
 
 
 def symbolic_layout(x: keras.KerasTensor) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, final
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_interp_rnn._backend.base import Backend, update_densely
+from keras_interp_rnn._backend.base import Backend
 
 ONE_EACH = "initial_state must hold one state for each sequence. Received batches of sequences and of states:"
 
@@ -34,6 +34,14 @@ class TensorFlow(Backend):
             if name.startswith("auto_mixed_precision") and is_on:
                 return f"TensorFlow with {name}", f"tf.config.optimizer.set_experimental_options({{{name!r}: False}})"
         return None
+
+    def copies(self, variable: keras.Variable) -> list[Any]:
+        """One for each replica of a `tf.distribute` strategy; states that layers carry differ between them."""
+        value = variable.value
+        return list(value.values) if isinstance(value, tf.distribute.DistributedValues) else [value]
+
+    def is_chief(self, model: keras.Model) -> bool:
+        return model.distribute_strategy.extended.should_save_summary
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, tf.function(function, jit_compile=True)]
@@ -126,32 +134,6 @@ class TensorFlow(Backend):
         known = next((size for size in sizes if size is not None), None)
         parts = [tf.ensure_shape(part, [known, *part.shape[1:]]) for part in parts]
         return parts[0], None if mask is None else parts[-1], parts[1 : 1 + len(states)]
-
-    def sum_duplicate_rows(self, gradient: Any) -> Any:
-        """`IndexedSlices` with repeated rows become some with their sums; under an obstacle a dense tensor."""
-        if not isinstance(gradient, tf.IndexedSlices):
-            return gradient
-        if self.why_no_dynamic_shapes():
-            return tf.convert_to_tensor(gradient)
-        rows, places = tf.unique(gradient.indices)
-        values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
-        return tf.IndexedSlices(values, rows, gradient.dense_shape)
-
-    def update_rows(self, gradient: Any, variables: Sequence[Any], updated: Callable[..., Sequence[Any]]) -> None:
-        """Without an obstacle, only those rows are read and written."""
-        if self.why_no_dynamic_shapes():
-            update_densely(gradient, variables, updated)
-            return
-        if isinstance(gradient, tf.IndexedSlices):
-            rows, found = gradient.indices, gradient.values
-        else:
-            there = tf.reduce_any(tf.not_equal(gradient, 0), axis=list(range(1, len(gradient.shape))))
-            rows = tf.where(there)[:, 0]
-            found = tf.gather(gradient, rows)
-        held = [variable.value if isinstance(variable, keras.Variable) else variable for variable in variables]
-        parts = [tf.gather(variable, rows) for variable in held]
-        for variable, values in zip(held, updated(found, *parts), strict=True):
-            variable.scatter_update(tf.IndexedSlices(values, rows))
 
     def assert_ids_in_range(self, ids: Any, size: int) -> Any:
         """In a graph on a CPU a check at run time.

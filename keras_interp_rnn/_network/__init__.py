@@ -20,7 +20,7 @@ from keras_interp_rnn._network.arrays import (
     read_texts,
     symbol_ids,
 )
-from keras_interp_rnn._network.graph import ends_in_softmax, evaluate
+from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
 from keras_interp_rnn._network.isan_weights import (
     ISANWeights,
     affine_readout,
@@ -80,6 +80,7 @@ __all__ = [
     "isan_weights",
     "isan_with_origin",
     "is_text",
+    "predict_on_batch",
     "read_text",
     "read_texts",
     "last_outputs",

@@ -28,6 +28,11 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
             f"{what} are numbers. Received: a string. Encode it first, e.g. by datasets.text.encode, with the alphabet "
             "that the model was trained on."
         )
+    if np.ma.is_masked(given):
+        raise ValueError(
+            f"{what} must be an array without a mask of its own. Received: a masked array. Pass `given.filled(...)`, "
+            "and which steps are read as the `mask`."
+        )
     try:
         array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)
     except (TypeError, ValueError) as error:
@@ -85,6 +90,16 @@ def as_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int64]:
             "with the alphabet that was trained on."
         )
     return array.astype(np.int64)
+
+
+def check_id_range(given: Any, size: int) -> None:
+    """Raises ValueError unless an array holds whole numbers in [0, size): backends read others as some id in there."""
+    ids = as_array("Ids", given)
+    if ids.size and not ((ids >= 0) & (ids < size) & (ids == np.floor(ids))).all():
+        raise ValueError(
+            f"Ids must be integers in [0, {size}). Received: from {ids.min()} to {ids.max()}, of {ids.dtype}. Map the "
+            "text with the alphabet that the model was trained on."
+        )
 
 
 def check_finite(layer: keras.layers.Layer) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._backend import keras_quirks
 
 
@@ -28,24 +30,33 @@ def from_the_start(model: keras.Model) -> Iterator[None]:
 
 
 def read(model: keras.Model) -> list[np.ndarray]:
-    """Copies of all carried states, layer by layer."""
+    """Copies of all carried states, layer by layer, and of each state those of all replicas."""
     return [keras.ops.convert_to_numpy(v).copy() for layer in stateful_layers(model) for v in _states(layer)]
 
 
 def write(model: keras.Model, values: list[np.ndarray]) -> None:
-    """Puts back what `read` returned: the next batch begins with these states."""
-    remaining = iter(values)
-    for layer in stateful_layers(model):
-        states = [next(remaining) for _ in _states(layer)]
-        if hasattr(layer, "set_states"):
-            layer.set_states(states)
-        else:
-            for variable, value in zip(_states(layer), states, strict=True):
-                variable.assign(value)
+    """Puts back what `read` returned: the next batch begins with these states.
+
+    Raises:
+        ValueError: if they are those of another number of layers or replicas.
+    """
+    layers = stateful_layers(model)
+    copies = [copy for layer in layers for copy in _states(layer)]
+    if len(copies) != len(values):
+        raise ValueError(
+            "Carried states must be put back into as many layers, on as many replicas. Received: "
+            f"{len(values)} states for {len(copies)} places. Use as many devices as before, or call `reset_state` of "
+            "the layers."
+        )
+    for layer in layers:
+        if hasattr(layer, "set_states"):  # the layer notes that it is not at its start
+            layer.set_states([variable.value for variable in layer.states])
+    for copy, value in zip(copies, values, strict=True):
+        copy.assign(value)
 
 
-def _states(layer: keras.layers.RNN) -> list[keras.Variable]:
-    return keras.tree.flatten(layer.states)
+def _states(layer: keras.layers.RNN) -> list[Any]:
+    return [copy for variable in keras.tree.flatten(layer.states) for copy in _backend.copies(variable)]
 
 
 def stateful_layers(model: keras.Model) -> list[keras.layers.RNN]:

@@ -47,6 +47,14 @@ def evaluate(
     return [known[id(tensor)] for tensor in outputs]
 
 
+def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
+    """As `model.predict_on_batch`, `batch_size` rows of each output.
+
+    Under a `tf.distribute` strategy every replica reads the whole batch, and Keras joins what they return.
+    """
+    return tree.map_structure(lambda rows: rows[:batch_size], model.predict_on_batch(inputs))
+
+
 def ends_in_softmax(model: Any) -> bool:
     """Whether the first output of a Sequential or functional model is that of a softmax layer or activation."""
     operation = model
@@ -57,6 +65,35 @@ def ends_in_softmax(model: Any) -> bool:
         operation, _ = made_by(outputs[0])
     activation = getattr(operation, "activation", None)
     return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax
+
+
+def vocabulary_sizes(model: keras.Model) -> list[int | None]:
+    """For each input of a Sequential or functional model the number of its ids; None where it is not read as ids.
+
+    Ids are what an Embedding reads, or a layer with a `vocabulary_size`, which may stand behind an `Identity`.
+    """
+    inputs = tree.flatten(model.inputs)
+    sizes: list[int | None] = [None] * len(inputs)
+
+    def note(operation: Any, node: Any, known: dict[int, int | None]) -> list[int | None]:
+        source = known[id(node.input_tensors[0])] if node.input_tensors else None
+        if source is not None:
+            found = _vocabulary_size(operation, len(node.input_tensors[0].shape))
+            sizes[source] = min((size for size in (found, sizes[source]) if size is not None), default=None)
+        passed_on = source if isinstance(operation, keras.layers.Identity) else None
+        return [passed_on] * len(node.output_tensors)
+
+    numbered: list[int | None] = [*range(len(inputs))]
+    evaluate(model, numbered, note)
+    return sizes
+
+
+def _vocabulary_size(operation: Any, rank: int) -> int | None:
+    if isinstance(operation, keras.layers.Embedding):
+        return int(operation.input_dim)
+    if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+        return vocabulary_sizes(operation)[0]
+    return getattr(operation, "vocabulary_size", None) if rank == 2 else None  # else it reads distributions
 
 
 def call_of(model: keras.Model, layer: keras.layers.Layer) -> Any:

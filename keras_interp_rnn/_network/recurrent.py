@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._network import carried_states
-from keras_interp_rnn._network.arrays import as_array, check_finite
-from keras_interp_rnn._network.graph import call_of
+from keras_interp_rnn._network.arrays import as_array, check_finite, check_id_range
+from keras_interp_rnn._network.graph import call_of, vocabulary_sizes
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 
@@ -143,8 +143,8 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
         name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
 
     Raises:
-        ValueError: if the model has no such layer, or several and no name was given, or if the model gives it an
-            initial state.
+        ValueError: if the model has no such layer, or several and no name was given, if the model gives it an initial
+            state, or if the inputs hold ids that the model does not have.
     """
     if not isinstance(model, keras.layers.Layer):
         raise ValueError(f"What a layer reads is known of a Keras model. Received: {model!r}. Pass the model.")
@@ -161,9 +161,14 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
     if len(called_on) == 1:
         mask = keras_quirks.mask_of(called_on[0])
         called_on += [] if mask is None else [mask]
-    read_by_model = model.input if isinstance(inputs, dict) or len(model.inputs) > 1 else model.inputs[0]
+    several = isinstance(inputs, dict) or len(model.inputs) > 1
+    for given, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
+        if size is not None:
+            check_id_range(given, size)
+    read_by_model = model.input if several else model.inputs[0]
     with carried_states.from_the_start(model):
-        reads, *others = tree.flatten(keras.Model(read_by_model, called_on)(inputs))
+        # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
+        reads, *others = tree.flatten(keras.Model(read_by_model, called_on).call(inputs))
     masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
     if len(masks) < len(others):
         raise ValueError(

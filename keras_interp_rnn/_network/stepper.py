@@ -16,7 +16,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._network.arrays import check_finite
-from keras_interp_rnn._network.graph import ends_in_softmax, evaluate
+from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
 from keras_interp_rnn._network.recurrent import step_cell
 
 Tensor = Any
@@ -109,7 +109,7 @@ class Stepper:
         if self._states is None:
             output, self._states = self._runner.run(ids, None)
         else:
-            output, self._states = self._runner.predict_on_batch([ids, self._states])
+            output, self._states = predict_on_batch(self._runner, [ids, self._states], 1)
         return output
 
     def _array(self, output: Tensor) -> NDArray[np.float64]:

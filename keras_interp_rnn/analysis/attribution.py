@@ -42,7 +42,10 @@ Array = NDArray[np.float64]
 
 METHODS = ("auto", "telescoping", "path_integral", "occlusion", "contributions")
 ROWS = 4096
-"""Sequences run at a time: bounds the memory."""
+"""Sequences that are run at a time, at most."""
+
+WORKING_MEMORY = 2**27
+"""Bytes of inputs that are run at a time; the layers need a few times as much."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,20 +195,22 @@ def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attributi
 
 def _outputs(chain: Chain, x: Array, mask: NDArray[np.bool_]) -> Array:
     """The outputs of many sequences, some at a time."""
-    parts = [chain.run(x[i : i + ROWS], mask[i : i + ROWS]) for i in range(0, len(x), ROWS)]
-    return np.concatenate(parts)
+    rows = _rows_at_a_time(chain)
+    return np.concatenate([chain.run(x[i : i + rows], mask[i : i + rows]) for i in range(0, len(x), rows)])
+
+
+def _rows_at_a_time(chain: Chain) -> int:
+    return max(1, min(ROWS, WORKING_MEMORY // chain.inputs[0].nbytes))
 
 
 def _by_replacing(chain: Chain, absent: Array, output: int, *, telescoping: bool) -> Array:
     shares = []
     for x, mask in zip(chain.inputs, chain.mask, strict=True):
-        steps = len(x)
-        if telescoping:
-            there = np.tri(steps + 1, steps, -1, dtype=bool)
-        else:
-            there = np.concatenate([~np.eye(steps, dtype=bool), np.ones((1, steps), bool)])
-        rows = np.where(there[:, :, None], x, absent)
-        values = _outputs(chain, rows, np.tile(mask, (steps + 1, 1)))[:, output]
+        steps, values = np.arange(len(x)), np.empty(len(x) + 1)
+        for rows in np.array_split(np.arange(len(x) + 1), -(-(len(x) + 1) // _rows_at_a_time(chain))):
+            there = steps < rows[:, None] if telescoping else steps != rows[:, None]
+            changed = np.where(there[:, :, None], x, absent)
+            values[rows] = chain.run(changed, np.tile(mask, (len(rows), 1)))[:, output]
         shares.append(np.diff(values) if telescoping else values[-1] - values[:-1])
     return np.stack(shares)
 

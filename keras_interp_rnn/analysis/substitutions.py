@@ -16,6 +16,7 @@ from keras_interp_rnn._network import (
     check_finite,
     ends_in_softmax,
     is_text,
+    predict_on_batch,
     read_text,
     symbol_ids,
 )
@@ -25,7 +26,10 @@ from keras_interp_rnn._results import Result, symbol_name
 Array = NDArray[np.float64]
 
 BATCH = 256
-"""Texts that are read at a time."""
+"""Texts that are read at a time, at most."""
+
+WORKING_MEMORY = 2**26
+"""Bytes of outputs, of all steps, that are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,14 +161,18 @@ def substitutions(
     others = _ids("Alternatives", symbol_ids(names, alternatives) if by_name else alternatives)
     encoding = getattr(names, "encoding", None)  # of words, whose tokens stay in their places
     places = np.flatnonzero(~np.isin(text, () if encoding is None else encoding.tokens))
-    changed = np.repeat(text[None], len(text) * len(others), axis=0)
-    by_place = changed.reshape(len(text), len(others), len(text))
-    by_place[places, :, places] = others
-    everything = np.concatenate([text[None], changed]).astype(np.int32)
-    parts = [_outputs(network, everything[i : i + BATCH], target) for i in range(0, len(everything), BATCH)]
-    found = np.concatenate(parts)
-    outputs, original = found[1:].reshape(len(text), len(others), -1), found[0]
-    return Substitutions(text, others, outputs, original, names, _are_probabilities(network, found))
+    [original], num_bytes = _outputs(network, text[None], target)
+    outputs = np.empty((len(text) * len(others), len(original)))
+    batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))
+    for start in range(0, len(outputs), batch):
+        rows = np.arange(start, min(start + batch, len(outputs)))
+        place, other = np.divmod(rows, len(others))
+        changed = np.repeat(text[None], len(rows), axis=0)
+        changes = np.isin(place, places)
+        changed[changes, place[changes]] = others[other[changes]]
+        outputs[rows], _ = _outputs(network, changed, target)
+    are_probabilities = _are_probabilities(network, np.concatenate([original[None], outputs]))
+    return Substitutions(text, others, outputs.reshape(len(text), len(others), -1), original, names, are_probabilities)
 
 
 def _are_probabilities(network: Any, rows: Array) -> bool:
@@ -172,18 +180,20 @@ def _are_probabilities(network: Any, rows: Array) -> bool:
     return ends_in_softmax(network) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
 
-def _outputs(network: Any, ids: NDArray[np.int32], target: int) -> Array:
-    found = network.predict_on_batch(ids)
+def _outputs(network: Any, ids: NDArray[np.int64], target: int) -> tuple[Array, int]:
+    """The outputs (batch, outputs) at the target, and the bytes that the network needs for those of one text."""
+    found = predict_on_batch(network, ids.astype(np.int32), len(ids))
     if isinstance(found, list | tuple | dict):
         raise ValueError(f"A network has one output. Received: {network.name}, with {len(found)}. Choose one of them.")
-    outputs = np.asarray(found, np.float64)
+    outputs = np.asarray(found)
+    num_bytes = outputs.nbytes // len(ids)
     if outputs.ndim == 3:
         if not is_integer(target) or not -outputs.shape[1] <= target < outputs.shape[1]:
             raise ValueError(f"A target is a step of the text of {outputs.shape[1]}. Received: target={target!r}.")
         outputs = outputs[:, target]
     if outputs.ndim != 2:
         raise ValueError(f"Outputs are (batch, outputs) or (batch, time, outputs). Received: shape {outputs.shape}.")
-    return outputs
+    return outputs.astype(np.float64), num_bytes
 
 
 def _ids(what: str, given: Any) -> NDArray[np.int64]:

@@ -30,23 +30,10 @@ NOT_COMPARED = {
         *("_dropout_mask", "_recurrent_dropout_mask", "is_gptq_calibrated", "is_awq_calibrated"),
     ),
     "training and evaluation": (
-        *("compiled", "optimizer", "_optimizer", "loss", "_loss_tracker", "_metrics", "_losses", "_loss_ids"),
+        *("compiled", "optimizer", "_optimizer", "loss", "_loss_tracker", "_metrics"),
         *("_losses_override", "_compile_loss", "_compile_metrics", "_compile_config", "_initial_epoch", "history"),
-        *(
-            "stop_training",
-            "training",
-            "_run_eagerly",
-            "_jit_compile",
-            "steps_per_execution",
-            "unrolled_steps_per_execution",
-        ),
-        *(
-            "train_function",
-            "test_function",
-            "predict_function",
-            "_jax_state",
-            "_jax_state_synced",
-        ),
+        *("stop_training", "training", "train_function", "test_function", "predict_function"),
+        "_jax_state",
         *(
             "stop_evaluating",
             "stop_predicting",
@@ -56,11 +43,17 @@ NOT_COMPARED = {
             "labels",
         ),
     ),
-    "saving and tracking": (
-        *("_auto_config", "_auto_config_error_args", "_saved_model_inputs_spec", "_saved_model_arg_spec", "_tracked"),
+    "how predictions are run": (
+        *("_run_eagerly", "_jit_compile", "steps_per_execution", "unrolled_steps_per_execution"),
+        *("_jax_state_synced", "_losses", "_loss_ids"),
+    ),
+    "saving": ("_auto_config", "_auto_config_error_args", "_saved_model_inputs_spec", "_saved_model_arg_spec"),
+    "tracking": (
         *(
-            "_tracker",
-            "tracker",
+            "_tracked",
+            "stored_ids",
+            "locked",
+            "_lock_violation_msg",
             "_torch_params",
             "_lock",
             "_cached_shape_as_list",
@@ -79,9 +72,15 @@ NOT_COMPARED = {
     ),
     "the numbers, which the proof reads": ("_handle",),
 }
-"""Entries of an instance that no call outside training reads, by what they are for."""
+"""Entries of an instance whose values do not matter to a call outside training, by what they are for."""
 
 _NOT_COMPARED = frozenset(name for names in NOT_COMPARED.values() for name in names)
+_OF_ANY_TYPE = frozenset(
+    name
+    for group in ("training and evaluation", "saving", "calls that are no part of the model, or none of the next")
+    for name in NOT_COMPARED[group]
+)
+"""Those that no such call reads before it has written them. Of the others it may run methods."""
 _ARGUMENTS_OF_WEIGHTS = ("_initializer", "_regularizer", "_constraint")
 
 CONTAINERS = (Mapping, list, tuple, set)
@@ -91,6 +90,9 @@ KEYS = (str, int, bool, tuple, type(None))
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, inspect.Signature)
 
+EXACT = frozenset({*PLAIN, *np.sctypeDict.values()})
+"""Types whose values have no methods but those of Python and NumPy; a type derived from them may."""
+
 
 def built_again(model: Any, chain: list[Any], dtype: str) -> Any:
     """The model of the same layers, with zeros as weights.
@@ -99,7 +101,8 @@ def built_again(model: Any, chain: list[Any], dtype: str) -> Any:
         model: on the closed list; chain: its layers from the ids to the output, each on the list too.
     """
     again = {id(layer): _layer(layer, dtype) for layer in chain}
-    ids = keras.layers.InputLayer(batch_shape=model.inputs[0].shape, dtype=model.inputs[0].dtype, name="ids")
+    shape = tuple(None if size is None else _exact(size) for size in model.inputs[0].shape)
+    ids = keras.layers.InputLayer(batch_shape=shape, dtype=model.inputs[0].dtype, name="ids")
     if isinstance(model, keras.Sequential):
         return type(model)([ids, *(again[id(layer)] for layer in chain)], name=model.name)
 
@@ -117,7 +120,7 @@ def _layer(layer: Any, dtype: str) -> Any:
         return keras.layers.Dropout(layer.rate, noise_shape=layer.noise_shape, seed=0, **common)
     if isinstance(layer, keras.layers.Dense):
         return keras.layers.Dense(
-            layer.units,
+            _exact(layer.units),
             activation=layer.activation,
             use_bias=bool(layer.use_bias),
             kernel_initializer="zeros",
@@ -126,8 +129,9 @@ def _layer(layer: Any, dtype: str) -> Any:
     if isinstance(layer, keras.layers.Embedding):
         common["embeddings_initializer"] = "zeros"
         if type(layer) is keras.layers.Embedding:
-            return keras.layers.Embedding(layer.input_dim, layer.output_dim, mask_zero=bool(layer.mask_zero), **common)
-        return type(layer)(layer.alphabet, layer.output_dim, **common)
+            sizes = _exact(layer.input_dim), _exact(layer.output_dim)
+            return keras.layers.Embedding(*sizes, mask_zero=bool(layer.mask_zero), **common)
+        return type(layer)(layer.alphabet, _exact(layer.output_dim), **common)
     component, inner = layer.cell, layer.cell.cell
     # A flag that is no bool may change its mind.
     of_layer: dict[str, Any] = {
@@ -144,14 +148,17 @@ def _layer(layer: Any, dtype: str) -> Any:
     of_cell = {"use_bias": bool(inner.use_bias), "kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
     if isinstance(inner, keras.layers.GRUCell):
         of_cell["reset_after"] = bool(inner.reset_after)
+    sizes = _exact(inner.units), _exact(component.num_centroids)
     if type(layer) is not layers.StateRegularizedRNN:
-        sizes = inner.units, component.num_centroids
         return type(layer)(*sizes, seed=0, **of_component, **of_cell, **of_layer, **common)
-    cell = type(inner)(inner.units, seed=0, dtype=dtype, name=inner.name, **of_cell)
-    regularized = layers.StateRegularizedCell(
-        cell, component.num_centroids, seed=0, dtype=dtype, name=component.name, **of_component
-    )
+    cell = type(inner)(sizes[0], seed=0, dtype=dtype, name=inner.name, **of_cell)
+    regularized = layers.StateRegularizedCell(cell, sizes[1], seed=0, dtype=dtype, name=component.name, **of_component)
     return layers.StateRegularizedRNN(regularized, **of_layer, **common)
+
+
+def _exact(size: Any) -> Any:
+    """A size as a number without methods of its own."""
+    return size if type(size) in EXACT else int(size)
 
 
 def _transition(transition: Any) -> transitions.Transition:
@@ -184,6 +191,8 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
             return f"{at}, with {_named(odd)} as a name"
         if type(getattr(one, "_handle", None)) is not type(getattr(other, "_handle", None)):
             return f"{at}._handle, {_named(one._handle)}"
+        if (name := _lively_entry(one, other)) is not None:
+            return f"{_joined(at, name)}, {_named(vars(one)[name])}, which may have methods of its own"
         parts, expected = _parts(one), _parts(other)
         if parts is None or expected is None:
             if not _equal(one, other):
@@ -198,7 +207,8 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
         both = [name for name in parts if name in expected]
         for name in both:  # a flag first, not what follows from it
             if isinstance(parts[name], PLAIN) and not _equal(parts[name], expected[name]):
-                return f"{_joined(at, name)}={parts[name]!r} in place of {_named(expected[name])}"
+                kind = "" if type(parts[name]) in EXACT else f" of the class {type(parts[name]).__name__}"
+                return f"{_joined(at, name)}={parts[name]!r}{kind} in place of {_named(expected[name])}"
         for name in sorted(parts.keys() - expected.keys()):
             note = isinstance(one, keras.Model) and type(parts[name]) in PLAIN
             if note and not hasattr(type(one), name):
@@ -215,6 +225,8 @@ def _parts(x: Any) -> dict[Any, Any] | None:
     if isinstance(x, (*PLAIN, type, types.ModuleType)) or not (hasattr(x, "__dict__") or isinstance(x, CONTAINERS)):
         return None
     parts: dict[Any, Any] = {name: part for name, part in getattr(x, "__dict__", {}).items() if not _left_out(name)}
+    if hasattr(x, "stored_ids") and type(x.config) is dict:  # a tracker: what it looks for, not what it has found
+        parts["config"] = [(name, test) for name, (test, _) in x.config.items()]
     if isinstance(x, types.FunctionType):
         parts |= {name: getattr(x, name) for name in ("__code__", "__globals__", "__defaults__", "__kwdefaults__")}
         parts |= {
@@ -238,6 +250,17 @@ def _odd_name(x: Any) -> Any:
     names = [*getattr(x, "__dict__", ())], [*x] if isinstance(x, Mapping) else []
     strange = [name for name in names[0] if type(name) is not str] + [key for key in names[1] if type(key) not in KEYS]
     return next(iter(strange), None)
+
+
+def _lively_entry(one: Any, other: Any) -> str | None:
+    """The name of an entry that is not compared, but whose methods a call may run, other ones than in `other`."""
+    entries, expected = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
+    for name, entry in entries.items():
+        if not _left_out(name) or name in _OF_ANY_TYPE or name.endswith(_ARGUMENTS_OF_WEIGHTS) or type(entry) in EXACT:
+            continue
+        if isinstance(entry, PLAIN) or name not in expected or type(entry) is not type(expected[name]):
+            return name
+    return None
 
 
 def _left_out(name: str) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_interp_rnn._backend.keras_quirks import fit_around
+from keras_interp_rnn import _backend
+from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
 from keras_interp_rnn._io import as_path
 from keras_interp_rnn._network import recurrent_layer_inputs
 from keras_interp_rnn._numbers import is_integer
@@ -27,7 +28,7 @@ class Probe(keras.callbacks.Callback):
     and `write`. In a search of KerasTuner each execution of a trial has a folder in `log_dir`, the one that KerasTuner
     gives `keras.callbacks.TensorBoard`. Steps are optimizer iterations and continue when a saved model is trained
     further. What `measure` raises stops the training at its beginning; later it is warned of once and nothing is
-    written.
+    written. Of several processes that train together all measure, as that may need all of them, and the chief writes.
 
     Args:
         log_dir, update_freq: as the subclass documents them.
@@ -54,20 +55,15 @@ class Probe(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         found = self.measure()
-        try:
-            self._writer = _summaries.writer(_folder(self.log_dir, self.folder, fit_around(self)[0]))
-        except OSError as error:
-            raise ValueError(
-                f"{type(self).__name__} writes into a folder. Received: log_dir={str(self.log_dir)!r}, where none can "
-                f"be made ({error}). Give another."
-            ) from None
+        if _backend.is_chief(self.model):
+            self._writer = self._new_writer()
         self._warned = False
-        self._logged = self._step()
+        self._logged = optimizer_steps(self.model)
         self._write(found)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         every = self.update_freq
-        if isinstance(every, int) and self._step() // every > self._logged // every:
+        if isinstance(every, int) and optimizer_steps(self.model) // every > self._logged // every:
             self._log()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -79,11 +75,17 @@ class Probe(keras.callbacks.Callback):
             self._writer.close()
             self._writer = None
 
-    def _step(self) -> int:
-        return int(self.model.optimizer.iterations)
+    def _new_writer(self) -> Any:
+        try:
+            return _summaries.writer(_folder(self.log_dir, self.folder, fit_around(self)[0]))
+        except OSError as error:
+            raise ValueError(
+                f"{type(self).__name__} must be able to write into log_dir. Received: "
+                f"log_dir={str(self.log_dir)!r}, where no folder can be made ({error}). Give another."
+            ) from None
 
     def _log(self) -> None:
-        self._logged = self._step()
+        self._logged = optimizer_steps(self.model)
         try:
             found = self.measure()
         except ValueError as error:
@@ -96,9 +98,8 @@ class Probe(keras.callbacks.Callback):
         self._write(found)
 
     def _write(self, found: Any) -> None:
-        if found is None:
+        if found is None or self._writer is None:
             return
-        assert self._writer is not None
         with self._writer.as_default():
             self.write(found, self._logged)
         self._writer.flush()

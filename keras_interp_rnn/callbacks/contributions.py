@@ -12,6 +12,9 @@ from keras_interp_rnn import _tags, analysis
 from keras_interp_rnn.analysis.isan.contributions import Contributions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
+MAX_BYTES = 2**25
+"""Of the tensor of one text at one step."""
+
 
 class Contributions(TextProbe):
     r"""Logs the contributions $\kappa_s^t$ of every source to every target of fixed texts during `fit`.
@@ -23,7 +26,8 @@ class Contributions(TextProbe):
 
     Args:
         log_dir: its events go to the folder `contributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 500, as the ISAN reads them; or strings, where there is an alphabet.
+        texts: a few, each int (T,), T <= 500, as the ISAN reads them; or strings, where there is an alphabet. Of each
+            at most 32 MiB are written a step: with 5,000 outputs, T <= 56.
         alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
         readout: as `analysis.contributions`, where the model's head is not affine before its activation.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
@@ -57,7 +61,16 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Result:
-        return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
+        found = analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
+        length, outputs = len(found.symbols), len(found.bias)
+        size = 2 * length * (length + 3) * outputs
+        if size > MAX_BYTES:
+            fits = int((MAX_BYTES / (2 * outputs) + 2.25) ** 0.5 - 1.5)
+            raise ValueError(
+                f"Contributions writes at most {MAX_BYTES // 2**20} MiB of a text at a step. Received: a text of "
+                f"{length} symbols for {outputs:,} outputs, {size / 2**20:.0f} MiB. Give one of at most {fits} symbols."
+            )
+        return found
 
     def tag(self, found: Result) -> _tags.Tag:
         return _tags.contributions(found)

@@ -19,7 +19,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._backend.keras_quirks import fit_around, random_states
+from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
 from keras_interp_rnn._io import as_path, atomic_write, read_json
 from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
@@ -197,7 +197,7 @@ class Resumable(keras.callbacks.Callback):
         saved |= _memory.pack(self._others, [self._digests[id(other)][1] for other in self._others])
         with atomic_write(self._carried(len(history))) as partial:
             np.savez(partial, *carried_states.read(self.model), **saved)
-        self._trained, self._iterations, self._steps = self.model, _iterations(self.model), self._steps_per_epoch()
+        self._trained, self._iterations, self._steps = self.model, optimizer_steps(self.model), self._steps_per_epoch()
         progress = {
             "history": history,
             "files": [*current, *(name for name in self._files if name not in current)],
@@ -232,7 +232,7 @@ class Resumable(keras.callbacks.Callback):
             )
         if not self.history:
             return
-        iterations = _iterations(self.model)
+        iterations = optimizer_steps(self.model)
         if self.model is not self._trained and iterations != self._iterations:
             raise ValueError(
                 f"A run must continue with its model. Received: a model whose optimizer has taken {iterations} steps, "
@@ -294,11 +294,6 @@ _OF_LAST_EPOCH = (
 _OF_EPOCH = re.compile(r"resume-\d{4,}\.(keras|npz)")
 _PARTIAL = re.compile(rf"partial-[0-9a-f]{{16}}-({_OF_EPOCH.pattern}|model\.keras|progress\.json)")
 """What `atomic_write` names the files of this callback while it writes them."""
-
-
-def _iterations(model: keras.Model) -> int:
-    optimizer = getattr(model, "optimizer", None)
-    return 0 if optimizer is None else int(keras.ops.convert_to_numpy(optimizer.iterations))
 
 
 def _is_duration(value: Any) -> bool:

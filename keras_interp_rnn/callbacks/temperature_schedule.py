@@ -78,7 +78,7 @@ class TemperatureSchedule(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         if self.update_freq == "batch":
-            self._set(int(self.model.optimizer.iterations))
+            self._set(keras_quirks.optimizer_steps(self.model))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         if logs is not None:

@@ -1,22 +1,15 @@
-"""The data on which the papers are reproduced, and `Windows`, which feeds a long text to a recurrent layer.
+"""Texts, words of formal languages, and `Windows`, which feeds a long text to a recurrent layer.
 
 | name | contents |
 |---|---|
 | `text` | any text as symbols: an `Alphabet`, or the 27 letters of text8 |
 | `text8` | 100 MB of Wikipedia over those letters |
-| `interactions` | which user met which item, and when: next-item recommendation, with its leave-one-out split |
 | `words` | text as words: tokens, a vocabulary, sequences of ids |
-| `imdb` | film reviews, positive and negative |
-| `newsgroups20` | posts to 20 newsgroups |
-| `lm1b` | the One Billion Word benchmark as bytes |
-| `mnist` | handwritten digits |
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
 | `counting` | brackets of several types and how deep each is nested; also as an endless stream |
 | `languages` | all of these generated data as a builder of TensorFlow Datasets |
-| `pautomac` | words drawn from probabilistic automata, and these: the competition of 2012 |
-| `mlregtest` | words labelled by regular languages of known classes: a benchmark |
-| `LabelledWords` | what `tomita`, `balanced_parentheses`, `palindromes` and `mlregtest` load: words, labels, and ids |
+| `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
 | `DataError` | raised if data cannot be used |
 
@@ -24,14 +17,11 @@ Every data set is loaded by one form:
 
     load(split, *, source=None, data_dir=None)
 
-- `source` is your own copy of the data, a file or folder. Without it the data are downloaded through TensorFlow
-  Datasets.
+- `source` is your own copy of the data, a file. Without it they are downloaded through TensorFlow Datasets.
 - `data_dir` is the folder in which TensorFlow Datasets keeps what it has prepared.
 - Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have neither: they are drawn from a
   `seed` when they are loaded.
-- Further options are given by name: `config`, `seed`, `headers`, `language`.
-
-`interactions.load(source)` is the one exception: it reads your file, which has no splits.
+- Further options are given by name: `config`, `seed`.
 
 `tensorflow_datasets` is not imported before a function needs it.
 """
@@ -39,15 +29,8 @@ Every data set is loaded by one form:
 from keras_interp_rnn.datasets import (
     balanced_parentheses,
     counting,
-    imdb,
-    interactions,
     languages,
-    lm1b,
-    mlregtest,
-    mnist,
-    newsgroups20,
     palindromes,
-    pautomac,
     text,
     text8,
     tomita,
@@ -63,15 +46,8 @@ __all__ = [
     "Windows",
     "balanced_parentheses",
     "counting",
-    "imdb",
-    "interactions",
     "languages",
-    "lm1b",
-    "mlregtest",
-    "mnist",
-    "newsgroups20",
     "palindromes",
-    "pautomac",
     "text",
     "text8",
     "tomita",

@@ -1,14 +1,12 @@
-"""Data files, plain or compressed by gzip, xz or zip, and tar archives.
+"""Data files, plain or compressed by gzip, xz or zip.
 
 One way to open them, and one error for data that cannot be used.
 """
 
-import bz2
 import gzip
 import io
 import lzma
 import os
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,11 +16,9 @@ from typing import IO, Any
 
 from keras_interp_rnn._io import as_path
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "member", "members", "unpacked", "within"]
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "unpacked"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-_ARCHIVE_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open, b"BZh": bz2.open}
-"""By the first bytes of a compressed tar file."""
 
 # zipfile raises RuntimeError for an encrypted member, its child NotImplementedError for an unknown method.
 _UNPACKING = (EOFError, RuntimeError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
@@ -86,85 +82,6 @@ def decoded(path: Path) -> str:
         raise DataError(f"A file must be in UTF-8. Received: {path}, which is not ({error}). Convert it.") from None
 
 
-def member(source: str | os.PathLike[str], name: str, what: str, check: str, encoding: str = "utf-8") -> str:
-    """The text of a file in a folder, or in a .tar, .tar.gz or .tar.xz archive of it.
-
-    Args:
-        source: the folder or archive, as the user gave it. name: of the file, in whatever folder of an archive.
-        what: the folder holds, and check: what else the user may have to check, for the error.
-
-    Raises:
-        DataError: if there is no such file, if it cannot be read, or if the archive is damaged or decompresses to more
-            than `LARGEST` bytes.
-    """
-    path = given_path(source, "source")
-    try:
-        if path.is_dir():
-            return (path / name).read_text(encoding=encoding)
-        with _archive(path) as archive:
-            found = next((one for one in archive if one.isfile() and Path(one.name).name == name), None)
-            stream = None if found is None else archive.extractfile(found)
-            if found is not None and found.issparse():  # a few bytes expand to any number
-                stream = within(stream, path)
-            content = None if stream is None else stream.read()
-        if content is not None:
-            return content.decode(encoding)
-    except FileNotFoundError:
-        pass
-    except (OSError, UnicodeDecodeError, tarfile.TarError, *_UNPACKING) as error:
-        raise DataError(f"{name} cannot be read from {path}: {error}. Give the folder with {what}.") from None
-    raise DataError(
-        f"`source` is the folder with {what}, or an archive of it. Received: {path}, which has no {name}. Check the "
-        f"path and the {check}."
-    )
-
-
-def members(source: str | os.PathLike[str], suffix: str, what: str) -> list[str]:
-    """The names of the files of a suffix in a folder or archive, as `member` takes them, in order.
-
-    Raises:
-        DataError: if there is none, or if the archive cannot be read, is damaged or decompresses to more than `LARGEST`
-            bytes.
-    """
-    path = given_path(source, "source")
-    try:
-        if path.is_dir():
-            names = [one.name for one in path.iterdir()]
-        else:
-            with _archive(path) as archive:
-                names = [Path(one.name).name for one in archive if one.isfile()]
-    except FileNotFoundError:
-        names = []
-    except (OSError, tarfile.TarError, *_UNPACKING) as error:
-        raise DataError(f"{path} cannot be read: {error}. Give the folder with {what}.") from None
-    found = sorted(name for name in names if name.endswith(suffix))
-    if not found:
-        raise DataError(
-            f"`source` is the folder with {what}, or an archive of it. Received: {path}, which has no file *{suffix}. "
-            "Check the path."
-        )
-    return found
-
-
-@contextmanager
-def _archive(path: Path) -> Iterator[tarfile.TarFile]:
-    """Opens a tar archive to read its files in order; then reads it to its end, where the checksum is.
-
-    Raises:
-        DataError: if it decompresses to more than `LARGEST` bytes.
-    """
-    with path.open("rb") as file:
-        start = file.read(6)
-    opener = next((opener for magic, opener in _ARCHIVE_OPENERS.items() if start.startswith(magic)), None)
-    with (opener or open)(path, "rb") as stream:
-        if opener is not None:
-            stream = within(stream, path)
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            yield archive
-        while stream.read(1 << 20):
-            pass
-
-
 @contextmanager
 def unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file for reading its decompressed bytes.
@@ -182,10 +99,10 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive)) as stream:
-                yield within(stream, path)
+                yield io.BufferedReader(_Within(stream, path))
         elif opener := _OPENERS.get(path.suffix.lower()):
             with opener(path, "rb") as stream:
-                yield within(stream, path)
+                yield io.BufferedReader(_Within(stream, path))
         else:
             with path.open("rb") as stream:
                 yield stream
@@ -196,24 +113,12 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         ) from error
 
 
-def within(stream: Any, path: Path, largest: int | None = None) -> IO[bytes]:
-    """Passes bytes on, and raises an error if there are more than `largest`.
-
-    Args:
-        stream: decompressed bytes.
-        path: the file that they come from, for the error.
-        largest: number of bytes; None for `LARGEST`.
-
-    Raises:
-        DataError: while the stream is being read.
-    """
-    return io.BufferedReader(_Within(stream, path, LARGEST if largest is None else largest))
-
-
 class _Within(io.RawIOBase):
-    def __init__(self, stream: Any, path: Path, largest: int) -> None:
+    """Passes decompressed bytes on, and raises an error if there are more than `LARGEST`."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
         super().__init__()
-        self._stream, self._path, self._largest, self._left = stream, path, largest, largest
+        self._stream, self._path, self._largest, self._left = stream, path, LARGEST, LARGEST
 
     def readable(self) -> bool:
         return True

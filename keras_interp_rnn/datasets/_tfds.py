@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,49 +100,3 @@ def _damaged(folder: Path, why: object) -> DataError:
         f"Prepared data must be readable to their end. Received: those in {folder}, which are not ({why}). Delete this "
         "folder, and they are prepared again."
     )
-
-
-def reach(url: str) -> None:
-    """Raises OSError where there is no network, within ten seconds; TFDS tries for three minutes."""
-    with contextlib.suppress(urllib.error.HTTPError):  # an answer, if not a good one: TFDS will say
-        # Not HEAD: where an address leads on to signed ones, these may be signed for GET alone.
-        urllib.request.urlopen(url, timeout=10).close()
-
-
-def download_errors() -> tuple[type[Exception], ...]:
-    """The errors that TFDS raises if there is no network, no such page, or a file with another checksum."""
-    import tensorflow_datasets as tfds
-    from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
-
-    return OSError, tfds.download.DownloadError, NonMatchingChecksumError
-
-
-def published(name: str, split: str, data_dir: str | os.PathLike[str] | None, module: str, remedy: str) -> Any:
-    """The examples of a split of one of TFDS's own datasets as NumPy, downloaded and prepared if necessary.
-
-    Args:
-        name: of the dataset in TFDS.
-        split: in TFDS's notation.
-        data_dir: folder of prepared data; None for TFDS's default.
-        module: `datasets.<module>` reads the dataset.
-        remedy: a sentence that says what to do if it cannot be downloaded.
-
-    Raises:
-        ImportError: if `tensorflow_datasets` is missing.
-        DataError: if the data cannot be downloaded, or are damaged.
-    """
-    tfds = imported(module)
-    root = data_root(data_dir)
-    with undamaged(root / name):
-        made = tfds.builder(name, data_dir=None if data_dir is None else root, try_gcs=False)
-    if not Path(made.data_dir).is_dir():
-        urls = list(made.url_infos or {})
-        try:
-            if urls and not (Path(made.data_dir_root) / "downloads" / name).is_dir():
-                reach(urls[0])
-            prepare(made)
-        except download_errors() as error:
-            raise DataError(
-                f"TensorFlow Datasets cannot download {name} from {', '.join(urls)} ({error}). {remedy}"
-            ) from error
-    return in_order(made, split)

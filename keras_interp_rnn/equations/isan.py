@@ -85,6 +85,18 @@ def sources(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: 
         yield terms
 
 
+def sources_seen(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array, readout: Array) -> Array:
+    """Eqs. 4 to 6 for the last step alone, from its end: (T + 1, outputs), whose rows are the terms of one logit.
+
+    `sources` takes O(T^2 n^2) for all steps; this takes O(T n^2 outputs).
+    """
+    terms = []
+    for symbol in symbols[::-1]:
+        terms.append(xp.matmul(bias[symbol], readout))
+        readout = xp.matmul(kernel[symbol], readout)
+    return xp.stack([xp.matmul(initial_state, readout), *terms[::-1]])
+
+
 def logits(xp: Any, readout: Array, readout_bias: Array, state: Array) -> Array:
     """Eq. 3: (..., n) -> (..., outputs)."""
     return xp.matmul(state, readout) + readout_bias

@@ -140,9 +140,6 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
     >>> preset.certificate.holds
     True
     """
-    from keras_interp_rnn import analysis, automata, datasets
-    from keras_interp_rnn.presets import networks
-
     if source is not None and not isinstance(source, str | os.PathLike):
         raise ValueError(f"A source is the path of a folder or a file. Received: source={source!r}.")
     if source is not None and (folder := Path(source).expanduser()).is_dir():
@@ -151,7 +148,28 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
     else:
         card = read_card(checked_name(name, names()), FOLDER)
         arrays = storage.read_arrays(card, source)
+    try:
+        return _made(name, card, arrays)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(
+            f"The card of a preset must describe a network as `python -m examples.papers preset` does. Received: the "
+            f"card of {name} ({error!r}). The card is damaged: install the package again."
+        ) from None
+
+
+def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
+    """The preset of a card and its arrays."""
+    from keras_interp_rnn import analysis, automata, datasets
+    from keras_interp_rnn.presets import networks
+
     settings = card.settings
+    sizes = {1, *(length for array in arrays.values() for length in array.shape)}
+    strays = {key: settings["model"][key] for key in networks.SIZES if settings["model"].get(key, 1) not in sizes}
+    if strays:
+        raise ValueError(
+            f"The sizes of {name} must be those of its weights. Received: {strays}. Card and weights are of two "
+            "versions: install the package again."
+        )
     model = networks.build(settings["model"])
     storage.assign(model, arrays, name)
     parts: dict[str, Any] = {}

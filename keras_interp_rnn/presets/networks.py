@@ -57,6 +57,9 @@ def words(settings: Mapping[str, Any]) -> keras.Model:
     return keras.Model(ids, keras.layers.Dense(1, name="head")(mean))
 
 
+SIZES = ("units", "outputs", "centroids", "embedding", "vocabulary")
+"""Entries of `model` of a card that are axes of its weights."""
+
 KINDS: dict[str, Callable[[Mapping[str, Any]], keras.Model]] = {
     "symbols": symbols,
     "recognizer": recognizer,

@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ from keras_interp_rnn.presets.cards import FOLDER, FORMAT, Card, Figure
 
 ADDRESS = ""
 """Where weights are that are too large for the package, as ADDRESS/NAME.npz; "" while there is no such place."""
+
+
+MAX_BYTES = 2**28
+"""Of all arrays of a preset, unpacked."""
 
 
 def write(
@@ -116,9 +121,13 @@ def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dic
             "file as `source`."
         )
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > MAX_BYTES:
+            raise ValueError(f"{size:,} bytes, more than {MAX_BYTES:,}")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             return {key: file[key] for key in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(
             f"The weights of a preset are NumPy arrays. Received: {path} ({error}). Make the preset anew: {card.make}"
         ) from None

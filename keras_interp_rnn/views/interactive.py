@@ -117,4 +117,4 @@ def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
 
 def _view(name: str, kind: str, tensor: Any, description: dict[str, Any], **state: Any) -> View:
     """A view of one pane, of a tag of one step."""
-    return View(name, {"panes": [recording.pane([recording.single(kind, tensor, **description)], **state)]})
+    return View(name, {"panes": [recording.pane([recording.single(kind, tensor, **description)], state)]})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -62,7 +64,6 @@ class Series:
         return {
             **self.description,
             "steps": [point.step for point in self.points],
-            "wall_times": [point.wall_time for point in self.points],
             "left_out": self.left_out,
             **self.kind.overview(self.description, [point.value for point in self.points]),
         }
@@ -88,7 +89,7 @@ class Logs:
         runs: dict[str, dict[str, dict[str, Any]]] = {}
         for run, tags in sorted(self._listed(context, experiment).items()):
             for tag, listed in sorted(tags.items()):
-                entry = {"tag": tag, "last_step": listed.max_step, "last_time": listed.max_wall_time}
+                entry = {"tag": tag, "last_step": listed.max_step}
                 try:
                     description = schema.described(listed.plugin_content)
                     entry["kind"] = description["kind"]
@@ -117,8 +118,7 @@ class Logs:
         if len(steps) < len(parts):
             others = _steps([step for step in parts if step not in steps])
             left_out.append(f"{others} left out. Other texts were logged than in what was written last: {NEW_FOLDER}")
-        times = [parts[step].max_wall_time for step in steps]
-        return {**description, "steps": steps, "wall_times": times, "left_out": left_out}
+        return {**description, "steps": steps, "left_out": left_out}
 
     def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
         """The states and edges of a step, drawn (kinds/_graph.py)."""
@@ -141,16 +141,23 @@ class Logs:
             context, experiment, run, tag, step, lambda read, value: read.kind.slice(read.description, value, index)
         )
 
-    def recorded(self, context: Any, experiment: str, run: str, tag: str, **state: Any) -> dict[str, Any]:
+    def recorded(self, context: Any, experiment: str, pane: Mapping[str, Any]) -> dict[str, Any]:
         """A pane of a page without a server (recording.py): a tag, and the tags of its run that are read beside it.
 
         Args:
-            state: of the view; `step` is the step that is looked at.
+            pane: run, tag, and the state of the view; `step` is the step that is looked at.
         """
-        beside = [entry["tag"] for entry in self.tags(context, experiment).get(run, []) if _is_beside(entry)]
-        tags = [self._recording(context, experiment, run, name) for name in (tag, *beside) if name]
+        run, tag = pane["run"], pane["tag"]
+        tags = [self._recording(context, experiment, run, tag)]
+        for entry in self.tags(context, experiment).get(run, []):
+            if _is_beside(entry):
+                with contextlib.suppress(errors.InvalidArgumentError):  # a damaged tag does not hide the others
+                    tags.append(self._recording(context, experiment, run, entry["tag"]))
+        state = {name: value for name, value in pane.items() if name not in ("run", "tag")}
+        if "step" in state and state["step"] not in tags[0].series["steps"]:
+            raise errors.NotFoundError(f"There is no step {state['step']!r} of {tag!r} in the run {run!r}.")
         try:
-            return recording.pane(tags, run=run, **state)
+            return recording.pane(tags, state, run=run)
         except recording.TooLarge as error:
             raise errors.InvalidArgumentError(str(error)) from None
 
@@ -197,7 +204,7 @@ class Logs:
             except errors.InvalidArgumentError:
                 continue
             if _is_part(tag, description) and description["part_of"] == series:
-                parts[listed.max_step] = Part(tag, listed.max_wall_time, listed.plugin_content)
+                parts[listed.max_step] = Part(tag, _time(listed.max_wall_time), listed.plugin_content)
         return parts
 
     def _read(self, context: Any, experiment: str, run: str, tag: str) -> Series:
@@ -205,22 +212,33 @@ class Logs:
         if listed is None:
             raise errors.NotFoundError(f"There is no tag {tag!r} of this plugin in the run {run!r}.")
         description = _description(listed)
-        key = (experiment, run, tag, listed.max_step, listed.max_wall_time)
+        key = (experiment, run, tag, listed.max_step, _time(listed.max_wall_time))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        tensors = self._provider.read_tensors(
-            context,
-            experiment_id=experiment,
-            plugin_name=schema.PLUGIN,
-            run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
-            downsample=MAX_STEPS,
-        )
-        read = _series(description, (tensors or {}).get(run, {}).get(tag, []))
+        read = _series(description, self._tensors(context, experiment, run, tag))
         with self._lock:
             self._keep(key, read)
         return read
+
+    def _tensors(self, context: Any, experiment: str, run: str, tag: str) -> list[Any]:
+        try:
+            tensors = self._provider.read_tensors(
+                context,
+                experiment_id=experiment,
+                plugin_name=schema.PLUGIN,
+                run_tag_filter=provider_types.RunTagFilter(runs=[run], tags=[tag]),
+                downsample=MAX_STEPS,
+            )
+        except errors.PublicError:
+            raise
+        except Exception as error:  # TensorBoard decodes a tensor of any shape and dtype that a log claims
+            raise errors.InvalidArgumentError(
+                f"The tensors of a tag must be what they say they are. Received: {tag!r} of the run {run!r}, which "
+                f"is damaged ({error})."
+            ) from None
+        return list((tensors or {}).get(run, {}).get(tag, []))
 
     def _keep(self, key: tuple[Any, ...], read: Series) -> None:
         for old in [other for other in self._kept if other[:3] == key[:3]]:
@@ -253,7 +271,7 @@ def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:
     """
     latest: dict[int, Point] = {}
     reasons: dict[str, list[int]] = {}
-    for datum in sorted(data, key=lambda datum: datum.wall_time):
+    for datum in sorted(data, key=lambda datum: _time(datum.wall_time)):
         tensor = np.asarray(datum.numpy)
         try:
             value = schema.KINDS[description["kind"]].decode(description, tensor)
@@ -261,7 +279,7 @@ def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:
             reasons.setdefault(str(error), []).append(datum.step)
         else:
             size = tensor.nbytes if isinstance(value, np.ndarray) else len(tensor.item())
-            latest[datum.step] = Point(datum.step, datum.wall_time, value, size)
+            latest[datum.step] = Point(datum.step, _time(datum.wall_time), value, size)
     if latest:
         shape = np.shape(max(latest.values(), key=lambda point: point.wall_time).value)
         for other in [point for point in latest.values() if np.shape(point.value) != shape]:
@@ -270,6 +288,11 @@ def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:
             del latest[other.step]
     left_out = [f"{_steps(steps)} left out. {reason}" for reason, steps in reasons.items()]
     return Series(description, [latest[step] for step in sorted(latest)], left_out)
+
+
+def _time(wall_time: float) -> float:
+    """A wall time; one that is no number counts as the earliest."""
+    return wall_time if math.isfinite(wall_time) else 0.0
 
 
 def _steps(steps: list[int]) -> str:

@@ -23,6 +23,9 @@ from tensorboard_plugins.interp_rnn.data import MAX_STEPS, Logs
 
 STATIC = Path(__file__).parent / "static"
 
+MAX_LISTED = 32
+"""Tags that one page may show."""
+
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 FILES = {path.name: TYPES[path.suffix] for path in sorted(STATIC.iterdir()) if path.suffix in TYPES}
@@ -80,7 +83,7 @@ class Plugin(base_plugin.TBPlugin):
         if view not in schema.views():
             raise errors.InvalidArgumentError(f"view must be one of {', '.join(schema.views())}. Received: {view!r}.")
         where = _where(request)
-        panes = [self._logs.recorded(*where, **state) for state in _tags(request, "panes")]
+        panes = [self._logs.recorded(*where, pane) for pane in _tags(request, "panes")]
         series = {one["run"]: self._logs.series(*where, one["run"], one["tag"]) for one in _tags(request, "overlays")}
         if not panes:
             raise errors.InvalidArgumentError("panes must name at least one tag. Received: [].")
@@ -134,13 +137,16 @@ def _text(request: wrappers.Request, name: str) -> str:
 
 
 def _tags(request: wrappers.Request, name: str) -> list[dict[str, Any]]:
-    """The JSON list of an argument: objects with run and tag."""
+    """The JSON list of an argument: objects with run and tag, and finite numbers."""
     try:
         entries = json.loads(request.args.get(name, "[]"))
-    except ValueError:
+        json.dumps(entries, allow_nan=False)
+    except (ValueError, RecursionError):
         entries = None
     if not list_of(entries, lambda entry: isinstance(entry, dict) and names([entry.get("run"), entry.get("tag")])):
         raise errors.InvalidArgumentError(f"{name} must be a JSON list of objects with run and tag.")
+    if len(entries) > MAX_LISTED:
+        raise errors.InvalidArgumentError(f"{name} must be at most {MAX_LISTED}. Received: {len(entries)}.")
     return list(entries)
 
 

@@ -53,27 +53,27 @@ def single(kind: str, tensor: ArrayLike | bytes, name: str = "", **content: Any)
     return Tag(name or kind, series, lambda step: of_kind.answers(described, value, series))
 
 
-def pane(tags: Sequence[Tag], *, run: str = "", **state: Any) -> dict[str, Any]:
+def pane(tags: Sequence[Tag], state: Mapping[str, Any], *, run: str = "") -> dict[str, Any]:
     """One pane: what is looked at, and tags that are read beside it.
 
     Args:
         tags: the one that is looked at is the first.
-        run: its name. state: of the view; `step` is the step that is looked at, by default the last one.
+        state: of the view; `step` is the step that is looked at, by default the last one. run: its name.
 
     Raises:
         TooLarge: if the answers of that step alone are too large.
     """
     steps = list(tags[0].series["steps"])
-    shown = state.setdefault("step", steps[-1])
+    state = {"step": steps[-1], **state}
     recorded: dict[str, dict[str, Any]] = {
         tag.name: {"kind": tag.series["kind"], "series": tag.series, "steps": {}} for tag in tags
     }
     size = 0
-    for step in sorted(steps, key=lambda step: (abs(steps.index(step) - steps.index(shown)), step)):
+    for step in sorted(steps, key=lambda step: (abs(steps.index(step) - steps.index(state["step"])), step)):
         answers = {tag.name: tag.answers(step) for tag in tags if step in tag.series["steps"]}
         size += sum(len(json.dumps(answer)) for answer in answers.values())
         if size > MAX_BYTES:
-            if step != shown:
+            if step != state["step"]:
                 break
             raise TooLarge(
                 f"A page holds data of at most {MAX_BYTES // 2**20} MiB. Received: {size / 2**20:.1f} MiB of "

@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._network.chain import open_chain
-from tests._network.test_own_equations import EulerCell, SilentCell
+from tests.network.test_own_equations import EulerCell, SilentCell
 
 FEATURES, UNITS, STEPS = 3, 4, 6
 MASK = np.array([[1, 1, 0, 1, 0, 1], [1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 1, 1]], bool)
@@ -101,14 +101,6 @@ def test_the_path_integral_is_complete_and_its_gradient_that_of_finite_differenc
     np.testing.assert_allclose(exact, (ahead - behind) / (2 * step), rtol=rtol, atol=atol)
 
 
-@pytest.mark.parametrize("activation", ["linear", "sigmoid", "softmax", "relu"])
-def test_heads(activation):
-    model = network("GRU", head=[keras.layers.Dropout(0.5), keras.layers.Dense(3), keras.layers.Dense(2, activation)])
-    for method in ("telescoping", "path_integral"):
-        split = analysis.attribution(model, batch(), target=0, method=method)
-        assert split.residual < (1e-3 if activation == "relu" else 1e-6)
-
-
 def test_an_isan_has_its_exact_contributions():
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
@@ -131,13 +123,6 @@ def test_with_a_softmax_the_contributions_are_those_to_the_logit():
     layer = analysis.attribution(plain.layers[0], ids, target=1)
     np.testing.assert_allclose(layer.output, keras.ops.convert_to_numpy(plain.layers[0](ids))[:, 1], atol=1e-6)
     assert layer.difference < 1e-6
-
-
-@pytest.mark.parametrize("options", [{"mask": MASK}, {"reference": np.ones(4)}])
-def test_contributions_replace_nothing(options):
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
-    with pytest.raises(ValueError, match=r"no reference, and no mask. Received: .* with (mask|reference)\. "):
-        analysis.attribution(model, np.array([[0, 3, 1]]), target=1, method="contributions", **options)
 
 
 def test_ids_and_a_layer_by_itself():
@@ -171,61 +156,6 @@ def two_inputs():
     )
 
 
-def with_nan():
-    model = network("GRU")
-    model.weights[0].assign(np.full(model.weights[0].shape, np.nan))
-    return model
-
-
-@pytest.mark.parametrize(
-    ("make", "options", "sentence"),
-    [
-        (lambda: network("GRU"), {"method": "best"}, "method must be one of .*Received: 'best'"),
-        (lambda: network("GRU"), {"target": 2}, r"an int in \[0, 1\]. Received: target=2"),
-        (lambda: network("GRU"), {"reference": [1.0]}, r"one finite vector \(3,\).*Received: shape=\(1,\)"),
-        (lambda: network("GRU"), {"mask": MASK}, "makes its own mask"),
-        (lambda: network("GRU"), {"method": "path_integral", "num_points": 0}, "num_points is a number, at least 1"),
-        (lambda: keras.layers.GRU(2), {"mask": MASK & False}, "False all along for sequence 0"),
-        (with_nan, {}, "weights must be finite"),
-        (lambda: keras.layers.LSTM(2, return_state=True), {}, "return_state=True. Rebuild it without return_state"),
-        (lambda: keras.layers.Dense(2), {}, "model with recurrent layers, or of a recurrent layer"),
-        (lambda: keras.Sequential([keras.layers.Dense(2)]), {}, "has no recurrent layer"),
-        (
-            lambda: keras.Sequential([keras.layers.GRU(2, return_sequences=True), keras.layers.Conv1D(3, 2)]),
-            {},
-            "which changes the number of steps. Pass the recurrent layer and its own inputs, and a unit of its state",
-        ),
-        (lambda: network("unknown cell"), {"method": "path_integral"}, "closed form. Received: .*SilentCell"),
-        (lambda: layers.SRGRU(3, 2, transition="sample"), {}, "draws noise"),
-        (lambda: network("GRU"), {"method": "contributions"}, "Exactly one ISAN"),
-    ],
-)
-def test_what_is_refused(make, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        analysis.attribution(make(), batch(), **{"target": 0, **options})
-
-
-def test_inputs_that_are_no_numbers_are_refused():
-    with pytest.raises(ValueError, match="inputs must be finite"):
-        analysis.attribution(network("GRU"), np.full((1, 2, FEATURES), np.nan), target=0)
-    with pytest.raises(ValueError, match="at least one of at least one step"):
-        analysis.attribution(network("GRU"), np.zeros((1, 0, FEATURES)), target=0)
-
-
-def test_the_number_of_the_strongest_is_not_below_0():
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
-    found = (
-        analysis.attribution(model, [[0, 3, 1]], target=1),
-        analysis.contributions(model, [0, 3, 1]),
-        analysis.substitutions(model, [0, 3, 1], alternatives=[0, 1]),
-    )
-    for result in found:
-        assert result.top(0) == []
-        with pytest.raises(ValueError, match="must be an integer of at least 0. Received: num_.*=-1"):
-            result.top(-1)
-
-
 def test_a_stateful_isan_is_not_run():
     keras.utils.set_random_seed(0)
     model = keras.Sequential(
@@ -235,16 +165,6 @@ def test_a_stateful_isan_is_not_run():
     assert split.residual < 1e-12
     assert np.isnan(split.difference)
     np.testing.assert_array_equal(model.layers[0].states[0], np.zeros((2, 3)))
-
-
-@pytest.mark.parametrize(
-    ("shape", "rule"),
-    [((0, 3), "The inputs are sequences"), ((2, 0), "Targets"), ((3,), "symbols")],
-)
-def test_an_isan_reads_sequences_of_symbols(shape, rule):
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
-    with pytest.raises(ValueError, match=rule):
-        analysis.attribution(model, np.zeros(shape, int), target=0)
 
 
 BEFORE = {
@@ -367,3 +287,44 @@ def test_of_two_inputs_the_part_that_reads_sequences_is_passed():
         analysis.attribution(model, [x, np.zeros((3, 2))], target=0)
     layer = next(layer for layer in model.layers if isinstance(layer, keras.layers.GRU))
     assert analysis.attribution(keras.Model(model.inputs[0], layer.output), x, target=1).residual < 1e-12
+
+
+def test_what_is_refused():
+    isan = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
+    gru, of_nan, x = network("GRU"), network("GRU"), batch()
+    of_nan.weights[0].assign(np.full(of_nan.weights[0].shape, np.nan))
+    before_conv = keras.Sequential([keras.layers.GRU(2, return_sequences=True), keras.layers.Conv1D(3, 2)])
+    contributions, text = {"method": "contributions"}, np.array([[0, 3, 1]])
+    for model, inputs, options, sentence in (
+        (gru, x, {"method": "best"}, "method must be one of .*Received: 'best'"),
+        (gru, x, {"target": 2}, r"an int in \[0, 1\]. Received: target=2"),
+        (gru, x, {"reference": [1.0]}, r"one finite vector \(3,\).*Received: shape=\(1,\)"),
+        (gru, x, {"mask": MASK}, "makes its own mask"),
+        (gru, x, {"method": "path_integral", "num_points": 0}, "num_points is a number, at least 1"),
+        (gru, x, contributions, "Exactly one ISAN"),
+        (gru, np.full((1, 2, FEATURES), np.nan), {}, "inputs must be finite"),
+        (gru, np.zeros((1, 0, FEATURES)), {}, "at least one of at least one step"),
+        (of_nan, x, {}, "weights must be finite"),
+        (keras.layers.GRU(2), x, {"mask": MASK & False}, "False all along for sequence 0"),
+        (keras.layers.LSTM(2, return_state=True), x, {}, "return_state=True. Rebuild it without return_state"),
+        (keras.layers.Dense(2), x, {}, "model with recurrent layers, or of a recurrent layer"),
+        (keras.Sequential([keras.layers.Dense(2)]), x, {}, "has no recurrent layer"),
+        (before_conv, x, {}, "which changes the number of steps. Pass the recurrent layer and its own inputs, and a u"),
+        (network("unknown cell"), x, {"method": "path_integral"}, "closed form. Received: .*SilentCell"),
+        (layers.SRGRU(3, 2, transition="sample"), x, {}, "draws noise"),
+        (isan, text, {**contributions, "mask": MASK}, "no reference, and no mask. Received: .* with mask\\. "),
+        (isan, text, {**contributions, "reference": np.ones(4)}, "no mask. Received: .* with reference\\. "),
+        (isan, np.zeros((0, 3), int), {}, "The inputs are sequences"),
+        (isan, np.zeros((2, 0), int), {}, "Targets"),
+        (isan, np.zeros(3, int), {}, "symbols"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            analysis.attribution(model, inputs, **{"target": 0, **options})
+    for result in (
+        analysis.attribution(isan, text, target=1),
+        analysis.contributions(isan, [0, 3, 1]),
+        analysis.substitutions(isan, [0, 3, 1], alternatives=[0, 1]),
+    ):
+        assert result.top(0) == []
+        with pytest.raises(ValueError, match="must be an integer of at least 0. Received: num_.*=-1"):
+            result.top(-1)

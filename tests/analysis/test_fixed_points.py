@@ -61,27 +61,6 @@ def test_an_isan_keeps_its_closed_form():
     assert isinstance(analysis.fixed_points(layer), FixedPoints)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"inputs": [0.0]}, r"reads 2 features. Received: inputs of shape \(1,\)"),
-        ({"inputs": [np.nan, 0.0]}, "one finite input"),
-        ({"num_starts": 0}, "num_starts is a number, at least 1"),
-        ({"states": np.zeros((3, 5))}, r"finite \(num_states, 2\)"),
-    ],
-)
-def test_what_is_refused(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        analysis.fixed_points(bits(2), **{"inputs": [0.0, 0.0], **options})
-
-
-def test_cells_without_equations_are_refused():
-    layer = keras.layers.GRU(3, activation="relu")
-    layer(np.zeros((1, 1, 2)))
-    with pytest.raises(ValueError, match="from the equations of the cell.*Give a subclass of the cell a method"):
-        analysis.fixed_points(layer, [0.0, 0.0])
-
-
 class SquashedCell(keras.layers.SimpleRNNCell):
     """With an activation whose equations are not known, and therefore with its own."""
 
@@ -117,7 +96,16 @@ def test_of_a_cell_that_is_no_isan_the_inputs_are_asked_for():
     assert analysis.fixed_points(model, np.zeros(3), num_starts=8).residual < 1e-10
 
 
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan"), "a"])
-def test_a_tolerance_is_above_0(tolerance):
-    with pytest.raises(ValueError, match="A tolerance is a number above 0. Received: tolerance="):
-        analysis.fixed_points(keras.layers.SimpleRNN(1), [0.0], tolerance=tolerance)
+def test_what_is_refused():
+    relu = keras.layers.GRU(3, activation="relu")
+    relu(np.zeros((1, 1, 2)))
+    for layer, inputs, options, sentence in (
+        (bits(2), [0.0], {}, r"reads 2 features. Received: inputs of shape \(1,\)"),
+        (bits(2), [np.nan, 0.0], {}, "one finite input"),
+        (bits(2), [0.0, 0.0], {"num_starts": 0}, "num_starts is a number, at least 1"),
+        (bits(2), [0.0, 0.0], {"states": np.zeros((3, 5))}, r"finite \(num_states, 2\)"),
+        *((bits(2), [0.0, 0.0], {"tolerance": t}, "A tolerance is a number above 0. Re") for t in (0, -1, np.nan, "a")),
+        (relu, [0.0, 0.0], {}, "from the equations of the cell.*Give a subclass of the cell a method"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            analysis.fixed_points(layer, inputs, **options)

@@ -142,11 +142,6 @@ def test_functional_models_nested_models_and_softmax():
         np.testing.assert_allclose(stepped(keras.Sequential([model]), TEXT), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_model_that_was_not_told_its_input_learns_it_from_the_prompt():
-    model = keras.Sequential([keras.layers.Embedding(K, 3), keras.layers.GRU(4, **STEPS), keras.layers.Dense(K)])
-    assert len(analysis.generate(model, [1, 2], num_symbols=3)) == 5
-
-
 @pytest.mark.parametrize("name", ["ISAN", "stack"])
 def test_at_infinite_inverse_temperature_every_symbol_is_the_most_probable(name):
     model = network(name)
@@ -194,6 +189,9 @@ def test_seeds():
         == analysis.generate(model, [1], num_symbols=30, seed=0).tolist()
     )
     assert analysis.generate(model, [1, 2], num_symbols=0).tolist() == [1, 2]
+    # Not told its input, a model learns it from the prompt.
+    model = keras.Sequential([keras.layers.Embedding(K, 3), keras.layers.GRU(4, **STEPS), keras.layers.Dense(K)])
+    assert len(analysis.generate(model, [1, 2], num_symbols=3)) == 5
 
 
 def test_a_string_is_continued_by_a_string():
@@ -299,18 +297,14 @@ def test_probabilities_of_zero_are_no_difference():
     assert written[2:].tolist() == whole(model, written)[1:-1].argmax(axis=1).tolist()
 
 
-def test_an_initial_state_that_the_model_gives_is_refused():
+def test_what_is_refused():
     symbols = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(K, 5)(symbols)
-    states = keras.layers.GRU(5)(embedded)
-    model = keras.Model(symbols, keras.layers.Dense(K)(keras.layers.GRU(5, **STEPS)(embedded, initial_state=states)))
-    with pytest.raises(ValueError, match=r"their own initial state. Received: gru.*, which is given an initial state"):
-        analysis.generate(model, [1, 2, 3], num_symbols=4)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
+    begun = keras.layers.GRU(5, **STEPS)(embedded, initial_state=keras.layers.GRU(5)(embedded))
+    of_nan = network("LSTM")
+    of_nan.layers[-1].bias.assign(np.full(K, np.nan))
+    names = Alphabet("abcdefg")
+    for arguments, sentence in (
         ({"prompt": []}, r"at least one symbol. Received: float64 of shape \(0,\)"),
         ({"prompt": [[1, 2]]}, r"Received: int64 of shape \(1, 2\)"),
         ({"prompt": [0.5]}, "Received: float64 of shape"),
@@ -319,21 +313,17 @@ def test_an_initial_state_that_the_model_gives_is_refused():
         ({"prompt": "abc"}, "A string is read by an alphabet. Received: 'abc', and none. Pass alphabet="),
         ({"prompt": "", "alphabet": "abcdefg"}, "at least one symbol"),
         ({"prompt": "axb", "alphabet": "abcdefg"}, "made of the alphabet's symbols. Received: 'x'"),
-        ({"prompt": "axb", "alphabet": Alphabet("abcdefg")}, "of the 7 symbols of its alphabet. Received: 'x'"),
+        ({"prompt": "axb", "alphabet": names}, "of the 7 symbols of its alphabet. Received: 'x'"),
         ({"alphabet": "abc"}, f"a symbol for each of the model's {K} logits. Received: one of 3 symbols"),
         ({"num_symbols": -1}, "integer of at least 0. Received: num_symbols=-1"),
         ({"num_symbols": 1.5}, "integer of at least 0. Received: num_symbols=1.5"),
         ({"inverse_temperature": -1.0}, "a number >= 0. Received: inverse_temperature=-1.0. Pass 1"),
         ({"inverse_temperature": np.nan}, "a number >= 0. Received: inverse_temperature=nan"),
-    ],
-)
-def test_what_it_refuses(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        analysis.generate(**{"network": network("ISAN"), "prompt": [1, 2], "num_symbols": 3, **arguments})
-
-
-def test_weights_that_are_not_finite_are_refused():
-    model = network("LSTM")
-    model.layers[-1].bias.assign(np.full(K, np.nan))
-    with pytest.raises(ValueError, match=r"weights must be finite"):
-        analysis.generate(model, [1], num_symbols=3)
+        ({"network": of_nan}, "weights must be finite"),
+        (
+            {"network": keras.Model(symbols, keras.layers.Dense(K)(begun))},
+            "their own initial state. Received: gru.*, which is given an initial state",
+        ),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            analysis.generate(**{"network": network("ISAN"), "prompt": [1, 2], "num_symbols": 3, **arguments})

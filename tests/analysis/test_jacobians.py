@@ -444,20 +444,7 @@ class TestModels:
         expected = analysis.input_output_jacobian(model.layers[0], ids, lag=3)
         np.testing.assert_array_equal(analysis.input_output_jacobian(model, ids, lag=3), expected)
 
-    @pytest.mark.parametrize("recurrent", [[], ["LSTM", "GRU"], ["GRU", "Bidirectional"]])
-    def test_a_model_with_another_number_of_layers_is_refused(self, recurrent: list[str]) -> None:
-        parts = {
-            "LSTM": lambda: keras.layers.LSTM(3, return_sequences=True, name="LSTM"),
-            "GRU": lambda: keras.layers.GRU(3, return_sequences=True, name="GRU"),
-            "Bidirectional": lambda: keras.layers.Bidirectional(keras.layers.GRU(3), name="Bidirectional"),
-        }
-        names = rf"\[{', '.join(repr(name) for name in recurrent)}\]"
-        with pytest.raises(
-            ValueError, match=rf"One recurrent layer of a model.*Received: .* with {names}.*Pass the layer"
-        ):
-            analysis.input_output_jacobian(embedded([parts[name]() for name in recurrent]), ids_with_padding(), lag=1)
-
-    def test_a_subclassed_model_is_refused(self) -> None:
+    def test_models_that_are_refused(self) -> None:
         class Own(keras.Model):
             def __init__(self) -> None:
                 super().__init__()
@@ -466,126 +453,96 @@ class TestModels:
             def call(self, x):
                 return self.recurrent(x)
 
-        sentence = (
-            r"known of Sequential and functional models. Received: own.*, a Own. Pass the layer and its own inputs"
-        )
-        with pytest.raises(ValueError, match=sentence):
-            analysis.input_output_jacobian(Own(), sequences(), lag=1)
+        rule = r"known of Sequential and functional models. Received: own.*, a Own. Pass the layer and its own inputs"
+        refused(rule, sequences(), Own())
+        rule = "A model makes its own mask. Received: a mask.*Pass the layer itself"
+        refused(rule, ids_with_padding(), embedded([layers.CFN(UNITS)]), mask=ids_with_padding() != 0)
+        lstm, gru, last = (keras.layers.GRU(3, return_sequences=True, name=name) for name in ("LSTM", "GRU", "last"))
+        both = keras.layers.Bidirectional(keras.layers.GRU(3), name="Bidirectional")
+        for recurrent, names in (([], ""), ([lstm, gru], "'LSTM', 'GRU'"), ([last, both], "'last', 'Bidirectional'")):
+            rule = rf"One recurrent layer of a model.*Received: .* with \[{names}\].*Pass the layer"
+            refused(rule, ids_with_padding(), embedded(recurrent))
 
-    def test_a_mask_besides_a_model_is_refused(self) -> None:
-        model, ids = embedded([layers.CFN(UNITS)]), ids_with_padding()
-        with pytest.raises(ValueError, match=r"A model makes its own mask. Received: a mask.*Pass the layer itself"):
-            analysis.input_output_jacobian(model, ids, lag=1, mask=ids != 0)
+
+def refused(sentence: str, inputs: Any, layer: Any, find: Any = analysis.input_output_jacobian, **options: Any) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        find(layer, inputs, **({"lag": 1, **options} if find is analysis.input_output_jacobian else options))
 
 
 class TestErrors:
-    @pytest.mark.parametrize("lag", [-1, 2.0, True, "1", None, np.float64(1)])
-    def test_a_lag_that_is_no_number_of_steps(self, lag: Any) -> None:
-        with pytest.raises(ValueError, match=rf"a number of steps, an int >= 0. Received: {re.escape(repr(lag))}."):
-            analysis.input_output_jacobian(built("CFN"), sequences(), lag=lag)
-        with pytest.raises(ValueError, match="A lag is a number of steps"):
-            analysis.jacobian_singular_values(built("CFN"), sequences(), lags=[0, lag])
+    def test_arguments(self) -> None:
+        values, cfn, x = analysis.jacobian_singular_values, built("CFN"), sequences()
+        for lag in (-1, 2.0, True, "1", None, np.float64(1)):
+            rule = rf"a number of steps, an int >= 0. Received: {re.escape(repr(lag))}."
+            refused(rule, x, cfn, lag=lag)
+            refused("A lag is a number of steps", x, cfn, values, lags=[0, lag])
+        refused("lags must name at least one lag. Received: none", x, cfn, values, lags=[])
+        for wanted in ("states", None, 0):
+            rule = f"with_respect_to must be 'input' or 'state'. Received: {wanted!r}"
+            refused(rule, x, cfn, with_respect_to=wanted)
+        for shape in ((0, TIME, FEATURES), (BATCH, 0, FEATURES), (TIME,), ()):
+            rule = r"must be sequences \(batch, time, \.\.\.\), at least one.*Received: shape=\("
+            refused(rule, np.zeros(shape), cfn, lag=0)
+        for shape in ((BATCH, TIME + 1), (TIME, BATCH), (TIME,), (BATCH, TIME, 1)):
+            rule = r"mask must have the shape \(batch, time\) = \(3, 8\) of the inputs. Received"
+            refused(rule, x, cfn, mask=np.ones(shape, bool))
+        for symbol in (-1, FEATURES):
+            refused(rf"must lie in \[0, .*Received: .*{symbol}", np.array([[0, symbol, 1]]), built("ISAN"))
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "LSTM"])
     def test_a_lag_beyond_the_steps_read(self, kind: str) -> None:
         layer, inputs, read = built(kind), sequences(), np.ones((BATCH, TIME), bool)
         analysis.input_output_jacobian(layer, inputs, lag=TIME - 1)
-        with pytest.raises(
-            ValueError, match=rf"A lag of {TIME} needs {TIME + 1} steps.*sequence 0 with {TIME} \(of {TIME}"
-        ):
-            analysis.input_output_jacobian(layer, inputs, lag=TIME)
+        rule = rf"A lag of {TIME} needs {TIME + 1} steps.*sequence 0 with {TIME} \(of {TIME}"
+        refused(rule, inputs, layer, lag=TIME)
         read[1, 2:6] = False
-        sentence = (
-            r"A lag of 4 needs 5 steps that are read. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
-        )
-        with pytest.raises(ValueError, match=sentence):
-            analysis.jacobian_singular_values(layer, inputs, lags=[0, 4], mask=read)
+        rule = r"A lag of 4 needs 5 steps that are read. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
+        refused(rule, inputs, layer, analysis.jacobian_singular_values, lags=[0, 4], mask=read)
 
-    def test_no_lag(self) -> None:
-        with pytest.raises(ValueError, match=r"lags must name at least one lag. Received: none"):
-            analysis.jacobian_singular_values(built("CFN"), sequences(), lags=[])
-
-    def test_a_bidirectional_layer(self) -> None:
-        layer = keras.layers.Bidirectional(layers.CFN(UNITS), name="both_ways")
-        with pytest.raises(
-            ValueError, match=r"no one state.*Received: both_ways. Pass its forward_layer or its backward"
-        ):
-            analysis.input_output_jacobian(layer, sequences(), lag=1)
-        for part in (layer.forward_layer, layer.backward_layer):
-            assert analysis.input_output_jacobian(part, sequences(), lag=1).shape == (BATCH, UNITS, FEATURES)
-
-    @pytest.mark.parametrize("layer", [keras.layers.Dense(2), layers.CFNCell(2), None])
-    def test_what_is_not_recurrent(self, layer: Any) -> None:
-        with pytest.raises(
-            ValueError, match=r"read off a recurrent layer.*Received: .*Pass the layer itself, or keras.lay"
-        ):
-            analysis.input_output_jacobian(layer, sequences(), lag=1)
+    def test_layers(self) -> None:
+        both, x = keras.layers.Bidirectional(layers.CFN(UNITS), name="both_ways"), sequences()
+        refused(r"no one state.*Received: both_ways. Pass its forward_layer or its backward", x, both)
+        for part in (both.forward_layer, both.backward_layer):
+            assert analysis.input_output_jacobian(part, x, lag=1).shape == (BATCH, UNITS, FEATURES)
+        for layer in (keras.layers.Dense(2), layers.CFNCell(2), None):
+            rule = "read off a recurrent layer.*Received: .*Pass the layer itself, or keras.lay"
+            refused(rule, x, layer)
+        embeds = layers.MinimalRNN(UNITS, keras.layers.Embedding(6, UNITS))
+        rule = "real-valued inputs.*dtype int64. Ask for with_respect_to='state', or pass"
+        refused(rule, ids_with_padding(), embeds)
+        convolving = keras.layers.ConvLSTM1D(2, 3, padding="same", name="convolving")
+        rule = r"states that are vectors, \(batch, n\). Received: states of shapes .* in conv"
+        refused(rule, np.zeros((BATCH, TIME, 5, 1)), convolving)
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "GRU"])
-    @pytest.mark.parametrize("value", [np.nan, np.inf])
-    def test_weights_that_are_not_finite(self, kind: str, value: float) -> None:
-        layer = built(kind)
-        weight = layer.cell.recurrent_kernel
-        values = ops.convert_to_numpy(weight).copy()
-        values[..., 0] = value
-        weight.assign(values)
-        sentence = (
-            rf"weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning rate"
-        )
-        with pytest.raises(ValueError, match=sentence):
-            analysis.input_output_jacobian(layer, sequences(), lag=1)
-
-    @pytest.mark.parametrize("shape", [(0, TIME, FEATURES), (BATCH, 0, FEATURES), (TIME,), ()])
-    def test_inputs_that_are_no_sequences(self, shape: tuple[int, ...]) -> None:
-        with pytest.raises(
-            ValueError, match=r"must be sequences \(batch, time, \.\.\.\), at least one.*Received: shape=\("
-        ):
-            analysis.input_output_jacobian(built("CFN"), np.zeros(shape), lag=0)
-
-    @pytest.mark.parametrize("shape", [(BATCH, TIME + 1), (TIME, BATCH), (TIME,), (BATCH, TIME, 1)])
-    def test_a_mask_of_another_shape(self, shape: tuple[int, ...]) -> None:
-        with pytest.raises(
-            ValueError, match=r"mask must have the shape \(batch, time\) = \(3, 8\) of the inputs. Received"
-        ):
-            analysis.input_output_jacobian(built("CFN"), sequences(), lag=1, mask=np.ones(shape, bool))
-
-    @pytest.mark.parametrize("with_respect_to", ["states", None, 0])
-    def test_something_else_to_differentiate_by(self, with_respect_to: Any) -> None:
-        sentence = rf"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}"
-        with pytest.raises(ValueError, match=sentence):
-            analysis.input_output_jacobian(built("CFN"), sequences(), lag=1, with_respect_to=with_respect_to)
-
-    def test_ids_that_an_encoder_embeds(self) -> None:
-        layer = layers.MinimalRNN(UNITS, keras.layers.Embedding(6, UNITS))
-        with pytest.raises(
-            ValueError, match=r"real-valued inputs.*dtype int64. Ask for with_respect_to='state', or pass"
-        ):
-            analysis.input_output_jacobian(layer, ids_with_padding(), lag=1)
-
-    @pytest.mark.parametrize("symbol", [-1, FEATURES])
-    def test_ids_outside_the_alphabet(self, symbol: int) -> None:
-        with pytest.raises(ValueError, match=rf"must lie in \[0, .*Received: .*{symbol}"):
-            analysis.input_output_jacobian(built("ISAN"), np.array([[0, symbol, 1]]), lag=1)
-
-    def test_states_that_are_no_vectors(self) -> None:
-        layer = keras.layers.ConvLSTM1D(2, 3, padding="same", name="convolving")
-        with pytest.raises(
-            ValueError, match=r"states that are vectors, \(batch, n\). Received: states of shapes .* in conv"
-        ):
-            analysis.input_output_jacobian(layer, np.zeros((BATCH, TIME, 5, 1)), lag=1)
-
-    def test_a_jacobian_that_overflows(self) -> None:
+    def test_weights_that_are_not_finite_or_make_it_overflow(self, kind: str) -> None:
+        for value in (np.nan, np.inf):
+            layer = built(kind)
+            weight = layer.cell.recurrent_kernel
+            values = ops.convert_to_numpy(weight).copy()
+            values[..., 0] = value
+            weight.assign(values)
+            rule = f"weights must be finite. Received: NaN or infinity in {weight.path}. Train with a lower learning ra"
+            refused(rule, sequences(), layer)
         layer = built("ISAN")
         layer.set_weights([np.full(weight.shape, 1e200) for weight in layer.get_weights()])
-        for find, lag in (
-            (analysis.jacobian_singular_values, {"lags": [4]}),
-            (analysis.input_output_jacobian, {"lag": 4}),
-        ):
-            with (
-                np.errstate(all="ignore"),
-                pytest.raises(ValueError, match=r"at lag 4 is not finite.*Ask for a shorter lag"),
+        rule = "at lag 4 is not finite.*Ask for a shorter lag"
+        with np.errstate(all="ignore"):
+            refused(rule, sequences(), layer, lag=4)
+            refused(rule, sequences(), layer, analysis.jacobian_singular_values, lags=[4])
+
+    def test_an_isan_differentiates_ids_and_distributions_alone(self) -> None:
+        for layer in (layers.ISAN(UNITS, FEATURES), keras.layers.RNN(layers.ISANCell(UNITS, FEATURES))):
+            layer(np.zeros((1, 2, 1), int))
+            for inputs, received in (
+                (np.ones((2, 6)), r"float\d+ of shape \(2, 6\)"),
+                (np.ones((2, 6), bool), r"bool of shape \(2, 6\)"),
+                (np.ones((2, 6, 1)), r"float\d+ of shape \(2, 6, 1\)"),
+                (np.ones((2, 6, 3)) / 3, r"float\d+ of shape \(2, 6, 3\)"),
+                ("ab", "a string. Encode it first, e.g. by datasets.text.encode"),
+                (None, "NoneType"),
             ):
-                find(layer, sequences(), **lag)
+                refused(f"Received: {received}", inputs, layer)
 
 
 def differentiated(layer: keras.layers.RNN, inputs: np.ndarray, mask: np.ndarray | None, lag: int) -> np.ndarray:
@@ -639,22 +596,3 @@ class TestStateRegularized:
         found = analysis.input_output_jacobian(layer, inputs, lag=lag, mask=read)
         assert_same(found, differentiated(layer, inputs, read, lag))
         assert np.abs(found).max() > 1e-6
-
-
-@pytest.mark.parametrize("cell", [False, True])
-@pytest.mark.parametrize(
-    ("inputs", "received"),
-    [
-        (np.ones((2, 6)), r"float\d+ of shape \(2, 6\)"),
-        (np.ones((2, 6), bool), r"bool of shape \(2, 6\)"),
-        (np.ones((2, 6, 1)), r"float\d+ of shape \(2, 6, 1\)"),
-        (np.ones((2, 6, 3)) / 3, r"float\d+ of shape \(2, 6, 3\)"),
-        ("ab", "a string. Encode it first, e.g. by datasets.text.encode"),
-        (None, "NoneType"),
-    ],
-)
-def test_an_isan_differentiates_ids_and_distributions_alone(cell: bool, inputs: Any, received: str) -> None:
-    layer = keras.layers.RNN(layers.ISANCell(UNITS, FEATURES)) if cell else layers.ISAN(UNITS, FEATURES)
-    layer(np.zeros((1, 2, 1), int))
-    with pytest.raises(ValueError, match=f"Received: {received}"):
-        analysis.input_output_jacobian(layer, inputs, lag=1)

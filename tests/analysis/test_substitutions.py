@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, datasets, layers
+from keras_interp_rnn import analysis, layers
 from tests.oracles import isan as oracle
 
 TEXT = [2, 0, 1, 1, 2]
@@ -91,53 +91,6 @@ def test_the_replacement_by_itself_changes_nothing_and_is_not_among_the_stronges
     assert analysis.substitutions(reader(), "cab", alphabet="abc").symbols.tolist() == [2, 0, 1]
 
 
-def test_the_alphabet_that_a_model_carries_is_taken():
-    alphabet = datasets.text.Alphabet("abc")
-    plain = reader()
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *plain.layers])
-    changed = analysis.substitutions(model, "cab", alternatives="b")
-    assert (changed.symbols.tolist(), changed.alternatives.tolist(), changed.name(1)) == ([2, 0, 1], [1], "b")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([], {"alphabet": "abc"}), r"A text must be integers, at least one"),
-        (([[0, 1]], {"alphabet": "abc"}), r"A text must be .*Received: int64 of shape \(1, 2\)"),
-        (([0.5], {"alphabet": "abc"}), r"A text must be integers"),
-        (([0, 1], {}), "Received: neither alternatives nor an alphabet"),
-        (("ab", {}), "Received: 'ab', and none"),
-        (("axb", {"alphabet": "abc"}), "Received: 'x'"),
-        (([0, 1], {"alternatives": [], "alphabet": "abc"}), "Alternatives must be integers"),
-        (([0, 1], {"alphabet": "abc", "target": 2}), "A target is a step of the text of 2. Received: target=2"),
-    ],
-)
-def test_what_is_refused(arguments, message):
-    text, named = arguments
-    with pytest.raises(ValueError, match=message) as error:
-        analysis.substitutions(reader(), text, **named)
-    assert "\n" not in str(error.value)
-
-
-def test_a_stateful_model_is_refused():
-    isan = layers.ISAN(4, 3, stateful=True)
-    model = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), isan, keras.layers.Dense(3)])
-    with pytest.raises(ValueError, match=r"Texts are read from the start. Received: .*stateful=True"):
-        analysis.substitutions(model, TEXT, alphabet="abc")
-
-
-def test_a_layer_is_no_model():
-    with pytest.raises(ValueError, match="Texts are read by a model. Received: <GRU.*Put the layer into one."):
-        analysis.substitutions(keras.layers.GRU(2), [0, 1], alternatives=[0])
-
-
-@pytest.mark.parametrize("ids", [[-1], [2**33]])
-def test_ids_do_not_wrap(ids):
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2), keras.layers.GRU(2)])
-    with pytest.raises(ValueError, match="Alternatives are ids of at least 0, below 2.31. Received: from"):
-        analysis.substitutions(model, [0, 1], alternatives=ids)
-
-
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float32"])
 def test_a_softmax_is_known_whatever_its_dtype(policy):
     keras.utils.set_random_seed(0)
@@ -163,8 +116,26 @@ def test_a_subclassed_model_is_judged_by_its_outputs():
     assert analysis.substitutions(Reader(), TEXT, alphabet="abc").are_probabilities
 
 
-def test_weights_that_are_not_finite_are_refused():
-    model = reader()
-    model.set_weights([np.full(weight.shape, np.nan) for weight in model.get_weights()])
-    with pytest.raises(ValueError, match="weights must be finite"):
-        analysis.substitutions(model, TEXT, alphabet="abc")
+def test_what_is_refused():
+    keeping = layers.ISAN(4, 3, stateful=True)
+    stateful = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), keeping, keras.layers.Dense(3)])
+    of_nan = reader()
+    of_nan.set_weights([np.full(weight.shape, np.nan) for weight in of_nan.get_weights()])
+    for model, text, named, message in (
+        (reader(), [], {"alphabet": "abc"}, "A text must be integers, at least one"),
+        (reader(), [[0, 1]], {"alphabet": "abc"}, r"A text must be .*Received: int64 of shape \(1, 2\)"),
+        (reader(), [0.5], {"alphabet": "abc"}, "A text must be integers"),
+        (reader(), [0, 1], {}, "Received: neither alternatives nor an alphabet"),
+        (reader(), "ab", {}, "Received: 'ab', and none"),
+        (reader(), "axb", {"alphabet": "abc"}, "Received: 'x'"),
+        (reader(), [0, 1], {"alternatives": [], "alphabet": "abc"}, "Alternatives must be integers"),
+        (reader(), [0, 1], {"alphabet": "abc", "target": 2}, "A target is a step of the text of 2. Received: target=2"),
+        (reader(), [0, 1], {"alternatives": [-1]}, "Alternatives are ids of at least 0, below 2.31. Received: from"),
+        (reader(), [0, 1], {"alternatives": [2**33]}, "ids of at least 0, below 2.31. Received: from"),
+        (stateful, TEXT, {"alphabet": "abc"}, "Texts are read from the start. Received: .*stateful=True"),
+        (keras.layers.GRU(2), [0, 1], {"alternatives": [0]}, "by a model. Received: <GRU.*Put the layer into one."),
+        (of_nan, TEXT, {"alphabet": "abc"}, "weights must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message) as error:
+            analysis.substitutions(model, text, **named)
+        assert "\n" not in str(error.value)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.automata import DFA, Recognizer, SymbolEmbedding
+from keras_interp_rnn.automata import DFA, MooreMachine, Recognizer, SymbolEmbedding
 
 
 def weights_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0) -> tuple[Any, list[Any], Any, list[Any]]:
@@ -54,15 +54,27 @@ def network_of(dfa: DFA, scale: float = 3.0, sharp: float = 6.0, **component: An
     return model
 
 
-def drawn(rng: np.random.Generator, states: int, alphabet: tuple[Hashable, ...]) -> DFA:
-    """A random automaton, minimal, of about so many states."""
+LABELS = ("no", "perhaps", "yes")
+MODULO_3 = MooreMachine([[0, 1], [1, 2], [2, 0]], LABELS)
+
+
+def drawn(rng: np.random.Generator, states: int, alphabet: Sequence[Hashable], labels: Sequence[Any] = ()) -> Any:
+    """A random automaton, minimal, of about so many states; a Moore machine with all of these labels, if there are."""
     while True:
-        table = rng.integers(states, size=(states, len(alphabet)))
-        dfa = DFA(
-            table.tolist(), np.flatnonzero(rng.random(states) < 0.5).tolist(), start=0, alphabet=alphabet
-        ).minimize()
-        if len(dfa) >= max(2, states - 2):
-            return dfa
+        table = rng.integers(states, size=(states, len(alphabet))).tolist()
+        if labels:
+            outputs = [labels[i] for i in rng.integers(len(labels), size=states)]
+            machine = MooreMachine(table, outputs, alphabet=alphabet).minimize()
+        else:
+            machine = DFA(table, np.flatnonzero(rng.random(states) < 0.5).tolist(), alphabet=alphabet).minimize()
+        if len(machine) >= max(2, states - 2) and (not labels or len(machine.labels) == len(labels)):
+            return machine
+
+
+def turned(machine: MooreMachine) -> MooreMachine:
+    """The machine with its labels moved by one."""
+    others = dict(zip(machine.labels, (*machine.labels[1:], machine.labels[0]), strict=True))
+    return MooreMachine(machine.transitions, [others[o] for o in machine.outputs], alphabet=machine.alphabet)
 
 
 def dfa_of(machine: Any, alphabet: Iterable[Hashable] = "01") -> DFA:

@@ -120,6 +120,41 @@ def by_place(ids, embedding, layer, head):
     return head(layer(x * (1 - 2 * late), mask=ops.not_equal(ids, 0)))
 
 
+class Zero:
+    """A constant that says it is 0, and is another number to the backend."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.number, dtype)
+
+
+class ZeroNumber(int):
+    """An int that says it is 0."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def masked_by(constant):
+    """Keras makes the operation with a plain 0, which is then replaced by this one."""
+    model = W.functional(
+        lambda i, e, r, h: h(r(e(i), mask=ops.not_equal(i, 0))),
+        embedding={"mask_zero": False},
+    )
+    arguments = not_equal_of(model)._inbound_nodes[0].arguments
+    arguments.args = (arguments.args[0], constant)
+    return model
+
+
 REFUSED = {
     "reads from the end": (
         lambda: network_of(D, go_backwards=True),
@@ -202,6 +237,14 @@ REFUSED = {
     ),
     "another id masked": (
         lambda: W.functional(lambda i, e, r, h: h(r(e(i), mask=ops.not_equal(i, 3))), embedding={"mask_zero": False}),
+        "not masked where ids are 0 and nowhere else",
+    ),
+    "a mask by an object that says it is 0": (
+        lambda: masked_by(Zero(3)),
+        "not masked where ids are 0 and nowhere else",
+    ),
+    "a mask by a number that says it is 0": (
+        lambda: masked_by(ZeroNumber(3)),
         "not masked where ids are 0 and nowhere else",
     ),
     "an operation before the head": (
@@ -433,6 +476,22 @@ class Text(str):
     """A note with methods of its own."""
 
 
+class Asked(list):
+    """A list, or by its truth a flag, that does something when a call uses it."""
+
+    def clear(self):
+        self.pop()
+
+
+class Size(int):
+    """A number of units that does something when a call compares it."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        return int(self) == other
+
+
 class Truth:
     """A flag that may change its mind."""
 
@@ -474,6 +533,38 @@ CHANGED = {
     "a dtype of the head": (
         lambda m: setattr(in_its_head(m)._dtype_policy, "_compute_dtype", "float64"),
         "all layers are in float32",
+    ),
+    "a tracker, which every call tells what it sets": (
+        lambda m: setattr(m.layers[1]._tracker, "track", lambda value: value),
+        r"tracker\.track, a function",
+    ),
+    "what a tracker looks for": (
+        lambda m: m.layers[1]._tracker.config.update(layers=(lambda value: False, [])),
+        r"tracker\.config\[\d\]\[1\]",
+    ),
+    "a name with methods": (
+        lambda m: vars(m.layers[1]).update(name=Text("it")),
+        r"\.name, 'it', which may have methods",
+    ),
+    "a flag that a call asks": (
+        lambda m: vars(m.layers[1]).update(_lock=Truth()),
+        r"\._lock, a Truth, which may have methods",
+    ),
+    "a flag that a variable asks": (
+        lambda m: vars(in_its_head(m)._kernel).update(_trainable=Truth()),
+        r"\._trainable, a Truth, which may have methods",
+    ),
+    "a list that a call clears": (
+        lambda m: vars(in_its_head(m)).update(_losses=Asked()),
+        r"\._losses, an Asked, which may have methods",
+    ),
+    "a flag that a prediction asks": (
+        lambda m: vars(m).update(_run_eagerly=Truth()),
+        r"\._run_eagerly, a Truth, which may have methods",
+    ),
+    "a number of units with methods": (
+        lambda m: setattr(m.layers[1].cell.cell, "units", Size(m.layers[1].units)),
+        r"\.units=\d+ of the class Size in place of \d",
     ),
     "a variable of the head": (
         lambda m: setattr(in_its_head(m)._kernel, "_maybe_autocast", lambda value: -value),

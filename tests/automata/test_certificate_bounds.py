@@ -10,7 +10,10 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
+from keras_interp_rnn.automata import DFA
 from tests.oracles import certificate as oracle
+
+pytestmark = pytest.mark.usefixtures("the_proof_alone")
 
 IDS = {"a": 4, "b": 2, "c": 5}
 START, END = 1, 6
@@ -29,6 +32,9 @@ COMPONENTS = {
     "learned temperature": {"learn_temperature": True},
     "learned temperature, hard": {"learn_temperature": True, "transition": "soft_argmax"},
     "end token": {"regularize_last_step": False},
+    "labels": {"outputs": 5},
+    "labels, hard": {"outputs": 5, "transition": "soft_argmax"},
+    "labels, end token": {"outputs": 5, "regularize_last_step": False},
 }
 
 
@@ -36,8 +42,8 @@ def array(weight):
     return np.asarray(ops.convert_to_numpy(weight), np.float64)
 
 
-def network(name, seed, dtype, units=5, centroids=4, features=3, **arguments):
-    """A network of random asymmetric weights, of which no two sizes are alike."""
+def network(name, seed, dtype, units=5, centroids=4, features=3, outputs=1, **arguments):
+    """A network of random asymmetric weights, of which no two sizes are alike; of several outputs, one a label."""
     kind, of_cell = CELLS[name]
     rng = np.random.default_rng(seed)
     model = keras.Sequential(
@@ -45,7 +51,7 @@ def network(name, seed, dtype, units=5, centroids=4, features=3, **arguments):
             keras.Input((None,), dtype="int32"),
             keras.layers.Embedding(7, features, mask_zero=True, dtype=dtype),
             kind(units, centroids, dtype=dtype, **{"temperature": 0.5, **of_cell, **arguments}),
-            keras.layers.Dense(1, dtype=dtype),
+            keras.layers.Dense(outputs, "softmax" if outputs > 1 else None, dtype=dtype),
         ]
     )
     embedding, layer, head = model.layers
@@ -61,7 +67,7 @@ def certified(model):
     """The certificate that is asked for of the network's own automaton."""
     end = None if model.layers[1].regularize_last_step else END
     tokens = {"alphabet": IDS, "start": START, "end": end}
-    return automata.certify(model, automata.extract(model, **tokens).dfa, **tokens)
+    return automata.certify(model, automata.extract(model, **tokens).machine, **tokens)
 
 
 def by_the_note(model, found, arithmetic, epsilon=None):
@@ -75,12 +81,13 @@ def by_the_note(model, found, arithmetic, epsilon=None):
     spread = 2.0**-19 if layer.cell.learn_temperature else 0.0
     temperatures = found.temperature * (1 - spread), found.temperature * (1 + spread)
     component = oracle.Component(array(layer.cell.centroids), *temperatures, hard=found.epsilon == 0)
-    table = array(embedding.embeddings)
+    table, kernel, bias, path = array(embedding.embeddings), array(head.kernel), array(head.bias), found.path
+    one = isinstance(path, DFA)
     return oracle.bounds(
         cell,
         component,
-        oracle.Head(array(head.kernel)[:, 0], float(array(head.bias)[0])),
-        (found.path.transitions, found.path.accepting, found.path.start),
+        oracle.Head(kernel[:, 0], float(bias[0])) if one else oracle.Heads(kernel, bias),
+        (path.transitions, path.accepting if one else list(path.outputs), path.start),
         found.centroids,
         found.epsilon if epsilon is None else epsilon,
         [table[IDS[symbol]] for symbol in found.path.alphabet],
@@ -112,6 +119,7 @@ def test_margins_are_those_of_the_note(name, component, seed):
     model = network(name, seed, "float64", **COMPONENTS[component])
     found = certified(model)
     expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
+    assert isinstance(found.path, DFA) == ("labels" not in component)
     assert (found.epsilon == 0) == ("hard" in component or component == "soft_argmax")
     for figures, bounds in ((found.margins, expected.margins), (found.decision_margins, expected.verdicts)):
         np.testing.assert_allclose(figures, bounds, rtol=0, atol=2e-9)
@@ -313,6 +321,8 @@ ROUNDING = {
     "of what underflows, warmer": (smallest_numbers, {"temperature": 1e-34}),
     "of what underflows, hard": (smallest_numbers, {**HARD, "temperature": 1e-36}),
     "after the end token": (large_features, {"regularize_last_step": False}),
+    "of labels": (large_features, {"outputs": 7}),
+    "of labels, hard": (large_states, {**HARD, "outputs": 7, "temperature": 10.0}),
 }
 
 

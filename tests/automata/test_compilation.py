@@ -1,6 +1,5 @@
 """Networks compiled from automata: they are the automaton, provably, and they can be trained."""
 
-import itertools
 import re
 
 import keras
@@ -9,16 +8,20 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, automata
-from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
-from tests.automata.networks import drawn
+from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomita
+from tests.automata.machines import KINDS, drawn_words, label, words
+from tests.automata.networks import LABELS, MODULO_3, drawn
 
 REGULARIZED = ("SRSimpleRNN", "SRGRU")
 
 
-def automaton(seed: int) -> DFA:
-    """A random automaton of 1 to 12 states and 1 to 4 symbols."""
+def machine(kind, seed):
+    """A random machine of 1 to 12 states and 1 to 4 symbols."""
     rng = np.random.default_rng(seed)
     states, symbols = int(rng.integers(1, 13)), tuple("abcd")[: rng.integers(1, 5)]
+    if kind is MooreMachine:
+        labels = ((0, 1, 2), LABELS, ("a", 1, "b", True + 1, "c"))[seed % 3]
+        return drawn(rng, max(states, 5), symbols if len(symbols) > 1 else "ab", labels)
     if states == 1:
         return DFA([[0] * len(symbols)], {0} if seed % 2 else set(), alphabet=symbols)
     if len(symbols) == 1:  # a tail into a ring: the minimal automata of one symbol
@@ -27,50 +30,54 @@ def automaton(seed: int) -> DFA:
     return drawn(rng, states, symbols)
 
 
-def random_words(dfa: DFA, seed: int, number: int = 200, longest: int = 60) -> list[tuple]:
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, longest, number)
-    return [tuple(rng.choice(dfa.alphabet, length)) for length in lengths]
-
-
-def isan_values(model: keras.Model, dfa: DFA, words: list[tuple]) -> list[float]:
-    rows = [[dfa.alphabet.index(symbol) for symbol in word] for word in words]
-    return [float(ops.convert_to_numpy(model(np.array([row])))[0, 0]) for row in rows]
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("layer", REGULARIZED)
-def test_a_compiled_network_is_certified(layer, seed):
-    truth = automaton(seed)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_compiled_network_is_certified(kind, layer, seed):
+    truth = machine(kind, seed)
     model = automata.compile(truth, layer)
     certificate = automata.certify(model, truth)
     assert certificate.holds, certificate.failure
     assert certificate.check(model)
+    assert certificate.machine == truth
     extraction = automata.extract(model)
-    assert extraction.dfa == truth.minimize()
+    assert extraction.machine == truth.minimize()
     assert extraction.confidence.min() > 1 - 1e-5
-    words = random_words(truth, seed)
-    np.testing.assert_array_equal(model.classify(words), [truth.accepts(word) for word in words])
+    if kind is MooreMachine:
+        assert certificate.decision_margins.min() > 0.9
+        assert extraction.margins.min() > 0.2
+    some = drawn_words(truth.alphabet, 200, 60, seed)
+    assert model.classify(some).tolist() == [label(truth, word) for word in some]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_compiled_isan_is_exact(seed):
-    truth = automaton(seed)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_compiled_isan_is_exact(kind, seed):
+    truth = machine(kind, seed)
     model = automata.compile(truth, "ISAN")
     cell = model.get_layer("recurrent").cell
     for weight in (cell.recurrent_kernel, cell.initial_state, cell.bias):
         assert set(np.unique(ops.convert_to_numpy(weight))) <= {0, 1}
-    signs = WeightedAutomaton.from_dfa(truth).scale(2)
-    ones = WeightedAutomaton([1], np.ones((len(truth.alphabet), 1, 1)), [-1], truth.alphabet)
-    assert analysis.equivalent(model, signs.sum(ones)).bound == 0
-    words = [word for word in random_words(truth, seed, 20) if word]
-    assert isan_values(model, truth, words) == [1 if truth.accepts(word) else -1 for word in words]
+    values = WeightedAutomaton.from_dfa(truth)
+    if kind is MooreMachine:
+        assert analysis.equivalent(model, truth).bound == 0
+    else:
+        values = values.scale(2).sum(WeightedAutomaton([1], np.ones((len(truth.alphabet), 1, 1)), [-1], truth.alphabet))
+    assert analysis.equivalent(model, values).bound == 0
+    for length in (1, 2, 60):
+        rows = np.random.default_rng(seed).integers(len(truth.alphabet), size=(6, length))
+        said = [label(truth, [truth.alphabet[symbol] for symbol in row]) for row in rows]
+        if kind is MooreMachine:
+            expected = [[float(output == each) for each in truth.labels] for output in said]
+        else:
+            expected = [[1 if accepted else -1] for accepted in said]
+        assert ops.convert_to_numpy(model(rows)).tolist() == expected
 
 
 @pytest.mark.parametrize("temperature", [0.01, 1.0])
 @pytest.mark.parametrize("layer", REGULARIZED)
 def test_the_probabilities_are_the_same_at_every_temperature(layer, temperature):
-    truth = automaton(3)
+    truth = drawn(np.random.default_rng(3), 8, "ab")
     alphas = [
         automata.extract(automata.compile(truth, layer, temperature=tau, dtype="float64")).confidence
         for tau in (0.0625, temperature)
@@ -81,11 +88,11 @@ def test_the_probabilities_are_the_same_at_every_temperature(layer, temperature)
     assert certificate.temperature == np.float32(temperature)
 
 
+@pytest.mark.parametrize("settings", [{"transition": "soft_argmax"}, {"transition": "gumbel"}, {"dtype": "float64"}])
 @pytest.mark.parametrize("layer", REGULARIZED)
-def test_other_transitions_and_float64(layer):
-    truth = tomita(5)
-    for settings in ({"transition": "soft_argmax"}, {"transition": "gumbel"}, {"dtype": "float64"}):
-        assert automata.certify(automata.compile(truth, layer, **settings), truth).holds, settings
+@pytest.mark.parametrize("truth", [tomita(5), MODULO_3], ids=["DFA", "MooreMachine"])
+def test_other_transitions_and_float64(truth, layer, settings, the_proof_alone):
+    assert automata.certify(automata.compile(truth, layer, **settings), truth).holds
 
 
 def test_states_that_do_not_count_are_left_out():
@@ -97,11 +104,17 @@ def test_states_that_do_not_count_are_left_out():
     assert automata.compile(dfa, "ISAN").layers[0].units == 3
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32", None])
-@pytest.mark.parametrize("layer", ["ISAN", *REGULARIZED])
-def test_other_dtypes_are_refused(layer, dtype):
-    with pytest.raises(ValueError, match="dtype must be one of 'float32', 'float64'. Received: dtype="):
-        automata.compile(tomita(1), layer, dtype=dtype)
+def test_a_model_with_labels_is_saved_with_them_and_gives_probabilities(tmp_path):
+    model = automata.compile(MODULO_3)
+    outputs = ops.convert_to_numpy(model(model.layers[0].encoding.ids(["101"])))
+    np.testing.assert_allclose(outputs.sum(), 1, rtol=1e-6)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.labels == LABELS
+    assert automata.extract(again).machine == MODULO_3
+    assert automata.certify(model, MODULO_3).check(again)
+    assert automata.Recognizer.from_config(model.get_config()).labels == LABELS
+    assert "labels" not in automata.compile(tomita(1)).get_config()
 
 
 @pytest.mark.matrix
@@ -112,9 +125,9 @@ def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     assert automata.certify(again, tomita(1)).holds
-    words = [word for length in range(5) for word in itertools.product("01", repeat=length)]
-    labels = np.array([bool(word) and tomita(1).accepts(word) for word in words], "float32")
-    ids = again.layers[0].encoding.ids(words)
+    some = words("01", 4)
+    labels = np.array([bool(word) and tomita(1).accepts(word) for word in some], "float32")
+    ids = again.layers[0].encoding.ids(some)
     again.compile(keras.optimizers.Adam(0.01), keras.losses.BinaryCrossentropy(from_logits=True))
     before = [ops.convert_to_numpy(weight).copy() for weight in again.trainable_variables]
     first = float(again.evaluate(ids, labels, verbose=0))
@@ -125,36 +138,56 @@ def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
 
 
 @pytest.mark.matrix
-def test_a_compiled_isan_is_trained():
-    model = automata.compile(tomita(1), "ISAN")
-    ids = np.array(list(itertools.product(range(2), repeat=4)))
-    labels = (ids.sum(axis=1) > 3).astype("float32")
-    labels[3] = 1
-    model.compile(keras.optimizers.Adam(0.01), keras.losses.BinaryCrossentropy(from_logits=True))
-    losses = model.fit(ids, labels, epochs=20, verbose=0).history["loss"]
-    assert losses[-1] < losses[0]
+@pytest.mark.parametrize(("truth", "layer"), [(tomita(1), "ISAN"), (MODULO_3, "SRSimpleRNN")], ids=["ISAN", "labels"])
+def test_other_compiled_networks_are_trained(truth, layer):
+    if truth is MODULO_3:
+        model, some = automata.compile(truth, layer), words("01", 4)
+        ids, labels = model.layers[0].encoding.ids(some), np.array([LABELS.index(truth.output(w)) for w in some])
+        loss = keras.losses.SparseCategoricalCrossentropy()
+    else:
+        model, ids = automata.compile(truth, layer), np.array(words(range(2), 4)[-16:])
+        labels = (ids.sum(axis=1) > 3).astype("float32")
+        labels[3] = 1
+        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.01), loss)
+    losses = model.fit(ids, labels, epochs=16, verbose=0).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]
 
 
 @pytest.mark.parametrize(
-    ("dfa", "settings", "sentence"),
+    ("machine", "settings", "sentence"),
     [
-        ("(01)*", {}, r"compiled from a DFA\. Received: dfa='\(01\)\*'"),
+        *(
+            (tomita(1), {"layer": layer, "dtype": dtype}, "dtype must be one of 'float32', 'float64'. Received: dtype=")
+            for layer in ("ISAN", *REGULARIZED)
+            for dtype in ("bfloat16", "float16", "int32", None)
+        ),
+        ("(01)*", {}, "compiled from a DFA. Received: dfa='(01)*'"),
         (tomita(1), {"layer": "LSTM"}, "layer must be one of 'ISAN', 'SRSimpleRNN', 'SRGRU'. Received: 'LSTM'"),
         (DFA([[0]], {0}, alphabet=[1.5]), {"layer": "SRGRU"}, "different ints or strings. Received: alphabet=(1.5,)"),
         (tomita(1), {"temperature": 0}, "temperature must be a number > 0. Received: temperature=0"),
         (tomita(1), {"transition": "none"}, "transition must be one of"),
-        (
-            DFA([[i + 1] for i in range(9999)] + [[0]], {0}, alphabet="a"),
-            {"layer": "SRGRU"},
-            "may take 1 GB. Received: an automaton of 10000 states and 1 symbols, which takes 1.2 GB. Compile a",
+        *(
+            (
+                DFA([[i + 1] for i in range(states - 1)] + [[0]], {0}, alphabet="a"),
+                {"layer": layer},
+                f"may take 1 GB. Received: an automaton of {states} states and 1 symbols, which takes {size} GB. ",
+            )
+            for layer, states, size in (("SRGRU", 10_000, 1.2), ("ISAN", 20_000, 1.6))
         ),
         (
-            DFA([[i + 1] for i in range(19999)] + [[0]], {0}, alphabet="a"),
-            {"layer": "ISAN"},
-            "may take 1 GB. Received: an automaton of 20000 states and 1 symbols, which takes 1.6 GB. Compile a",
+            MooreMachine.from_dfa(tomita(1)),
+            {},
+            "three labels or more. Received: a Moore machine of the labels False, True",
         ),
+        (
+            MooreMachine([[0], [1], [2]], LABELS, alphabet="a"),
+            {},
+            "of the labels 'no'. Compile `accepting` of one of them",
+        ),
+        (MooreMachine([[1], [2], [0]], ["a", "b", (1,)], alphabet="a"), {}, "ints or strings. Received: (1,)"),
     ],
 )
-def test_what_cannot_be_compiled(dfa, settings, sentence):
-    with pytest.raises(ValueError, match=sentence if "\\" in sentence else re.escape(sentence)):
-        automata.compile(dfa, **settings)
+def test_rejects_what_cannot_be_compiled(machine, settings, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        automata.compile(machine, **settings)

@@ -1,7 +1,6 @@
 """Automata as text and back, what a compiler makes of them, and files that are none."""
 
 import ctypes
-import itertools
 import json
 import random
 import re
@@ -13,59 +12,40 @@ from aalpy.utils import load_automaton_from_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata import DFA, MooreMachine, tomita
+from tests.automata.machines import KINDS, drawn, drawn_words, label, machines, words
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:aalpy.*")
 
-
-@st.composite
-def automata(draw, alphabet="abc", complete=False):
-    """Of up to six states, some transitions missing."""
-    n = draw(st.integers(1, 6))
-    targets = st.integers(0 if complete else -1, n - 1)
-    rows = draw(st.lists(st.tuples(*[targets] * len(alphabet)), min_size=n, max_size=n))
-    accepting = draw(st.sets(st.integers(0, n - 1)))
-    return DFA(rows, accepting, start=draw(st.integers(0, n - 1)), alphabet=alphabet)
+TEXTS = ("x", "y z", 'a "b"', "<|>{}\\")
 
 
-def drawn_words(alphabet, count=200, seed=0):
-    rng = random.Random(seed)
-    return [tuple(rng.choice(alphabet) for _ in range(rng.randrange(12))) for _ in range(count)]
+@settings(deadline=None)
+@given(machines(alphabet="abc", labels=TEXTS))
+def test_dot_there_and_back(machine):
+    assert type(machine).from_dot(machine.to_dot(), alphabet="abc") == machine
 
 
-@settings(deadline=None, max_examples=150)
-@given(automata())
-def test_att_there_and_back(dfa):
+@settings(deadline=None)
+@given(machines(alphabet="abc", labels=("x", 1, 0, -7, "", "é\n", True)))
+def test_json_there_and_back(machine):
+    assert type(machine).from_json(machine.to_json()) == machine
+    assert json.loads(machine.to_json())["alphabet"] == ["a", "b", "c"]
+
+
+@settings(deadline=None)
+@given(machines(DFA, alphabet="abc"))
+def test_att_and_regular_expressions_there_and_back(dfa):
+    if dfa.shortest() is None:
+        with pytest.raises(ValueError, match="accepts none"):
+            dfa.to_regex()
+    else:
+        assert DFA.from_regex(dfa.to_regex(), alphabet="abc", max_states=100_000) == dfa.minimize()
     if not any(target >= 0 for target in dfa.transitions[dfa.start]) and dfa.start not in dfa.accepting:
         with pytest.raises(ValueError, match="names the start. Received: an automaton whose start has no edge"):
             dfa.to_att()
         dfa = dfa.complete()
-    back = DFA.from_att(dfa.to_att(), alphabet=dfa.alphabet)
-    assert back.equivalent(dfa)
-
-
-@settings(deadline=None, max_examples=60)
-@given(automata())
-def test_dot_there_and_back(dfa):
-    assert DFA.from_dot(dfa.to_dot(), alphabet=dfa.alphabet) == dfa
-
-
-@settings(deadline=None, max_examples=150)
-@given(automata())
-def test_json_there_and_back(dfa):
-    assert DFA.from_json(dfa.to_json()) == dfa
-    assert json.loads(dfa.to_json())["alphabet"] == ["a", "b", "c"]
-
-
-@settings(deadline=None, max_examples=150)
-@given(automata())
-def test_a_regular_expression_has_the_words_of_the_automaton(dfa):
-    if dfa.shortest() is None:
-        with pytest.raises(ValueError, match="accepts none"):
-            dfa.to_regex()
-        return
-    again = DFA.from_regex(dfa.to_regex(), alphabet=dfa.alphabet, max_states=100_000)
-    assert again == dfa.minimize()
+    assert DFA.from_att(dfa.to_att(), alphabet="abc").equivalent(dfa)
 
 
 @pytest.mark.parametrize("number", range(1, 8))
@@ -75,73 +55,38 @@ def test_regular_expressions_of_tomita(number):
 
 
 @settings(deadline=None, max_examples=60)
-@given(automata())
-def test_python_code_accepts_the_same_words(dfa):
+@given(machines(alphabet="abc", labels=("x", b"y", 3, True)))
+def test_python_code_gives_the_same_labels(machine):
     module = {}
-    exec(dfa.to_python(), module)  # the module that it wrote
-    for word in drawn_words(dfa.alphabet):
-        assert module["accepts"](word) == dfa.accepts(word)
+    exec(machine.to_python(), module)  # the module that it wrote
+    says = module["accepts" if isinstance(machine, DFA) else "output"]
+    assert all(says(word) == label(machine, word) for word in drawn_words("abc"))
     with pytest.raises(KeyError):
-        module["accepts"]("z")
+        says("z")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize("states", [1, 5, 300])
-def test_c_code_accepts_the_same_words(states, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "states", "labels"),
+    [(DFA, 1, 2), (DFA, 300, 2), (MooreMachine, 1, 1), (MooreMachine, 9, 3), (MooreMachine, 300, 290)],
+)
+def test_c_code_gives_the_same_labels(kind, states, labels, tmp_path):
     rng = random.Random(states)
-    rows = [[rng.randrange(-1, states) for _ in range(3)] for _ in range(states)]
-    dfa = DFA(rows, {s for s in range(states) if rng.random() < 0.5}, alphabet=["*/ /*/", "\n", 'é"\\'])
-    (tmp_path / "dfa.c").write_text(dfa.to_c("our_dfa"))
+    rows = [[rng.randrange(-1 if kind is DFA else 0, states) for _ in range(3)] for _ in range(states)]
+    accepting = {state for state in range(states) if rng.random() < 0.5}
+    outputs = [f"*/ \n{i % labels}" for i in range(states)]
+    machine = kind(rows, accepting if kind is DFA else outputs, alphabet=["*/ /*/", "\n", 'é"\\'])
+    (tmp_path / "code.c").write_text(machine.to_c("our"))
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
-    subprocess.run(["cc", *flags, "dfa.c", "-o", "dfa.so"], cwd=tmp_path, check=True)
-    accepts = ctypes.CDLL(str(tmp_path / "dfa.so")).our_dfa_accepts
-    accepts.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-    for ids in drawn_words(range(3), 3000):
-        expected = dfa.accepts([dfa.alphabet[i] for i in ids])
-        assert accepts(bytes(ids), len(ids)) == expected
-    assert accepts(bytes([0, 3]), 2) == -1
-
-
-AALPY = """
-digraph learnedModel {
-s0 [label="s0", shape=doublecircle];
-s1 [label="s1"];
-s0 -> s0  [label="a"];
-s0 -> s1  [label="b"];
-s1 -> s0  [label="b"];
-s1 -> s1  [label="a"];
-__start0 [label="", shape=none];
-__start0 -> s0  [label=""];
-}
-"""
-WIKI = """
-digraph g {
-    __start0 [label="" shape="none"];
-
-    0 [shape="circle" label="0"];
-    1 [shape="doublecircle" label="1"];
-    0 -> 1 [label="a"];
-    1 -> 0 [label="a"];
-
-    __start0 -> 0;
-}
-"""
-
-
-def test_dialects_of_dot():
-    even = DFA.from_dot(AALPY)
-    assert even.alphabet == ("a", "b")
-    assert even.accepts("abab")
-    assert not even.accepts("ab")
-    odd = DFA.from_dot(WIKI)
-    assert odd.accepts("a")
-    assert not odd.accepts("aa")
-
-
-def test_what_aalpy_writes_is_read(tmp_path):
-    dfa = tomita(5)
-    dfa.to_aalpy().save(str(tmp_path / "dfa"))
-    assert DFA.from_dot((tmp_path / "dfa.dot").read_text(), alphabet=dfa.alphabet).equivalent(dfa)
+    subprocess.run(["cc", *flags, "code.c", "-o", "code.so"], cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "code.so"))
+    says = library.our_accepts if kind is DFA else library.our_output
+    says.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    for ids in drawn_words(range(3), 2000):
+        expected = label(machine, [machine.alphabet[i] for i in ids])
+        said = says(bytes(ids), len(ids))
+        assert (said if kind is DFA else machine.labels[said]) == expected
+    assert says(bytes([0, 3]), 2) == -1
 
 
 def test_att_of_other_programs():
@@ -281,7 +226,7 @@ def test_files_as_programs_write_them(text, expected):
         return
     dfa = read(text)
     assert dfa.alphabet == ("a", "b")
-    for word in itertools.chain.from_iterable(itertools.product("ab", repeat=n) for n in range(6)):
+    for word in words("ab", 5):
         assert dfa.accepts(word) == bool(expected.fullmatch("".join(word)))
 
 
@@ -311,33 +256,74 @@ def test_dot_is_read_as_graphviz_reads_it(text, expected):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("s -> t }", "must read a symbol. Received: a digraph, the edge s -> t with the label ''"),
-        ('s -> t [label="ε"] }', "Remove the epsilon transitions first"),
-        ('s -> t [label="a,b"] }', "several with \", \" between them. Received: a digraph, the edge s -> t with 'a,b'"),
-        (r's -> t [label="a\nb"] }', "rename a symbol that has a comma, a line break"),
-        ('s -> t [label="a "] }', "or blanks around it"),
-        (r's -> t [label="\N"] }', "An escape in a label must be .* write out a name"),
-        ("s -> t [label=<b>] }", "without ports or HTML. Received: '<b>"),
-        ("s -> t:n [label=b] }", "without ports or HTML. Received: ':n"),
-        ("s -> {t u} [label=b] }", "edges between them, and subgraphs"),
-        ("s -> t [label=b, dir=back] }", "Attributes of each edge must be .* Received: dir='back'"),
-        ("s -> t [label=b, style=invis] }", "An edge must be visible. Received: a digraph, the edge s -> t"),
-        ("s [peripheries=3] }", "must be a circle or a box, .* Received: 's' with shape=ellipse, 3 rings"),
-        ("s [shape=tripleoctagon] }", "Received: 's' with shape=tripleoctagon"),
-        ("__start0 -> s [label=a] }", "from nowhere to the start, .* must have no label. Received: .* with 'a'"),
-        ("t [shape=point] t -> s; s -> t; }", "must point to the one start"),
-        ("s -> s [label=a] } digraph { }", "one digraph"),
-        ("s [shape=circle] s -> s [label=a] }", "must have an accepting state"),
+        *(
+            (START + text, rule)
+            for text, rule in (
+                ("s -> t }", "must read a symbol. Received: a digraph, the edge s -> t with the label ''"),
+                ('s -> t [label="ε"] }', "Remove the epsilon transitions first"),
+                ('s -> t [label="a,b"] }', "several with \", \" between them. Received: .* s -> t with 'a,b'"),
+                (r's -> t [label="a\nb"] }', "rename a symbol that has a comma, a line break"),
+                ('s -> t [label="a "] }', "or blanks around it"),
+                (r's -> t [label="\N"] }', "An escape in a label must be .* write out a name"),
+                ("s -> t [label=<b>] }", "without ports or HTML. Received: '<b>"),
+                ("s -> t:n [label=b] }", "without ports or HTML. Received: ':n"),
+                ("s -> {t u} [label=b] }", "edges between them, and subgraphs"),
+                ("s -> t [label=b, dir=back] }", "Attributes of each edge must be .* Received: dir='back'"),
+                ("s -> t [label=b, style=invis] }", "An edge must be visible. Received: a digraph, the edge s -> t"),
+                ("s [peripheries=3] }", "must be a circle or a box, .* Received: 's' with shape=ellipse, 3 rings"),
+                ("s [shape=tripleoctagon] }", "Received: 's' with shape=tripleoctagon"),
+                ("__start0 -> s [label=a] }", "from nowhere to the start, .* must have no label. .* with 'a'"),
+                ("t [shape=point] t -> s; s -> t; }", "must point to the one start"),
+                ("s -> s [label=a] } digraph { }", "one digraph"),
+                ("s [shape=circle] s -> s [label=a] }", "must have an accepting state"),
+            )
+        ),
+        (
+            f"strict {START} s -> s [label=a]; s -> s [label=b] }}",
+            "A strict digraph must have one edge .* Remove `strict`",
+        ),
+        ("graph { a -- b }", "one digraph"),
+        ("digraph { 0 -> 1 [label=a]; }", "0 starts. Add"),
+        ('digraph { "" [shape=none]; "" -> 0; "" -> 1; 0 -> 1 [label=a]; }', "2 starts"),
+        ('digraph { "" [shape=none]; "" -> 0; 0 -> 1 [label=a]; 0 -> 0 [label=a]; }', "Determinize"),
+        ("digraph { 0 -> subgraph a { 0 } }", "one digraph"),
+        ("digraph { 0 -> 1 [label] }", "one digraph"),
+        ("digraph { 0 $ 1 }", r"Received: '\$ 1 }'"),
+        ("", "one digraph"),
+        ("digraph { 0 -> ", "one digraph"),
     ],
 )
-def test_digraphs_that_could_be_another_automaton(text, rule):
+def test_rejects_digraphs_that_are_not_clearly_one_dfa(text, rule):
     with pytest.raises(ValueError, match=rule):
-        DFA.from_dot(START + text)
+        DFA.from_dot(text)
 
 
-def test_two_edges_of_a_strict_digraph():
-    with pytest.raises(ValueError, match="A strict digraph must have one edge .* Remove `strict`"):
-        DFA.from_dot(f"strict {START} s -> s [label=a]; s -> s [label=b] }}")
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (tomita(1).to_dot(), r"`name\|output`. Received: a digraph whose state '0' has none"),
+        ('digraph { a [label="a|x"]; a -> b [label=0]; __start0 -> a; }', "whose state 'b' has none"),
+        ('digraph { a [label="a|x"]; b [label="b|y"]; a -> b [label=0]; __start0 -> a; }', "missing transition"),
+        ('digraph { a [label="a|x"]; a -> a [label=0]; }', "0 starts"),
+        (
+            'digraph { a [label="a|x", peripheries=2]; a -> a [label=0]; __start0 -> a; }',
+            "must have no accepting states. Received: a digraph with outputs and states of two rings",
+        ),
+    ],
+)
+def test_rejects_digraphs_that_are_no_moore_machines(text, rule):
+    with pytest.raises(ValueError, match=rule):
+        MooreMachine.from_dot(text)
+
+
+def test_outputs_in_dot_are_read_by_their_text():
+    machine = MooreMachine([[0, 1], [1, 2], [2, 0]], [0, 1, 2])
+    assert MooreMachine.from_dot(machine.to_dot()).outputs == ("0", "1", "2")
+    assert MooreMachine.from_dot(machine.to_dot(), labels=[2, 1, 0]) == machine
+    with pytest.raises(ValueError, match=r"every output of the digraph. Received: \(0, 1\), and states with \['2'\]"):
+        MooreMachine.from_dot(machine.to_dot(), labels=[0, 1])
+    upright = 'digraph { s0 [shape=record label="{s0|x}"]; s0 -> s0 [label=a]; __start0 -> s0; }'
+    assert MooreMachine.from_dot(upright) == MooreMachine([[0]], "x", alphabet="a")
 
 
 CLEAR = ["a", ",", "/", " ", "\\", "\\n", '"', 1, "1"]
@@ -349,7 +335,7 @@ UNCLEAR_IN_DOT, UNCLEAR_IN_ATT = ["a, b", "a,b", "x/0", "a "], ["\n", "\r"]
 @given(
     st.lists(
         st.sampled_from(CLEAR + NO_SYMBOLS + UNCLEAR_IN_DOT + UNCLEAR_IN_ATT), min_size=1, max_size=3, unique=True
-    ).flatmap(automata)
+    ).flatmap(lambda symbols: machines(DFA, alphabet=symbols))
 )
 def test_odd_symbols_are_read_back_or_refused_when_written(dfa):
     for write, read, unclear in (
@@ -363,147 +349,126 @@ def test_odd_symbols_are_read_back_or_refused_when_written(dfa):
             assert read(write(), alphabet=dfa.alphabet).equivalent(dfa)
 
 
-def test_aalpy_reads_what_is_written(tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_aalpy_reads_what_is_written_and_the_other_way_round(kind, tmp_path):
     rng = random.Random(0)
     for _ in range(60):
-        n = rng.randint(1, 9)
-        dfa = DFA([[rng.randrange(n) for _ in "ab"] for _ in range(n)], {rng.randrange(n)}, alphabet="ab").reachable()
-        (tmp_path / "dfa.dot").write_text(dfa.to_dot())
-        assert DFA.from_aalpy(load_automaton_from_file(tmp_path / "dfa.dot", "dfa"), "ab") == dfa
-
-
-def test_tables_that_would_not_fit():
-    many = "".join(f"{i} {i + 1} s{i} s{i}\n" for i in range(3200))
-    with pytest.raises(ValueError, match="at most 10,000,000 states times symbols. Received: an AT&T table with 3,201"):
-        DFA.from_att(many)
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("", "has a state, and an alphabet"),
-        ("0\n", "has a state, and an alphabet"),
-        ("0 1 a b\n1", "line 1, '0 1 a b'. Pass an acceptor, not a transducer"),
-        ("0 1 a a\n0 2 a a\n", "line 2: a second one from 0 with 'a'. Determinize"),
-        ("0\t1\t@0@\t@0@\n1", "Remove the epsilon transitions"),
-        ("0 1 a a 0.5 7 8\n1", "symbol twice"),
-    ],
-)
-def test_att_tables_that_are_no_automata(text, rule):
-    with pytest.raises(ValueError, match=rule):
-        DFA.from_att(text)
-
-
-def test_att_symbols_outside_the_alphabet():
-    with pytest.raises(ValueError, match=r"edges with \['z'\]. Pass the alphabet"):
-        DFA.from_att("0 0 z z\n0", alphabet="ab")
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("graph { a -- b }", "one digraph"),
-        ("digraph { 0 -> 1 [label=a]; }", "0 starts. Add"),
-        ('digraph { "" [shape=none]; "" -> 0; "" -> 1; 0 -> 1 [label=a]; }', "2 starts"),
-        ('digraph { "" [shape=none]; "" -> 0; 0 -> 1 [label=a]; 0 -> 0 [label=a]; }', "Determinize"),
-        ("digraph { 0 -> subgraph a { 0 } }", "one digraph"),
-        ("digraph { 0 -> 1 [label] }", "one digraph"),
-        ("digraph { 0 $ 1 }", r"Received: '\$ 1 }'"),
-        ("", "one digraph"),
-        ("digraph { 0 -> ", "one digraph"),
-    ],
-)
-def test_digraphs_that_are_no_automata(text, rule):
-    with pytest.raises(ValueError, match=rule):
-        DFA.from_dot(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("{", "is a JSON object"),
-        ("[]", 'has the "format"'),
-        ('{"format": "keras_interp_rnn.DFA", "version": 2}', "version 1. Received: version 2"),
-        ('{"format": "keras_interp_rnn.DFA", "version": 1, "start": 0}', "alphabet, accepting, transitions missing"),
-        (tomita(1).to_json().replace('"start"', '"weights": [1], "start"'), r"and no more. Received: \['weights'\]"),
-        (tomita(1).to_json().replace('["0", "1"]', "[0, null]"), "strings or integers. Received: None"),
-    ],
-)
-def test_json_that_is_no_automaton(text, rule):
-    with pytest.raises(ValueError, match=rule):
-        DFA.from_json(text)
-
-
-def test_json_with_a_state_that_is_not_there():
-    damaged = tomita(1).to_json().replace('"start": 0', '"start": 9')
-    with pytest.raises(ValueError, match="Start and accepting states"):
-        DFA.from_json(damaged)
-
-
-def test_symbols_that_a_format_cannot_hold():
-    odd = DFA([[0, 0]], {0}, alphabet=[(1, 2), "b"])
-    for write, rule in (
-        (odd.to_json, "strings or integers"),
-        (odd.to_python, "strings, bytes or integers"),
-        (odd.to_regex, "cannot hold every symbol"),
-        (DFA([[0]], {0}, alphabet=["\t"]).to_att, "cannot hold every symbol"),
-        (DFA([[0, 0]], {0}, alphabet=[1, "1"]).to_att, "cannot hold every symbol"),
-        (DFA([[0] * 300], {0}, alphabet=range(300)).to_c, "at most 255 symbols"),
-    ):
-        with pytest.raises(ValueError, match=rule):
-            write()
-    with pytest.raises(ValueError, match="identifier for a name. Received: name='2x'"):
-        tomita(1).to_c("2x")
-
-
-def test_an_expression_that_would_be_too_long():
-    rng = random.Random(0)
-    dfa = DFA([[rng.randrange(12) for _ in "abc"] for _ in range(12)], {3, 5}, alphabet="abc")
-    with pytest.raises(ValueError, match=r"at most max_length=1,000 characters. Received: an automaton of \d+ states"):
-        dfa.to_regex(max_length=1000)
-
-
-def test_what_is_no_text_or_no_number():
-    for read in (DFA.from_att, DFA.from_dot, DFA.from_json):
-        with pytest.raises(ValueError, match="is read from a string. Received: NoneType"):
-            read(None)
-    with pytest.raises(ValueError, match="identifier for a name. Received: name=3"):
-        tomita(1).to_c(3)
-    with pytest.raises(ValueError, match="at least one character. Received: max_length='x'"):
-        tomita(1).to_regex(max_length="x")
-
-
-def test_json_that_is_deep_or_says_something_twice():
-    with pytest.raises(ValueError, match="is a JSON object. Received: "):
-        DFA.from_json("[" * 200_000)
-    twice = tomita(1).to_json().replace('"start": 0', '"start": 0, "start": 1')
-    with pytest.raises(ValueError, match="a name twice"):
-        DFA.from_json(twice)
+        machine = drawn(kind, rng, 9).reachable()
+        (tmp_path / "ours.dot").write_text(machine.to_dot())
+        read = load_automaton_from_file(tmp_path / "ours.dot", "dfa" if kind is DFA else "moore")
+        assert kind.from_aalpy(read, "ab") == machine
+        if kind is MooreMachine or machine.accepting:  # of which AALpy's file says nothing
+            read.save(str(tmp_path / "theirs"))
+            text = (tmp_path / "theirs.dot").read_text()
+            assert kind.from_dot(text, alphabet="ab").equivalent(machine)
 
 
 def test_att_of_unusual_symbols():
     odd = DFA([[0, 1, 1, 0], [1, 1, 0, 0]], {0}, alphabet=["\x0b", "\x85", "\u2028", "a b"])
     assert DFA.from_att(odd.to_att(), alphabet=odd.alphabet) == odd
-    with pytest.raises(ValueError, match="cannot hold every symbol"):
-        DFA([[0]], {0}, alphabet=["<eps>"]).to_att()
-    with pytest.raises(ValueError, match="line 1, '0 1 a a hello'"):
-        DFA.from_att("0 1 a a hello\n1")
-    with pytest.raises(ValueError, match="cannot hold every symbol of the alphabet. Received: .*'1', '1'"):
-        DFA.from_att("0 1 a a\n1", alphabet=[1, "1", "a"])
 
 
 def test_a_name_with_a_quote_in_dot():
     assert DFA.from_dot(tomita(1).to_dot('a "b"')) == tomita(1)
 
 
-def test_code_is_bounded_and_made_of_plain_symbols():
-    class Odd(str):
-        def __repr__(self):
-            return "__import__('os')"
+JSON = tomita(1).to_json()
+MOORE = MooreMachine.from_dfa(tomita(1))
 
-    with pytest.raises(ValueError, match="strings, bytes or integers"):
-        DFA([[0]], {0}, alphabet=[Odd("a")]).to_python()
-    large = DFA([[0] * 100] * 3000, {0}, alphabet=range(100))
-    for write in (large.to_python, large.to_c):
-        with pytest.raises(ValueError, match="at most 250,000 entries. Received: 300,000, 3,000 states times 100"):
-            write()
+
+@pytest.mark.parametrize(
+    ("read", "text", "rule"),
+    [
+        (DFA.from_att, "".join(f"{i} {i + 1} s{i} s{i}\n" for i in range(3200)), "at most 10,000,000 .* with 3,201"),
+        (DFA.from_att, "", "has a state, and an alphabet"),
+        (DFA.from_att, "0\n", "has a state, and an alphabet"),
+        (DFA.from_att, "0 1 a b\n1", "line 1, '0 1 a b'. Pass an acceptor, not a transducer"),
+        (DFA.from_att, "0 1 a a\n0 2 a a\n", "line 2: a second one from 0 with 'a'. Determinize"),
+        (DFA.from_att, "0\t1\t@0@\t@0@\n1", "Remove the epsilon transitions"),
+        (DFA.from_att, "0 1 a a 0.5 7 8\n1", "symbol twice"),
+        (DFA.from_att, "0 1 a a hello\n1", "line 1, '0 1 a a hello'"),
+        (lambda text: DFA.from_att(text, alphabet="ab"), "0 0 z z\n0", r"edges with \['z'\]. Pass the alphabet"),
+        (lambda text: DFA.from_att(text, alphabet=3), "0 0 a a\n0", "sequence of hashable symbols.*Received: 3"),
+        (
+            lambda text: DFA.from_att(text, alphabet=[1, "1", "a"]),
+            "0 1 a a\n1",
+            "cannot hold every symbol of the alphabet. Received: .*'1', '1'",
+        ),
+        *((read, None, "is read from a string. Received: NoneType") for read in (DFA.from_att, DFA.from_dot)),
+        (DFA.from_json, None, "is read from a string. Received: NoneType"),
+        (DFA.from_json, "{", "is a JSON object"),
+        (DFA.from_json, "[]", 'has the "format"'),
+        (DFA.from_json, "[" * 200_000, "is a JSON object. Received: "),
+        (DFA.from_json, '{"format": "keras_interp_rnn.DFA", "version": 2}', "version 1. Received: version 2"),
+        (
+            DFA.from_json,
+            '{"format": "keras_interp_rnn.DFA", "version": 1, "start": 0}',
+            "alphabet, accepting, transitions missing",
+        ),
+        (DFA.from_json, JSON.replace('"start"', '"weights": [1], "start"'), r"no more. Received: \['weights'\]"),
+        (DFA.from_json, JSON.replace('["0", "1"]', "[0, null]"), "strings or integers. Received: None"),
+        (DFA.from_json, JSON.replace('"start": 0', '"start": 9'), "Start and accepting states"),
+        (DFA.from_json, JSON.replace('"start": 0', '"start": 0, "start": 1'), "a name twice"),
+        (DFA.from_json, MOORE.to_json(), 'has the "format" keras_interp_rnn.'),
+        (MooreMachine.from_json, JSON, 'has the "format" keras_interp_rnn.'),
+        (
+            MooreMachine.from_json,
+            MOORE.to_json().replace('"outputs"', '"accepting"'),
+            "outputs missing or of another kind",
+        ),
+    ],
+)
+def test_rejects_text_that_is_no_automaton(read, text, rule):
+    with pytest.raises(ValueError, match=rule):
+        read(text)
+
+
+class Odd(str):
+    def __repr__(self):
+        return "__import__('os')"
+
+
+def of_symbols(*symbols):
+    return DFA([[0] * len(symbols)], {0}, alphabet=symbols)
+
+
+def of_output(output, alphabet="01"):
+    return MooreMachine([[0] * len(alphabet)], [output], alphabet=alphabet)
+
+
+LARGE = DFA([[0] * 100] * 3000, {0}, alphabet=range(100))
+LONG = DFA([[(5 * state + 3 * column + 1) % 12 for column in range(3)] for state in range(12)], {3, 5}, alphabet="abc")
+
+
+@pytest.mark.parametrize(
+    ("write", "rule"),
+    [
+        (of_symbols((1, 2), "b").to_json, "strings or integers"),
+        (of_symbols((1, 2), "b").to_python, "strings, bytes or integers"),
+        (of_symbols(Odd("a")).to_python, "strings, bytes or integers"),
+        (of_symbols((1, 2), "b").to_regex, "cannot hold every symbol"),
+        (of_symbols("\t").to_att, "cannot hold every symbol"),
+        (of_symbols("<eps>").to_att, "cannot hold every symbol"),
+        (of_symbols(1, "1").to_att, "cannot hold every symbol"),
+        (of_symbols(*range(300)).to_c, "at most 255 symbols"),
+        (lambda: tomita(1).to_c("2x"), "identifier for a name. Received: name='2x'"),
+        (lambda: tomita(1).to_c(3), "identifier for a name. Received: name=3"),
+        (LARGE.to_python, "at most 250,000 entries. Received: 300,000, 3,000 states times 100"),
+        (LARGE.to_c, "at most 250,000 entries. Received: 300,000, 3,000 states times 100"),
+        (
+            lambda: LONG.to_regex(max_length=1000),
+            r"at most max_length=1,000 characters. Received: an automaton of \d+ states",
+        ),
+        (lambda: tomita(1).to_regex(max_length="x"), "at least one character. Received: max_length='x'"),
+        (of_output(None).to_json, "Outputs in JSON are strings, integers or bools. Received: None"),
+        (of_output(1.5).to_python, "Outputs in Python code are .* Received: 1.5"),
+        (of_output("x", [(1, 2), "b"]).to_json, "strings or integers"),
+        (of_output("a\nb").to_dot, "DOT cannot hold every output"),
+        (MooreMachine([[0, 1], [1, 0]], [1, "1"]).to_dot, "cannot hold every output. Received: .'1', '1'"),
+        (of_output("x", ["a, b", "c"]).to_dot, "cannot hold every symbol of the alphabet"),
+        (of_output("x", range(300)).to_c, "at most 255 symbols"),
+    ],
+)
+def test_rejects_what_a_format_cannot_hold(write, rule):
+    with pytest.raises(ValueError, match=rule):
+        write()

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_interp_rnn.datasets import DataError, _tfds, languages, newsgroups20, text8
-from tests.datasets.test_newsgroups20 import fill
+from keras_interp_rnn.datasets import DataError, _tfds, languages, text8
 
 PLACE = Path("languages", "tomita_4", "1.0.0")
 
@@ -69,15 +68,10 @@ def test_damaged_data_name_the_folder_to_delete(name: str, whole: Path, tmp_path
     assert folder in named.parents
 
 
-@pytest.mark.parametrize("source", ["text8", "newsgroups20"])
-def test_damaged_data_of_a_source_name_the_folder_to_delete(source: str, tmp_path: Path) -> None:
-    if source == "text8":
-        given = tmp_path / "given.txt"
-        given.write_text("a text of some words " * 20)
-        load = lambda: text8.load("train", source=given, data_dir=tmp_path / "data").tolist()  # noqa: E731
-    else:
-        given = fill(tmp_path / "given")
-        load = lambda: newsgroups20.load("train", source=given, data_dir=tmp_path / "data")[0]  # noqa: E731
+def test_damaged_data_of_a_source_name_the_folder_to_delete(tmp_path: Path) -> None:
+    given = tmp_path / "given.txt"
+    given.write_text("a text of some words " * 20)
+    load = lambda: text8.load("train", source=given, data_dir=tmp_path / "data").tolist()  # noqa: E731
     before = load()
     each(INFO, lambda found: b"")(tmp_path / "data")
     with pytest.raises(DataError, match="Delete this folder, and they are prepared again") as caught:

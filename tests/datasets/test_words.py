@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import DataError, imdb, words
+from keras_interp_rnn.datasets import words
 
 
 @pytest.mark.parametrize(
@@ -100,41 +100,6 @@ class TestVectors:
             ValueError, match="at most the number of words that count as neighbours, 8. Received: num_features=9"
         ):
             words.vectors(np.zeros((2, 5), np.int32), 12, num_features=9)
-
-
-def test_reviews_as_files(tmp_path):
-    for label, name in enumerate(imdb.CLASSES):
-        folder = tmp_path / "test" / name
-        folder.mkdir(parents=True)
-        for i in range(2):
-            (folder / f"{i}_{7 * label}.txt").write_text(f"review {name} {i}")
-    texts, labels = imdb.load("test", source=tmp_path)
-    assert texts == ["review neg 0", "review neg 1", "review pos 0", "review pos 1"]
-    assert labels.tolist() == [0, 0, 1, 1]
-    with pytest.raises(
-        DataError,
-        match=r"`source` must be a folder with reviews.*neither train/neg/\*.txt nor train-neg.tsv.*as `source`",
-    ):
-        imdb.load("train", source=tmp_path)
-    with pytest.raises(ValueError, match=r"`split` must be one of \['train', 'test'\]. Received: 'valid'"):
-        imdb.load("valid", source=tmp_path)
-    (tmp_path / "test" / "neg" / "1_0.txt").write_bytes(b"review neg \xe9")
-    with pytest.raises(DataError, match=r"must be in UTF-8. Received: .*1_0.txt, which is not .*0xe9.*Convert it"):
-        imdb.load("test", source=tmp_path)
-
-
-def test_reviews_as_tables(tmp_path):
-    (tmp_path / "train-neg.tsv").write_text("0\t1\tvery \u0085 bad\n1\t2\tbad\n")
-    (tmp_path / "train-pos.tsv").write_text("0\t9\tgood\n")
-    texts, labels = imdb.load("train", source=tmp_path)
-    assert texts == ["very \u0085 bad", "bad", "good"]
-    assert labels.tolist() == [0, 0, 1]
-    (tmp_path / "train-pos.tsv").write_text("0\t9\tgood\nbroken\n")
-    with pytest.raises(DataError, match=r"train-pos.tsv, line 2, with 1 fields. Fix or remove it"):
-        imdb.load("train", source=tmp_path)
-    (tmp_path / "train-pos.tsv").write_bytes(b"0\t9\tgood \xe9\n")
-    with pytest.raises(DataError, match=r"must be in UTF-8. Received: .*train-pos.tsv, which is not"):
-        imdb.load("train", source=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,12 @@ import keras
 import numpy as np
 
 import keras_interp_rnn
-from examples.papers._recommendation import recommender
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.automata import Recognizer, SymbolEmbedding, tomita
 from keras_interp_rnn.automata.recognizer import TrainingReport
 from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
-from keras_interp_rnn.optimizers import LazyAdam
-from keras_interp_rnn.recommender import Recommender
 from tests.automata.networks import network_of
 
 GOLDEN = Path(__file__).parent
@@ -94,9 +91,8 @@ def recognizer() -> keras.Model:
 def characters() -> keras.Model:
     alphabet = Alphabet("\n aé\N{REPLACEMENT CHARACTER}", "\N{REPLACEMENT CHARACTER}")
     isan = layers.ISAN(6, len(alphabet), return_sequences=True)
-    return compiled(
-        ids(alphabet.layer(), isan, keras.layers.Dense(len(alphabet))), BitsPerSymbol(), LazyAdam(1e-3, clipnorm=1.0)
-    )
+    model = ids(alphabet.layer(), isan, keras.layers.Dense(len(alphabet)))
+    return compiled(model, BitsPerSymbol(), keras.optimizers.Adam(1e-3, clipnorm=1.0))
 
 
 # An entry is a name and what makes the model. What a model reads follows from its inputs: ids below SYMBOLS, or reals.
@@ -195,7 +191,6 @@ MODELS: dict[str, Callable[[], keras.Model]] = {
     "protocol_classification": lambda: ids(
         layers.WordDropout(0.2), keras.layers.Embedding(SYMBOLS, FEATURES, mask_zero=True), layers.SRLSTM(6, 4)
     ),
-    "protocol_recommendation": lambda: recommender("MinimalRNN", SYMBOLS - 1, 8, with_gaps=False, negatives=2),
 }
 
 
@@ -246,8 +241,7 @@ def observed(model: keras.Model, inputs: np.ndarray) -> dict[str, np.ndarray]:
         return {**found, "probabilities": analysis.transition_probabilities(last, inputs)}
     names = ("output", "again") if any(getattr(layer, "stateful", False) for layer in model.layers) else ("output",)
     for name in names:
-        read = {"items": inputs} if isinstance(model, Recommender) else inputs
-        for i, output in enumerate(keras.tree.flatten(model(read))):
+        for i, output in enumerate(keras.tree.flatten(model(inputs))):
             found[f"{name}_{i}"] = keras.ops.convert_to_numpy(output)
     return found
 

@@ -847,7 +847,6 @@ class TestBatchAndTime:
             subject.assert_close(numpy(found), numpy(variable))
 
     @pytest.mark.matrix
-    @pytest.mark.matrix
     @only_tensorflow
     @one_a_family
     def test_compiled_by_xla(self, subject: Subject) -> None:

@@ -65,17 +65,13 @@ class TestKernels:
         for found, expected in zip(layer.kernels(), layer.kernels(range(5)), strict=True):
             np.testing.assert_array_equal(found, expected)
 
-    @pytest.mark.parametrize("symbols", [[0, 5], [-1], [0.5]])
-    def test_symbols_lie_in_the_vocabulary(self, symbols: list) -> None:
-        with pytest.raises(ValueError, match=says("symbols must be integers in [0, 5). Received:", "Map the text")):
-            SYMBOLS.sample().layer().kernels(symbols)
-
-    @pytest.mark.parametrize(("inputs", "received"), [(None, "None"), (np.ones((2, 4)), "(2, 4)"), (1.0, "()")])
-    def test_real_valued_inputs_have_the_layers_features(self, inputs, received: str) -> None:
-        with pytest.raises(ValueError, match=says("inputs must be real-valued (..., 5). Received: " + received)):
-            FEATURES.sample().layer().kernels(inputs)
-
-    def test_they_need_weights(self) -> None:
+    def test_what_is_refused(self) -> None:
+        for symbols in ([0, 5], [-1], [0.5]):
+            with pytest.raises(ValueError, match=says("symbols must be integers in [0, 5). Received:", "Map the text")):
+                SYMBOLS.sample().layer().kernels(symbols)
+        for inputs, received in ((None, "None"), (np.ones((2, 4)), "(2, 4)"), (1.0, "()")):
+            with pytest.raises(ValueError, match=says("inputs must be real-valued (..., 5). Received: " + received)):
+                FEATURES.sample().layer().kernels(inputs)
         with pytest.raises(ValueError, match=says("The layer has no weights yet.", "Call the layer on inputs once.")):
             FactoredISAN(4, 2).kernels()
 
@@ -140,40 +136,33 @@ class TestWeights:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("dtype", ["int32", "float32"])
-    @pytest.mark.parametrize("shape", [(3, 7), (7,), (3, 7, 5, 1)])
-    def test_real_valued_inputs_have_three_axes(self, shape: tuple[int, ...], dtype: str) -> None:
-        sentence = says(
-            "FactoredISAN reads sequences (batch, time, features) of a known number of features.",
-            f"Received: shape={shape}. Bring the features into one last axis. If these are ids, pass vocabulary_size.",
+    def test_of_shapes_and_dtypes(self) -> None:
+        features = "reads sequences (batch, time, features) of a known number of features."
+        ids = "Bring the features into one last axis. If these are ids, pass vocabulary_size."
+        shapes, other = (
+            ((3, 7), (7,), (3, 7, 5, 1)),
+            "was built for steps of shape (5,). Received: steps of shape (6,).",
         )
-        with pytest.raises(ValueError, match=sentence):
-            FactoredISAN(4, 2)(np.zeros(shape, dtype))
-
-    def test_the_number_of_features_stays(self) -> None:
-        sentence = "was built for steps of shape (5,). Received: steps of shape (6,)."
-        with pytest.raises(ValueError, match=says("This FactoredISAN", sentence)):
-            FEATURES.sample().layer()(np.zeros((3, 7, 6)))
-        with pytest.raises(ValueError, match=says("This FactoredISANCell", sentence)):
-            FEATURES.sample().layer().cell(np.zeros((3, 6)), [ops.zeros((3, 4))])
-
-    def test_the_number_of_features_is_known(self) -> None:
-        with pytest.raises(ValueError, match=says("of a known number of features.", "Give the Input its last axis.")):
-            FactoredISAN(4, 2)(keras.Input((None, None)))
+        built = FEATURES.sample().layer()
+        for layer, given, *sentences in (
+            *((FactoredISAN(4, 2), np.zeros(s, "int32"), features, f"Received: shape={s}. {ids}") for s in shapes),
+            *((FactoredISAN(4, 2), np.zeros(s, "float32"), features, f"Received: shape={s}. {ids}") for s in shapes),
+            (built, np.zeros((3, 7, 6)), "This FactoredISAN ", other),
+            (FactoredISAN(4, 2), keras.Input((None, None)), "of a known number of", "Give the Input its last axis."),
+            (FactoredISAN(4, 2, 5), np.full((3, 7), 0.5, "float32"), "integer ids", "shape=(3, 7), dtype=float32"),
+        ):
+            with pytest.raises(ValueError, match=says(*sentences)):
+                layer(given)
+        with pytest.raises(ValueError, match=says("This FactoredISANCell", other)):
+            built.cell(np.zeros((3, 6)), [ops.zeros((3, 4))])
 
     @reads_ids_back
-    @pytest.mark.parametrize("value", [5, -1])
-    def test_ids_lie_in_the_vocabulary(self, value: int) -> None:
-        ids = np.zeros((3, 7), "int32")
-        ids[1, 2] = value
-        with pytest.raises(ValueError, match=says("ids must lie in [0, vocabulary_size) = [0, 5).", "larger")):
-            FactoredISAN(4, 2, 5)(ids)
-
-    def test_ids_are_integers(self) -> None:
-        with pytest.raises(
-            ValueError, match=says("integer ids (batch, time)", "Received: shape=(3, 7), dtype=float32")
-        ):
-            FactoredISAN(4, 2, 5)(np.full((3, 7), 0.5, "float32"))
+    def test_ids_lie_in_the_vocabulary(self) -> None:
+        for value in (5, -1):
+            ids = np.zeros((3, 7), "int32")
+            ids[1, 2] = value
+            with pytest.raises(ValueError, match=says("ids must lie in [0, vocabulary_size) = [0, 5).", "larger")):
+                FactoredISAN(4, 2, 5)(ids)
 
     def test_a_cell_without_weights_has_no_initial_state(self) -> None:
         with pytest.raises(ValueError, match=says("before the number of features is known", "cell.build(")):

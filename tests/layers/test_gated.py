@@ -194,6 +194,12 @@ ENCODERS: dict[str, tuple[Callable, Callable]] = {
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
 
 
+def made(makes: tuple[int, ...], step: tuple[int, ...]) -> str:
+    """What is said of an encoder of another width."""
+    rule = "The encoder must output (batch, units) = (batch, 4) for one step. Received: an encoder that makes"
+    return f"{rule} {makes} of a step of shape {step}."
+
+
 class TestEncoders:
     def encoded(self, name: str, mask: str | None = None, **arguments) -> tuple[MinimalRNN, np.ndarray, Sample]:
         """A layer, its sequences, and a sample whose inputs are the latents by the encoder's word."""
@@ -278,47 +284,29 @@ class TestEncoders:
         expected = 0.1 * np.sum(numpy(layer.encoder.kernel) ** 2)
         assert numpy(sum(layer.losses)) == pytest.approx(expected, rel=1e-6)
 
-    @pytest.mark.parametrize("kind", [MinimalRNN, MinimalRNNCell])
-    @pytest.mark.parametrize("value", [np.tanh, "tanh", 4, keras.layers.Dense])
-    def test_are_layers(self, kind: type, value) -> None:
-        sentence = says(
-            f"encoder must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}.",
-            "Wrap a function in keras.layers.Lambda.",
-        )
-        with pytest.raises(ValueError, match=sentence):
-            kind(4, encoder=value)
-
-    @pytest.mark.parametrize(
-        ("encoder", "inputs", "makes", "step"),
-        [
-            (lambda: keras.layers.Dense(3), X, (3, 3), (3, 5)),
-            (keras.layers.Identity, X, (3, 5), (3, 5)),
-            (lambda: keras.layers.Dense(4), X[..., None], (3, 5, 4), (3, 5, 1)),
-            (lambda: keras.layers.Embedding(9, 4), IDS[..., None], (3, 1, 4), (3, 1)),
-        ],
-    )
-    def test_output_the_units_for_one_step(self, encoder, inputs: np.ndarray, makes: tuple, step: tuple) -> None:
-        sentence = says(
-            "The encoder must output (batch, units) = (batch, 4) for one step.",
-            f"Received: an encoder that makes {makes} of a step of shape {step}.",
-            "Give it 4 outputs.",
-        )
-        with pytest.raises(ValueError, match=sentence):
-            layer_of("MinimalRNN", encoder=encoder())(inputs)
-
-    def test_of_a_model_input(self) -> None:
-        with pytest.raises(ValueError, match=says("makes (None, 3) of a step of shape (None, 5).")):
-            layer_of("MinimalRNN", encoder=keras.layers.Dense(3))(keras.Input((None, 5)))
-
-    def test_that_read_sequences_have_no_place(self) -> None:
-        with pytest.raises(ValueError, match="expected ndim=3"):
-            layer_of("MinimalRNN", encoder=keras.layers.GRU(4))(X)
-
-    def test_ids_need_an_embedding(self) -> None:
-        with pytest.raises(ValueError, match="Ids need an Embedding before it, or as its encoder"):
-            layer_of("MinimalRNN")(IDS)
-        layer = layer_of("MinimalRNN", encoder=keras.layers.Embedding(5, 4))
+    def test_what_is_refused(self) -> None:
+        for kind in (MinimalRNN, MinimalRNNCell):
+            for value in (np.tanh, "tanh", 4, keras.layers.Dense):
+                rule = f"encoder must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
+                with pytest.raises(ValueError, match=says(rule, "Wrap a function in keras.layers.Lambda.")):
+                    kind(4, encoder=value)
+        dense, embedding = keras.layers.Dense, keras.layers.Embedding
+        for encoder, inputs, *sentences in (
+            (dense(3), X, made((3, 3), (3, 5)), "Give it 4 outputs."),
+            (keras.layers.Identity(), X, made((3, 5), (3, 5))),
+            (dense(4), X[..., None], made((3, 5, 4), (3, 5, 1))),
+            (embedding(9, 4), IDS[..., None], made((3, 1, 4), (3, 1))),
+            (dense(3), keras.Input((None, 5)), "makes (None, 3) of a step of shape (None, 5)."),
+            (keras.layers.GRU(4), X, "expected ndim=3"),
+            (None, IDS, "Ids need an Embedding before it, or as its encoder"),
+        ):
+            with pytest.raises(ValueError, match=says(*sentences)):
+                layer_of("MinimalRNN", encoder=encoder)(inputs)
+        layer = layer_of("MinimalRNN", encoder=embedding(5, 4))
         assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
+        # Padding that an encoder would mask is read: an Embedding that masks stands before the layer.
+        with pytest.raises(ValueError, match="An encoder reads one step, and masks none. Received: .*Put an Embedding"):
+            layers.MinimalRNN(4, encoder=embedding(6, 4, mask_zero=True))
 
     # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
     @pytest.mark.matrix
@@ -430,34 +418,10 @@ class TestInitialization:
         np.testing.assert_array_equal(recurrent_kernel, np.tile(np.eye(6), {"MinimalRNN": 1, "CFN": 2}[kind]))
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        *(np.zeros(shape, "float32") for shape in ((7, 5), (3, 7, 5, 1))),
-        *(keras.Input(shape) for shape in ((None,), (None, None), (7, None), (None, 5, 2))),
-    ],
-    ids=lambda given: str(given.shape),
-)
-def test_cfn_reads_three_axes(given) -> None:
-    sentence = says(
-        "CFN reads sequences (batch, time, features) of a known number of features.",
-        f"Received: shape={tuple(given.shape)}.",
-        "last axis. Ids need an Embedding before.",
-    )
-    with pytest.raises(ValueError, match=sentence):
-        layer_of("CFN")(given)
-
-
-@pytest.mark.parametrize("batch_size", [None, "3", -1, 1.5, True, np.zeros(2)])
-def test_states_are_of_a_number_of_rows(batch_size) -> None:
-    with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):
-        layer_of("CFN").cell.get_initial_state(batch_size)
-
-
-def test_an_encoder_masks_nothing():
-    """Padding that it would mask is read: an Embedding that masks stands before the layer."""
-    with pytest.raises(ValueError, match="An encoder reads one step, and masks none. Received: .*Put an Embedding"):
-        layers.MinimalRNN(4, encoder=keras.layers.Embedding(6, 4, mask_zero=True))
+def test_states_are_of_a_number_of_rows() -> None:
+    for batch_size in (None, "3", -1, 1.5, True, np.zeros(2)):
+        with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):
+            layer_of("CFN").cell.get_initial_state(batch_size)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="the others draw within loops")

@@ -136,91 +136,63 @@ def test_the_layer_and_its_cell_hold_the_same_settings() -> None:
     assert some.cell.recurrent_initializer.stddev == 0.2
 
 
-@pytest.mark.parametrize("value", ["yes", "grouped", None, 2])
-def test_fused_is_auto_or_a_bool(value) -> None:
-    with pytest.raises(ValueError, match=says(f"fused must be 'auto', True or False. Received: fused={value!r}.")):
-        layer(fused=value)
+def test_what_equals_false_means_false() -> None:
+    for value in (0, np.False_):
+        some = layer(fused=value)
+        some(IDS)
+        assert some.chosen_path == ("stepwise", "fused=False")
 
 
-@pytest.mark.parametrize("value", [0, np.False_])
-def test_what_equals_false_means_false(value) -> None:
-    some = layer(fused=value)
-    some(IDS)
-    assert some.chosen_path == ("stepwise", "fused=False")
+def refused(call, given, *sentences: str, **options) -> None:
+    with pytest.raises(ValueError, match=says(*sentences)):
+        call(given, **options)
 
 
-class TestShapes:
-    RULE = "ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, 5)."
-    REMEDY = "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
-
-    @pytest.mark.parametrize("dtype", ["float32", "float64"])
-    def test_ids_are_integers(self, dtype: str) -> None:
+def test_other_shapes_are_refused() -> None:
+    rule = "ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, 5)."
+    for dtype in ("float32", "float64"):
         received = "Received: shape=(3, 7), dtype=float32."  # to which Keras casts
-        with pytest.raises(ValueError, match=says(self.RULE, received, self.REMEDY)):
-            layer()(ops.convert_to_tensor(IDS.astype(dtype) + 0.5))
-
-    @pytest.mark.parametrize("shape", [(7,), (3, 7, 4), (3, 7, 6), (3, 7, 5, 1), (3, 7, 1, 1)])
-    @pytest.mark.parametrize("dtype", ["int32", "float32"])
-    def test_any_other_shape(self, shape: tuple[int, ...], dtype: str) -> None:
-        sentence = says(self.RULE, f"Received: shape={shape}. Give each step one id, or 5 numbers.")
-        with pytest.raises(ValueError, match=sentence):
-            layer()(np.zeros(shape, dtype))
-
-    @pytest.mark.parametrize("shape", [(None, 4), (None, None, 3)])
-    def test_any_other_shape_of_a_model_input(self, shape: tuple[int | None, ...]) -> None:
-        with pytest.raises(ValueError, match=says(self.RULE, f"Received: shape={(None, *shape)}.")):
-            layer()(keras.Input(shape))
-
-    @pytest.mark.parametrize("shape", [(3,), (3, 4), (3, 1)])
-    def test_the_cell_names_the_shapes_of_one_step(self, shape: tuple[int, ...]) -> None:
-        cell = ISANCell(4, 5)
-        rule = "ISANCell reads integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
-        with pytest.raises(ValueError, match=says(rule, f"Received: shape={shape}")):
-            cell(np.full(shape, 0.5, "float32"), cell.get_initial_state(batch_size=3))
+        remedy = "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
+        refused(layer(), ops.convert_to_tensor(IDS.astype(dtype) + 0.5), rule, received, remedy)
+    for shape in ((7,), (3, 7, 4), (3, 7, 6), (3, 7, 5, 1), (3, 7, 1, 1)):
+        received = f"Received: shape={shape}. Give each step one id, or 5 numbers."
+        for dtype in ("int32", "float32"):
+            refused(layer(), np.zeros(shape, dtype), rule, received)
+    for shape in ((None, 4), (None, None, 3)):
+        refused(layer(), keras.Input(shape), rule, f"Received: shape={(None, *shape)}.")
+    cell = ISANCell(4, 5)
+    start = cell.get_initial_state(batch_size=3)
+    rule = "ISANCell reads integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
+    for shape in ((3,), (3, 4), (3, 1)):
+        refused(cell, np.full(shape, 0.5, "float32"), rule, f"Received: shape={shape}", states=start)
 
 
-class TestRangeOfIds:
-    @reads_ids_back
-    @pytest.mark.parametrize("fused", ["auto", False])
-    @pytest.mark.parametrize(("value", "low", "high"), [(5, 0, 5), (-1, -1, 0), (200, 0, 200)])
-    def test_ids_known_in_advance_lie_in_the_vocabulary(self, fused, value: int, low: int, high: int) -> None:
-        ids = IDS.copy()
-        ids[1, 3] = value
-        sentence = says(
-            "ids must lie in [0, vocabulary_size) = [0, 5).",
-            f"Received: ids from {low} to {high}.",
-            "Map the text to ids below 5, or build the layer with a larger vocabulary_size.",
-        )
+@reads_ids_back
+@pytest.mark.parametrize(("value", "low", "high"), [(5, 0, 5), (-1, -1, 0), (200, 0, 200)])
+def test_ids_known_in_advance_lie_in_the_vocabulary(value: int, low: int, high: int) -> None:
+    ids = IDS.copy()
+    ids[1, 3] = value
+    rule = f"ids must lie in [0, vocabulary_size) = [0, 5). Received: ids from {low} to {high}."
+    remedy = "Map the text to ids below 5, or build the layer with a larger vocabulary_size."
+    for fused in ("auto", False):
         for given in (ids, ids.astype("int64"), ops.convert_to_tensor(ids), ids[:, :, None]):
-            with pytest.raises(ValueError, match=sentence):
-                layer(fused=fused)(given)
-
-    def test_the_largest_id_is_one_below_the_size(self) -> None:
-        layer()(IDS + 4)
-
-    @reads_ids_back
-    def test_the_cell_checks_too(self) -> None:
-        cell = ISANCell(4, 5)
-        with pytest.raises(ValueError, match=says("ids must lie in [0, vocabulary_size) = [0, 5).", "from 0 to 5")):
-            cell(np.array([[0], [5], [1]]), cell.get_initial_state(batch_size=3))
-
-    def test_no_ids_at_all_are_all_in_range(self) -> None:
-        assert layer()(np.zeros((0, 7), "int32")).shape == (0, 4)
+            refused(layer(fused=fused), given, rule, remedy)
+    cell = ISANCell(4, 5)
+    start = cell.get_initial_state(batch_size=3)
+    refused(cell, np.array([[0], [value], [0]]), rule, states=start)
 
 
-class TestFused:
-    def test_true_refuses_a_distribution(self) -> None:
-        sentence = says("fused=True cannot run here: the input is a distribution", "pass integer ids, or fused='auto'.")
-        with pytest.raises(ValueError, match=sentence):
-            layer(fused=True)(DISTRIBUTION)
+def test_the_largest_id_and_no_ids_at_all_are_in_range() -> None:
+    layer()(IDS + 4)
+    assert layer()(np.zeros((0, 7), "int32")).shape == (0, 4)
 
-    def test_true_refuses_to_unroll(self) -> None:
-        sentence = says("fused=True cannot run here: unroll=True", "pass unroll=False, or fused='auto'.")
-        with pytest.raises(ValueError, match=sentence):
-            layer(fused=True, unroll=True)(IDS)
 
-    def test_auto_takes_both(self) -> None:
-        assert layer()(DISTRIBUTION).shape == layer(unroll=True)(IDS).shape == (3, 4)
+def test_fused_refuses_what_auto_takes() -> None:
+    sentence = "fused=True cannot run here: the input is a distribution"
+    refused(layer(fused=True), DISTRIBUTION, sentence, "pass integer ids, or fused='auto'.")
+    sentence = "fused=True cannot run here: unroll=True"
+    refused(layer(fused=True, unroll=True), IDS, sentence, "pass unroll=False, or fused='auto'.")
+    assert layer()(DISTRIBUTION).shape == layer(unroll=True)(IDS).shape == (3, 4)
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -28,50 +28,46 @@ RULES = [
     ("strength", "a number in [0, 1]", [-0.1, 1.1, 2, -1, float("nan"), "1", None, True, np.float32(1.5)]),
     ("noise", "a number >= 0", [-1, -1e-9, float("nan"), float("inf"), "1", None, True]),
 ]
-every_rule = pytest.mark.parametrize(
-    ("name", "rule", "value"), [(name, rule, value) for name, rule, values in RULES for value in values]
-)
 
 
 class TestNumbers:
-    @every_maker
-    @every_rule
-    def test_of_the_arguments(self, make, name: str, rule: str, value) -> None:
-        with pytest.raises(ValueError, match=says(f"{name} must be {rule}", f"Received: {name}={value!r}.")):
-            make(**{name: value})
-
-    @pytest.mark.parametrize("learn_temperature", [False, True])
-    @every_rule
-    def test_set_later(self, learn_temperature: bool, name: str, rule: str, value) -> None:
-        """And nothing is set."""
-        cell = of_cell(temperature=0.5, strength=0.5, noise=0.5, learn_temperature=learn_temperature)
-        with pytest.raises(ValueError, match=says(f"{name} must be {rule}", f"Received: {name}={value!r}.")):
-            getattr(cell, f"set_{name}")(value)
-        seen = (cell.current_temperature(), cell.strength, cell.noise)
-        np.testing.assert_allclose([float(keras.ops.convert_to_numpy(x)) for x in seen], 0.5, rtol=1e-6)
+    @pytest.mark.parametrize(("name", "rule", "values"), RULES)
+    def test_of_the_arguments_and_set_later(self, name: str, rule: str, values: list) -> None:
+        """Where nothing is set."""
+        halves = {"temperature": 0.5, "strength": 0.5, "noise": 0.5}
+        cells = [of_cell(**halves, learn_temperature=learned) for learned in (False, True)]
+        for value in values:
+            sentence = says(f"{name} must be {rule}", f"Received: {name}={value!r}.")
+            for make in (of_cell, of_layer):
+                with pytest.raises(ValueError, match=sentence):
+                    make(**{name: value})
+            for cell in cells:
+                with pytest.raises(ValueError, match=sentence):
+                    getattr(cell, f"set_{name}")(value)
+        for cell in cells:
+            seen = (cell.current_temperature(), cell.strength, cell.noise)
+            np.testing.assert_allclose([float(keras.ops.convert_to_numpy(x)) for x in seen], 0.5, rtol=1e-6)
 
 
 class TestTransitions:
     @every_maker
-    @pytest.mark.parametrize("value", ["mixtures", "softargmax", "Gumbel", "argmax", "", None, 3, ["sample"]])
-    def test_are_one_of_four(self, make, value) -> None:
-        with pytest.raises(ValueError, match=says("transition must be one of", f"Received: {value!r}.")) as caught:
-            make(transition=value)
-        for name in TRANSITIONS:
-            assert repr(name) in str(caught.value)
-
-    @pytest.mark.parametrize(("value", "near"), [("mixtures", "mixture"), ("softargmax", "soft_argmax")])
-    def test_the_nearest_is_named(self, value: str, near: str) -> None:
-        with pytest.raises(ValueError, match=says(f"Received: {value!r}.", f"Did you mean {near!r}?")):
-            of_cell(transition=value)
+    def test_are_one_of_four_and_the_nearest_is_named(self, make) -> None:
+        near = {"mixtures": "mixture", "softargmax": "soft_argmax"}
+        for value in ("mixtures", "softargmax", "Gumbel", "argmax", "", None, 3, ["sample"]):
+            with pytest.raises(ValueError, match=says("transition must be one of", f"Received: {value!r}.")) as caught:
+                make(transition=value)
+            for name in TRANSITIONS:
+                assert repr(name) in str(caught.value)
+            if isinstance(value, str) and value in near:
+                assert f"Did you mean {near[value]!r}?" in str(caught.value)
 
     @every_maker
-    @pytest.mark.parametrize("name", ["straight_through", "sample_at_inference"])
-    @pytest.mark.parametrize("transition", ["mixture", "soft_argmax", "sample"])
-    def test_arguments_of_gumbel_alone(self, make, name: str, transition: str) -> None:
-        sentence = says(f"{name} belongs to transition='gumbel'.", f"Received: {name}=True, transition={transition!r}.")
-        with pytest.raises(ValueError, match=sentence):
-            make(transition=transition, **{name: True})
+    def test_arguments_of_gumbel_alone(self, make) -> None:
+        for name in ("straight_through", "sample_at_inference"):
+            for transition in ("mixture", "soft_argmax", "sample"):
+                received = f"Received: {name}=True, transition={transition!r}."
+                with pytest.raises(ValueError, match=says(f"{name} belongs to transition='gumbel'.", received)):
+                    make(transition=transition, **{name: True})
 
 
 class MatrixCell(keras.layers.Layer):
@@ -81,37 +77,27 @@ class MatrixCell(keras.layers.Layer):
         return inputs, states
 
 
-# Each without a hidden state that is a vector, or not a cell at all.
-NO_CELLS = {
-    "a dense layer": lambda: keras.layers.Dense(4),
-    "a layer of the network": lambda: keras.layers.GRU(4),
-    "one of this package": lambda: layers.MinimalRNN(4),
-    "a bidirectional layer": lambda: keras.layers.Bidirectional(keras.layers.GRU(4)),
-    "a stack of cells": lambda: keras.layers.StackedRNNCells([keras.layers.GRUCell(4), keras.layers.GRUCell(3)]),
-    "a stack of LSTMs": lambda: keras.layers.StackedRNNCells([keras.layers.LSTMCell(4)]),
-    "a matrix for a state": MatrixCell,
-    "a class": lambda: keras.layers.GRUCell,
-    "units": lambda: 4,
-    "a name": lambda: "gru",
-    "nothing": lambda: None,
-}
-
-
 class TestCells:
-    @pytest.mark.parametrize("name", NO_CELLS)
-    def test_have_a_vector_for_a_state(self, name: str) -> None:
-        cell = NO_CELLS[name]()
+    def test_have_a_vector_for_a_state(self) -> None:
         sentence = says("a cell's hidden state, its first, a vector (batch, n).", "Received: cell=", "Pass a cell")
-        with pytest.raises(ValueError, match=sentence):
-            StateRegularizedCell(cell, 3)
+        for cell in (
+            keras.layers.Dense(4),
+            keras.layers.GRU(4),
+            layers.MinimalRNN(4),
+            keras.layers.Bidirectional(keras.layers.GRU(4)),
+            keras.layers.StackedRNNCells([keras.layers.GRUCell(4), keras.layers.GRUCell(3)]),
+            keras.layers.StackedRNNCells([keras.layers.LSTMCell(4)]),
+            MatrixCell(),
+            *(keras.layers.GRUCell, 4, "gru", None),
+        ):
+            with pytest.raises(ValueError, match=sentence):
+                StateRegularizedCell(cell, 3)
 
-    @pytest.mark.parametrize("cell", [lambda: keras.layers.GRUCell(4), lambda: keras.layers.GRU(4), lambda: None])
-    def test_the_layer_runs_state_regularized_ones(self, cell) -> None:
-        sentence = says(
-            "StateRegularizedRNN runs a StateRegularizedCell. Received:", "StateRegularizedCell(cell, num_centroids)."
-        )
-        with pytest.raises(ValueError, match=sentence):
-            StateRegularizedRNN(cell())
+    def test_the_layer_runs_state_regularized_ones(self) -> None:
+        rule, remedy = "StateRegularizedRNN runs a StateRegularizedCell. Received:", "StateRegularizedCell(cell, num_c"
+        for cell in (keras.layers.GRUCell(4), keras.layers.GRU(4), None):
+            with pytest.raises(ValueError, match=says(rule, remedy)):
+                StateRegularizedRNN(cell)
 
     @pytest.mark.parametrize("rates", [{"dropout": 0.3}, {"recurrent_dropout": 0.3}], ids=str)
     def test_a_bare_cell_draws_no_dropout(self, rates: dict[str, float]) -> None:

@@ -11,8 +11,6 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn.analysis.isan.biases import bias_parts
-from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
 
 UNITS, SYMBOLS, OUTPUTS = 4, 5, 3
 TEXT = np.array([1, 2, 0, 3, 4, 1, 2, 2])
@@ -362,51 +360,11 @@ def test_a_random_model_is_refused_or_has_the_logits_it_outputs(seed: int) -> No
     np.testing.assert_allclose(found, output, rtol=0, atol=(0.02 if half else 1e-6) * max(1.0, np.abs(found).max()))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "contributions": lambda m: analysis.contributions(m, TEXT),
-    "recent_contributions": lambda m: list(analysis.recent_contributions(m, TEXT, window=2)),
-    "by_age": lambda m: list(contributions_by_age(m, TEXT, max_age=2)),
-    "timescales": lambda m: analysis.timescales(m, TEXT, max_age=2),
-    "ngram_agreement": lambda m: analysis.ngram_agreement(m, TEXT),
-    "bias_parts": bias_parts,
-    "bias_norms": analysis.bias_norms,
-    "bias_cosines": analysis.bias_cosines,
-    "transition_spectra": analysis.transition_spectra,
-    "readout_basis": analysis.readout_basis,
-    "change_basis": lambda m: analysis.change_basis(m, analysis.readout_basis(isan_of(m), ARRAYS)),
-    "sparse_basis": lambda m: analysis.sparse_basis(m, np.ones((9, UNITS))),
-    "CompositionTable": lambda m: analysis.CompositionTable(m, [[0, 1]]),
-    "from_corpus": lambda m: analysis.CompositionTable.from_corpus(m, TEXT),
-    "affine_map": lambda m: analysis.affine_map(m, TEXT),
-    "augmented": analysis.homogeneous_matrices,
-    "fixed_points": analysis.fixed_points,
-}
 ARRAYS = (np.ones((UNITS, OUTPUTS)), np.zeros(OUTPUTS))
-OF_WEIGHTS_ALONE = ("affine_map", "augmented", "fixed_points")
 
 
 def isan_of(model: keras.Model) -> Any:
     return next(layer for layer in model.layers if isinstance(layer, layers.ISAN))
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("name", ["shifted ids", "a mask", "int8", "a subclass of Dense"])
-def test_every_function_refuses_such_a_model(function: str, name: str) -> None:
-    make, reason = REFUSED[name]
-    if function in OF_WEIGHTS_ALONE and "Dense" in reason + name:
-        FUNCTIONS[function](make())  # no head is read
-        return
-    with pytest.raises(ValueError, match=reason):
-        FUNCTIONS[function](make())
-
-
-@pytest.mark.parametrize("function", ["contributions", "by_age", "affine_map", "CompositionTable", "timescales"])
-def test_a_layer_that_reads_backwards_is_refused_where_a_text_is_read(function: str) -> None:
-    layer = isan(go_backwards=True)
-    layer(TEXT[None])
-    with pytest.raises(ValueError, match="Received: a layer that has go_backwards=True. Pass the ISAN's cell"):
-        FUNCTIONS[function](layer)
-    assert analysis.fixed_points(layer).states.shape == (SYMBOLS, UNITS)
 
 
 @pytest.mark.parametrize("make", [lambda: ShiftedISAN(UNITS, SYMBOLS), lambda: keras.layers.Bidirectional(isan())])
@@ -417,21 +375,6 @@ def test_a_layer_that_may_step_otherwise_is_refused(make: Callable[[], Any]) -> 
         analysis.contributions(layer, TEXT)
 
 
-@pytest.mark.parametrize(
-    "readout",
-    [
-        pytest.param(lambda: Twice(OUTPUTS), id="subclass"),
-        pytest.param(lambda: dense(dtype="int8_from_float32"), id="quantized"),
-    ],
-)
-def test_a_readout_that_is_not_affine_is_refused(readout: Callable[[], Any]) -> None:
-    layer, head = isan(), readout()
-    head.build((None, UNITS))
-    layer(TEXT[None])
-    with pytest.raises(ValueError, match="readout must be affine: a Dense layer.*Received: "):
-        analysis.contributions(layer, TEXT, readout=head)
-
-
 def test_a_readout_besides_a_model_replaces_its_head_and_not_what_the_isan_reads() -> None:
     model = randomized(of_states(dense(activation="tanh")))
     found = analysis.contributions(model, TEXT, readout=ARRAYS)
@@ -439,16 +382,6 @@ def test_a_readout_besides_a_model_replaces_its_head_and_not_what_the_isan_reads
     np.testing.assert_allclose(found.logits, expected, atol=1e-5)
     with pytest.raises(ValueError, match=r"add.* \(Add\), on its symbols"):
         analysis.contributions(REFUSED["shifted ids"][0](), TEXT, readout=ARRAYS)
-
-
-def test_weights_that_are_not_finite_are_refused() -> None:
-    model = of_states(dense())
-    model.layers[-1].bias.assign(np.full(OUTPUTS, np.nan))
-    with pytest.raises(ValueError, match="The weights must be finite. Received: NaN or infinity in dense.*/bias"):
-        analysis.contributions(model, TEXT)
-    isan_of(model).cell.bias.assign(np.full((SYMBOLS, UNITS), np.inf))
-    with pytest.raises(ValueError, match="The weights must be finite. Received: .*isan_cell/bias"):
-        analysis.fixed_points(model)
 
 
 def test_a_deep_model_without_an_isan_is_refused() -> None:

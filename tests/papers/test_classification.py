@@ -8,7 +8,8 @@ import pytest
 
 from examples.papers import _classification as classification
 from examples.papers import _records as records
-from keras_interp_rnn import datasets, layers
+from examples.papers.data import mnist
+from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import words
 from tests.papers.common import EXPERIMENTS, a_run
 
@@ -216,7 +217,7 @@ def test_only_lstms_read_coarse_pixels_first(tmp_path):
 
 def test_a_quarter_of_the_pixels_is_that_of_the_images(monkeypatch):
     images = np.random.default_rng(0).integers(256, size=(20, 28, 28)).astype("uint8")
-    monkeypatch.setattr(datasets.mnist, "load", lambda split, source: (images, np.arange(20) % 10))
+    monkeypatch.setattr(mnist, "load", lambda split, source: (images, np.arange(20) % 10))
     whole, quarter = (classification.digits(None, side=side) for side in (28, 14))
     found = classification.quartered(whole)
     np.testing.assert_allclose(found.test[0], quarter.test[0], rtol=1e-6)

@@ -21,8 +21,7 @@ from examples.papers import _commands, _report
 from examples.papers import _recommendation as recommendation
 from examples.papers import _records as records
 from examples.papers._experiment import Result
-from keras_interp_rnn.datasets import interactions
-from keras_interp_rnn.datasets.imdb import ARCHIVE
+from examples.papers.data import imdb, interactions
 from tests.papers.common import EXPERIMENTS, RECORDS, committed, needs_records
 
 ROOT = Path(__file__).parents[2]
@@ -443,10 +442,10 @@ def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, cap
     def unreachable(*args, **kwargs):
         raise urllib.error.URLError("no network")
 
-    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
-    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("keras.utils.get_file", unreachable)
     assert run("sr-imdb", "--records", str(tmp_path / "records")) == 2
-    assert f"Unpack {ARCHIVE} and give the folder aclImdb as `--data`." in capsys.readouterr().err
+    wanted = f"Get {imdb.URL} by other means and give it, or the folder it unpacks to, as `--data`."
+    assert wanted in capsys.readouterr().err
 
 
 # The command as a stranger runs it. Where TensorFlow is not to be imported, it cannot be.

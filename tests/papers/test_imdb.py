@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from examples.papers import imdb
-from keras_interp_rnn.datasets import imdb as reviews
+from examples.papers.data import imdb as reviews
 
 
 def archive(folder, ids, lines=12):

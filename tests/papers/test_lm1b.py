@@ -9,8 +9,8 @@ import pytest
 from examples.papers import _characters as characters
 from examples.papers import _report as report
 from examples.papers import lm1b
+from examples.papers.data import lm1b as corpus
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn.datasets import lm1b as corpus
 from tests.papers.common import EXPERIMENTS, tables
 
 EXPERIMENT = EXPERIMENTS["isan-lm1b"]

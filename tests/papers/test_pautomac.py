@@ -9,8 +9,8 @@ import pytest
 from examples.papers import _records as records
 from examples.papers import pautomac
 from examples.papers._reset import ResetAt
+from examples.papers.data import pautomac as data
 from keras_interp_rnn.automata import WeightedAutomaton
-from keras_interp_rnn.datasets import pautomac as data
 from tests.papers.common import a_run, tables
 
 WORDS = [np.array(word, np.int32) for length in range(4) for word in itertools.product(range(3), repeat=length)]

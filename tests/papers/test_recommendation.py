@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import interactions
+from examples.papers.data import interactions
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)

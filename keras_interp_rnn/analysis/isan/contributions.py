@@ -5,7 +5,8 @@ eqs. 4 to 6):
 
     l_t = c + sum_{s=0}^{t} kappa_s^t,        kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,        b_{x_0} = h_0.
 
-All terms of step t come from those of step t - 1 by one product with W_{x_t}: O(T^2 n^2) for T symbols.
+All terms of step t come from those of step t - 1 by one product with W_{x_t}: O(T^2 n^2) for T symbols. Those of few
+targets are computed from the end of each, W_{x_{s+1}} ... W_{x_t} R by one product a step: O(T n^2 outputs) a target.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from keras_interp_rnn._results import Result, Unpackable, as_text, symbol_name, 
 from keras_interp_rnn.equations import isan as equations
 
 Array = NDArray[np.float64]
+
+MAX_BYTES = 2**34
+"""The largest result: more would be NumPy's MemoryError, or the end of the process."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -251,19 +255,35 @@ def contributions(
     weights, head, text = open_isan(network, symbols, readout, origin, names)
     steps, outputs = len(text), head.matrix.shape[1]
     wanted = _check_targets(targets, steps)
+    _check_size(steps, len(wanted), outputs)
     columns = {int(target): column for column, target in enumerate(wanted)}
     values = np.zeros((steps + 1, len(wanted), outputs))
     logits = np.zeros((len(wanted), outputs))
     read = text[: wanted.max(initial=0)]
-    both = zip(equations.sources(np, *weights, read), equations.states(np, *weights, read), strict=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        for step, (terms, state) in enumerate(both, start=1):
+        for step, state in enumerate(equations.states(np, *weights, read), start=1):
             if step in columns:
-                values[: step + 1, columns[step]] = terms @ head.matrix
                 logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
+        if wanted.sum() * outputs < len(read) ** 2 / 2:  # fewer multiplications from the end of each target
+            for step, column in columns.items():
+                values[: step + 1, column] = equations.sources_seen(np, *weights, read[:step], head.matrix)
+        else:
+            for step, terms in enumerate(equations.sources(np, *weights, read), start=1):
+                if step in columns:
+                    values[: step + 1, columns[step]] = terms @ head.matrix
     check_range("Contributions and logits", (values, logits))
     residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
     return Contributions(text, wanted, values, head.offset, logits, float(residual), names)
+
+
+def _check_size(steps: int, targets: int, outputs: int) -> None:
+    size = 8 * (steps + 1) * targets * outputs
+    if size > MAX_BYTES:
+        raise ValueError(
+            f"The contributions of all symbols to all targets must fit into {MAX_BYTES / 2**30:g} GiB. Received: "
+            f"{steps} symbols, {targets} targets and {outputs} outputs, which need {size / 2**30:.1f} GiB. Name fewer "
+            "`targets`, or use `recent_contributions`."
+        )
 
 
 def recent_contributions(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network import apply_head, centroids_of, last_regularized, recurrent_layer_inputs
+from keras_interp_rnn._network import apply_head, centroids_of, check_range, last_regularized, recurrent_layer_inputs
 from keras_interp_rnn.analysis.state_regularized.transitions import regularized_trace
 
 CHUNK = 256
@@ -45,5 +45,7 @@ def moves(model: Any, ids: NDArray[Any]) -> Iterator[Moves]:
 
 
 def centroid_outputs(model: Any, layer: Any) -> NDArray[np.float64]:
-    """(k, classes), the model's output for each centroid."""
-    return np.asarray(apply_head(model, layer, centroids_of(layer)), np.float64)
+    """(k, classes), the model's output for each centroid; raises ValueError where it overflows."""
+    outputs = np.asarray(apply_head(model, layer, centroids_of(layer)), np.float64)
+    check_range("The outputs for the centroids", [outputs])
+    return outputs

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import carried_states, check_one_output, listed, predicted_classes
+from keras_interp_rnn._network import (
+    carried_states,
+    check_one_output,
+    check_range,
+    listed,
+    predict_on_batch,
+    predicted_classes,
+)
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, names_of, token_name
@@ -93,8 +100,9 @@ def explain(
     check_one_output(network)
     [(_, alpha, read, layer)] = moves(network, ids)
     with carried_states.from_the_start(network):
-        output = np.asarray(network.predict_on_batch(ids), np.float64)[0]
+        output = np.asarray(predict_on_batch(network, ids, 1), np.float64)[0]
     output = output[-1] if output.ndim == 2 else output
+    check_range("The outputs of the network", [output])
     prediction = int(predicted_classes(network, output[None])[0])
     if centroids is None:
         of_class = predicted_classes(network, centroid_outputs(network, layer)) == prediction

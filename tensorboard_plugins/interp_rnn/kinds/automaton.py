@@ -139,10 +139,16 @@ def _is_pair(value: Any, num_states: int, num_symbols: int) -> bool:
     return integer(value[0], 0, num_states) and integer(value[1], 0, num_symbols)
 
 
+def _is_fraction(value: Any) -> bool:
+    return number(value) and 0 <= value <= 1
+
+
 def _is_reference(value: Any) -> bool:
     if not isinstance(value, dict) or not _is_table(value.get("transitions")):
         return False
-    return all(rule.holds(value.get(rule.name)) for rule in _labelling(value, len(value["transitions"])))
+    rules = _labelling(value, len(value["transitions"]))
+    more = [rule for rule in _of_each(*_shape(value["transitions"])) if rule.name in value]
+    return all(rule.holds(value.get(rule.name)) for rule in (*rules, *more))
 
 
 def _labelling(entries: Mapping[str, Any], num_states: int) -> tuple[Rule, ...]:
@@ -167,7 +173,7 @@ def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
         return list_of(value, integer) and len(set(value)) == len(value) == num_states
 
     def visits(value: Any) -> bool:
-        return value is None or list_of(value, number) and len(value) == num_states
+        return value is None or list_of(value, _is_fraction) and len(value) == num_states
 
     def confidence(value: Any) -> bool:
         return value is None or (
@@ -184,7 +190,7 @@ def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
     return (
         Rule("centroids", "one centroid for each state", centroids),
         Rule("names", "one name for each state, or null", given, needed=False),
-        Rule("visits", "one number for each state, or null", visits, needed=False),
+        Rule("visits", "one number from 0 to 1 for each state, or null", visits, needed=False),
         Rule("confidence", "states x symbols, numbers or null", confidence, needed=False),
         Rule("unsupported", "a list of [state, symbol], or null", unsupported, needed=False),
     )

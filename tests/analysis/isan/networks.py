@@ -29,12 +29,19 @@ def network(units, symbols, outputs, seed):
     return model, (kernel.transpose(0, 2, 1), bias, start, readout.T, readout_bias)
 
 
-def isan_of(kernel, bias):
-    """A layer with these weights, in row convention."""
-    isan = layers.ISAN(bias.shape[1], len(bias), dtype="float64")
+def isan_of(kernel, bias, start=None):
+    """A layer with these weights, in row convention; the initial state is 0 unless given."""
+    isan = layers.ISAN(bias.shape[1], len(bias), return_sequences=True, dtype="float64")
     isan.build((None, None))
-    isan.set_weights([kernel, bias, np.zeros(bias.shape[1])])
+    isan.set_weights([kernel, bias, np.zeros(bias.shape[1]) if start is None else start])
     return isan
+
+
+def contracting(units, symbols, outputs, seed):
+    """A layer whose states stay small, its readout, and its weights as the paper writes them."""
+    _, (W, b, h0, W_ro, b_ro) = network(units, symbols, outputs, seed)
+    W = W / np.linalg.norm(W, 2, axis=(1, 2)).max()
+    return isan_of(W.transpose(0, 2, 1), b, h0), (W_ro.T, b_ro), (W, b, h0)
 
 
 def readout_of_rank(rank, units, outputs, seed):

@@ -10,7 +10,7 @@ import pytest
 from keras_interp_rnn import analysis
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.layers import ISAN
-from tests.analysis.isan.networks import SIZES, network
+from tests.analysis.isan.networks import SIZES, contracting, isan_of, network
 from tests.oracles import counting as oracle
 from tests.oracles import isan as loops
 from tests.samples import sample
@@ -51,18 +51,11 @@ def hidden(types, maximum, delay, noise, further, seed, error=0.0):
     inverse = np.linalg.inv(change)
     kernel = inverse @ kernel @ change
     bias = bias @ change - shift @ kernel + shift
-    layer = built(kernel + error * rng.normal(size=kernel.shape), bias, start @ change + shift)
+    layer = isan_of(kernel + error * rng.normal(size=kernel.shape), bias, start @ change + shift)
     head = (inverse @ readout, b_ro - shift @ inverse @ readout)
     text = rng.integers(symbols, size=(60, 80))
     states = loops.states(kernel.transpose(0, 2, 1), bias, start @ change + shift, text)
     return Hidden(layer, head, (types, maximum, delay), paper, states, loops.states(W, b, h0, text))
-
-
-def built(kernel, bias, start):
-    layer = ISAN(bias.shape[1], len(bias), return_sequences=True, dtype="float64")
-    layer.build((None, None))
-    layer.set_weights([kernel, bias, start])
-    return layer
 
 
 def weights(layer):
@@ -78,13 +71,6 @@ def found(given, method):
 def outputs(layer, readout, symbols):
     states = keras.ops.convert_to_numpy(layer(symbols.astype(np.int32)))
     return states @ readout[0] + readout[1]
-
-
-def contracting(units, symbols, outputs, seed):
-    """A layer whose states stay small, its readout, and its weights as the paper writes them."""
-    _, (W, b, h0, W_ro, b_ro) = network(units, symbols, outputs, seed)
-    W = W / np.linalg.norm(W, 2, axis=(1, 2)).max()
-    return built(W.transpose(0, 2, 1), b, h0), (W_ro.T, b_ro), (W, b, h0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -114,7 +100,7 @@ def test_networks_that_differ_by_an_affine_map_of_the_state_have_the_same_centre
     change, shift, text = rng.normal(size=(7, 7)) + 3 * np.eye(7), rng.normal(size=7), rng.integers(4, size=30)
     inverse = np.linalg.inv(change)
     kernel = inverse @ W.transpose(0, 2, 1) @ change
-    other = built(kernel, b @ change - shift @ kernel + shift, h0 @ change + shift)
+    other = isan_of(kernel, b @ change - shift @ kernel + shift, h0 @ change + shift)
     pairs = [(layer, readout), (other, (inverse @ readout[0], readout[1] - shift @ inverse @ readout[0]))]
     first, second = (analysis.contributions(network, text, readout=head).values for network, head in pairs)
     assert np.abs(first - second).max() > 1e-3
@@ -147,26 +133,6 @@ def test_a_centred_contribution_is_the_mean_change_of_the_output_when_its_symbol
         assert_close(started, split.values[0, t - 1], "float64", "numpy")
 
 
-def test_the_mean_state_of_a_layer_that_reads_backwards_or_overflows_is_refused():
-    layer = contracting(7, 4, 3, 0)[0]
-    backwards = ISAN(7, 4, go_backwards=True)
-    backwards.build((None, None))
-    with pytest.raises(ValueError, match="backwards"):
-        analysis.centred_basis(backwards, [[0, 1]])
-    growing = built(np.full((4, 7, 7), 50.0), np.ones((4, 7)), np.ones(7))
-    with pytest.raises(ValueError, match="The sum of the states must fit into floats"):
-        analysis.centred_basis(growing, [[0, 1, 2] * 100])
-    assert analysis.centred_basis(layer, [[0, 1]]).num_readout == 0
-
-
-@pytest.mark.parametrize(
-    ("sequences", "rule"), [([], "no symbol"), ([[]], "no symbol"), ([[0, 99]], "must lie in"), (["text"], "numbers")]
-)
-def test_the_mean_state_is_that_on_texts(sequences, rule):
-    with pytest.raises(ValueError, match=rule):
-        analysis.centred_basis(network(7, 4, 3, 0)[0], sequences)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_augmented_matrices_are_the_affine_maps(seed):
     given = sample(seed, vocabulary_size=5, units=4)
@@ -195,7 +161,7 @@ def test_the_readout_basis_splits_what_the_readout_sees_from_the_rest(seed, unit
 
 def test_the_residual_of_a_change_of_basis_sees_what_shows_after_several_symbols():
     """A delay line; of its first unit, which is read three symbols on, the coordinates keep 0.9."""
-    layer = built(np.eye(4, k=1)[None].repeat(2, 0), np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]), np.zeros(4))
+    layer = isan_of(np.eye(4, k=1)[None].repeat(2, 0), np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]]), np.zeros(4))
     head = np.eye(4)[:, 3:], np.zeros(1)
     lossy = analysis.Basis(AffineMap(np.diag([0.9, 1, 1, 1]), np.zeros(4)), AffineMap.identity(4), 0, tuple("abcd"))
     changed = analysis.change_basis(layer, lossy, readout=head)
@@ -208,7 +174,7 @@ def test_the_scales_of_units_do_not_decide_what_the_readout_sees(seed):
     rng = np.random.default_rng(seed)
     scale = 10.0 ** rng.uniform(-8, 8, 6)
     matrix = rng.normal(size=(6, 3)) @ rng.normal(size=(3, 4))
-    layer = built(np.zeros((2, 6, 6)), np.zeros((2, 6)), np.zeros(6))
+    layer = isan_of(np.zeros((2, 6, 6)), np.zeros((2, 6)))
     basis = analysis.readout_basis(layer, readout=(matrix / scale[:, None], np.zeros(4)))
     assert basis.num_readout == 3
     unseen = (basis.back.matrix @ (matrix / scale[:, None]))[3:]
@@ -265,7 +231,7 @@ def test_the_scales_of_units_do_not_decide_which_coordinates_are_binary():
     given = hidden(2, 2, 2, 1, 3, 0)
     kernel, bias, start = weights(given.layer)
     scale = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(start))
-    layer = built(kernel * scale / scale[:, None], bias * scale, start * scale)
+    layer = isan_of(kernel * scale / scale[:, None], bias * scale, start * scale)
     head = given.readout[0] / scale[:, None], given.readout[1]
     basis = analysis.label_basis(given.states * scale, given.codes, num_readout=head[0].shape[1])
     assert basis.residual < 1e-10
@@ -348,49 +314,50 @@ def test_shares_and_distances():
     assert analysis.fraction_near_zero([0.3, -0.2], tolerance=0.25) == 0.5
 
 
-def test_what_cannot_be_found_is_said():
-    given = hidden(2, 3, 1, 1, 5, seed=0)
-    head, states, codes = given.readout, given.states, given.codes
-    with pytest.raises(ValueError, match=r"one row of labels for each state\. Received: states \(60, 80, 21\), labels"):
-        analysis.label_basis(states, codes[:, :3])
-    with pytest.raises(ValueError, match="Labels are 0 or 1. Received"):
-        analysis.label_basis(states, codes * 2)
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"affine functions of the states.* Received: label 0, .* misses by 0\.[5-9]"):
-        analysis.label_basis(states, rng.integers(2, size=(60, 80, 1)))
-    with pytest.raises(ValueError, match=r"0 or 1 to within 0.25 on every state. Received: Output \d, which is up to"):
-        analysis.sparse_basis(given.layer, states, readout=(head[0] * 1.4, head[1]))
-    with pytest.raises(ValueError, match=r"Received: Output 0 after \d, which"):
-        analysis.sparse_basis(given.layer, states[0, :1], readout=constant_on(states[0, 0]))
-    with pytest.raises(ValueError, match="Received: max_functions=9, and more"):
-        analysis.sparse_basis(given.layer, states, readout=head, max_functions=9)
-    with pytest.raises(ValueError, match="tolerance lies between 0 and 0.5. Received: 0.5"):
-        analysis.sparse_basis(given.layer, states, readout=head, tolerance=0.5)
-    with pytest.raises(ValueError, match="one entry per unit of the layer"):
-        analysis.sparse_basis(given.layer, states[..., 1:], readout=head)
-    basis = analysis.label_basis(states, codes, num_readout=8)
-    with pytest.raises(ValueError, match="a basis of 21 and a layer of 4"):
-        analysis.change_basis(sample().layer(), basis)
-    with pytest.raises(ValueError, match="one ISAN layer out of one"):
-        analysis.change_basis(given.layer.cell, basis)
-    with pytest.raises(ValueError, match="a basis without any"):
-        analysis.binarized_network(given.layer, analysis.readout_basis(given.layer, head), readout=head)
-    with pytest.raises(ValueError, match="nearer than 0.5 to 0 or 1. Received: one that is"):
-        analysis.binarized_network(given.layer, basis, readout=(head[0] * 3, head[1]))
-
-
 def constant_on(state):
     """A readout that is 0 on one state, and neither 0 nor 1 elsewhere."""
     direction = np.random.default_rng(1).normal(size=(len(state), 1))
     return direction, -state @ direction
 
 
-@pytest.mark.parametrize("num_readout", [-1, 3, "x", 1.0])
-def test_labels_of_the_readout_are_some_of_the_labels(num_readout):
-    with pytest.raises(ValueError, match="num_readout is a number of the 2 labels. Received: num_readout="):
-        analysis.label_basis([[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]], num_readout=num_readout)
+def refused(sentence, call, *arguments, **options):
+    with pytest.raises(ValueError, match=sentence):
+        call(*arguments, **options)
 
 
-def test_a_basis_needs_states():
-    with pytest.raises(ValueError, match="There must be states and labels. Received: states"):
-        analysis.label_basis(np.zeros((0, 2)), np.zeros((0, 2)))
+def test_what_cannot_be_found_is_said():
+    given = hidden(2, 3, 1, 1, 5, seed=0)
+    head, states, codes = given.readout, given.states, given.codes
+    labels, sparse = analysis.label_basis, functools.partial(analysis.sparse_basis, given.layer)
+    refused(r"row of labels for each state\. Received: states \(60, 80, 21\), labels", labels, states, codes[:, :3])
+    refused("Labels are 0 or 1. Received", labels, states, codes * 2)
+    random = np.random.default_rng(0).integers(2, size=(60, 80, 1))
+    refused(r"affine functions of the states.* Received: label 0, .* misses by 0\.[5-9]", labels, states, random)
+    refused("There must be states and labels. Received: states", labels, np.zeros((0, 2)), np.zeros((0, 2)))
+    for number in (-1, 3, "x", 1.0):
+        sentence = "num_readout is a number of the 2 labels. Received: num_readout="
+        refused(sentence, labels, [[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]], num_readout=number)
+    sentence = r"0 or 1 to within 0.25 on every state. Received: Output \d, which is up to"
+    refused(sentence, sparse, states, readout=(head[0] * 1.4, head[1]))
+    refused(r"Received: Output 0 after \d, which", sparse, states[0, :1], readout=constant_on(states[0, 0]))
+    refused("Received: max_functions=9, and more", sparse, states, readout=head, max_functions=9)
+    refused("tolerance lies between 0 and 0.5. Received: 0.5", sparse, states, readout=head, tolerance=0.5)
+    refused("one entry per unit of the layer", sparse, states[..., 1:], readout=head)
+    basis = labels(states, codes, num_readout=8)
+    refused("a basis of 21 and a layer of 4", analysis.change_basis, sample().layer(), basis)
+    refused("one ISAN layer out of one", analysis.change_basis, given.layer.cell, basis)
+    without = analysis.readout_basis(given.layer, head)
+    refused("a basis without any", analysis.binarized_network, given.layer, without, readout=head)
+    sentence = "nearer than 0.5 to 0 or 1. Received: one that is"
+    refused(sentence, analysis.binarized_network, given.layer, basis, readout=(head[0] * 3, head[1]))
+
+
+def test_a_mean_state_that_is_not_known_is_refused():
+    backwards, growing = ISAN(7, 4, go_backwards=True), isan_of(np.full((4, 7, 7), 50.0), np.ones((4, 7)))
+    backwards.build((None, None))
+    refused("backwards", analysis.centred_basis, backwards, [[0, 1]])
+    refused("The sum of the states must fit into floats", analysis.centred_basis, growing, [[0, 1, 2] * 100])
+    model = network(7, 4, 3, 0)[0]
+    for sequences, rule in (([], "no symbol"), ([[]], "no symbol"), ([[0, 99]], "must lie in"), (["text"], "numbers")):
+        refused(rule, analysis.centred_basis, model, sequences)
+    assert analysis.centred_basis(contracting(7, 4, 3, 0)[0], [[0, 1]]).num_readout == 0

@@ -8,28 +8,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import layers
 from keras_interp_rnn.analysis import CompositionTable, fixed_points
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation
+from tests.analysis.isan.networks import network
 from tests.oracles import composition as oracle
 
 ROOT = Path(__file__).parents[2]
 SIZES = [(5, 3), (4, 7), (6, 2)]
-
-
-def network(units, symbols, seed, outputs=None):
-    """A model with random asymmetric weights, and the same weights as the paper writes them (columns)."""
-    rng = np.random.default_rng(seed)
-    model = keras.Sequential(
-        [
-            keras.Input((None,), dtype="int32"),
-            layers.ISAN(units, symbols, return_sequences=True, dtype="float64"),
-            keras.layers.Dense(outputs or symbols, dtype="float64"),
-        ]
-    )
-    model.set_weights([rng.normal(size=w.shape) * 0.6 for w in model.get_weights()])
-    kernel, bias, start, readout, readout_bias = model.get_weights()
-    return model, (kernel.transpose(0, 2, 1), bias, start, readout.T, readout_bias)
 
 
 def random_words(symbols, seed, number=12, longest=6):
@@ -38,7 +23,7 @@ def random_words(symbols, seed, number=12, longest=6):
 
 
 def table_of(seed, units=5, symbols=3, dtype="float64", **arguments):
-    model, paper = network(units, symbols, seed)
+    model, paper = network(units, symbols, symbols, seed)
     return CompositionTable(model, random_words(symbols, seed), dtype=dtype, **arguments), model, paper
 
 
@@ -99,7 +84,7 @@ def test_float32_holds_1e_5_bits():
 
 
 def test_a_symbol_beyond_all_belief_has_finite_bits():
-    model, _ = network(4, 3, seed=0)
+    model, _ = network(4, 3, 3, seed=0)
     table = CompositionTable(model.layers[0], [], readout=(np.zeros((4, 3)), np.array([0.0, 300.0, -300.0])))
     np.testing.assert_allclose(table.score([0, 1, 2, 0]), np.array([0.0, 600.0, 300.0]) / np.log(2), rtol=1e-6)
 
@@ -142,7 +127,7 @@ def test_single_symbols_are_always_in_and_words_once():
     ],
 )
 def test_words_of_a_corpus_stay_within_the_budget_and_save_steps(budget, dtype, scores, least):
-    model, _ = network(5, 3, seed=1)
+    model, _ = network(5, 3, 3, seed=1)
     layer = model if scores else model.layers[0]
     rng = np.random.default_rng(1)
     text = np.concatenate([([0, 1, 2, 2], [1, 1], [2, 0, 1])[i] for i in rng.integers(0, 3, 1000)])
@@ -163,23 +148,12 @@ def test_words_of_a_corpus_stay_within_the_budget_and_save_steps(budget, dtype, 
 
 
 def test_a_table_of_symbols_alone_and_an_empty_corpus():
-    model, paper = network(5, 3, seed=2)
+    model, paper = network(5, 3, 3, seed=2)
     for table in (CompositionTable(model, []), CompositionTable.from_corpus(model, [])):
         assert table.words == ((0,), (1,), (2,))
         np.testing.assert_allclose(table.score([0, 1, 1, 2]), oracle.bits(*paper, [0, 1, 1, 2]), atol=1e-5)
     np.testing.assert_array_equal(table.final_state([]), table.initial_state)
     assert [part.shape for part in table.states([])] == [(0,), (0, 5)]
-
-
-def test_a_layer_scores_with_its_head_or_with_arrays():
-    model, paper = network(5, 3, seed=3)
-    isan, head = model.layers
-    text = [0, 2, 1, 1]
-    for table in (
-        CompositionTable(isan, [[2, 1]], readout=head),
-        CompositionTable(isan.cell, [[2, 1]], readout=head.get_weights()),
-    ):
-        np.testing.assert_allclose(table.score(text), oracle.bits(*paper, text), atol=1e-5)
 
 
 @pytest.mark.matrix
@@ -211,17 +185,6 @@ def test_saved_tables_read_alike_in_a_fresh_process(tmp_path):
         np.testing.assert_array_equal(out["finals"], reading.final_state(text))
 
 
-def test_what_no_table_wrote_is_not_loaded(tmp_path):
-    np.savez(tmp_path / "other.npz", maps=np.zeros(3))
-    (tmp_path / "text.npz").write_text("no archive")
-    np.save(tmp_path / "array.npy", np.zeros(3))
-    for name in ("other.npz", "text.npz", "array.npy"):
-        with pytest.raises(ValueError, match=f"loaded from a file that CompositionTable.save wrote. Received.*{name}"):
-            CompositionTable.load(tmp_path / name)
-    with pytest.raises(FileNotFoundError):
-        CompositionTable.load(tmp_path / "missing.npz")
-
-
 def test_a_damaged_file_is_not_loaded(tmp_path):
     path = tmp_path / "table.npz"
     table_of(0)[0].save(path)
@@ -242,93 +205,10 @@ def test_a_damaged_file_is_not_loaded(tmp_path):
     assert all(re.search(message, sentence) for sentence in said)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            {"max_bytes": 100},
-            r"must fit into max_bytes. Received: max_bytes=100 bytes for 3 words with 4 prefixes, which take",
-        ),
-        ({"words": [[0, 3]]}, r"symbols must lie in \[0, 3\). Received: 0 to 3"),
-        ({"words": [[]]}, "A word has 1 to 63 symbols. Received: one of 0. Leave it out"),
-        ({"words": [[0] * 64]}, "A word has 1 to 63 symbols. Received: one of 64"),
-        ({"words": [[0.5]]}, "symbols must be the integers of one text.*Received: float64"),
-        ({"words": ["ab"]}, "symbols are an array of numbers.*of dtype <U2"),
-        ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'. Received: dtype='float16'. Pass 'float32'"),
-        (
-            {"readout": (np.zeros((4, 3)), np.zeros(3))},
-            r"of shapes \(5, outputs\) and \(outputs,\). Received: \(4, 3\), \(3,\)",
-        ),
-        ({"readout": (np.zeros((5, 3)), np.zeros(1))}, r"and \(outputs,\). Received: \(5, 3\), \(1,\)"),
-        ({"readout": "head"}, "readout must be affine.*Received: 'head'"),
-    ],
-)
-def test_tables_that_cannot_be_are_refused(arguments, sentence):
-    model, _ = network(5, 3, seed=6)
-    with pytest.raises(ValueError, match=sentence):
-        CompositionTable(model, **{"words": [], **arguments})
-
-
-def test_heads_that_are_not_affine_and_layers_that_are_no_isan_are_refused():
-    bent = [keras.layers.Dense(3, "tanh"), keras.layers.Dense(2)]
-    isan = layers.ISAN(4, 3, return_sequences=True)
-    model = keras.Sequential([keras.Input((5,), dtype="int32"), isan, *bent])
-    with pytest.raises(ValueError, match="if Dense layers alone read the ISAN's states"):
-        CompositionTable(model, [])
-    for make in (CompositionTable, CompositionTable.from_corpus):
-        with pytest.raises(ValueError, match="readout must be affine.*Received: sequential"):
-            make(isan, [], readout=keras.Sequential(bent))
-        with pytest.raises(
-            ValueError, match="Exactly one ISAN can be read at a time|are those of the symbols of an ISAN"
-        ):
-            make(keras.layers.LSTM(4), [])
-    with pytest.raises(ValueError, match="are those of the symbols of an ISAN. .*Pass inputs"):
-        fixed_points(keras.layers.LSTM(4))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            {"max_bytes": 100},
-            "the 3 single symbols. Received: max_bytes=100 bytes, where they take .* larger max_bytes",
-        ),
-        ({"max_length": 0}, r"max_length must lie in \[1, 63\]. Received: max_length=0. Pass 12"),
-        ({"max_length": 64}, r"max_length must lie in \[1, 63\]. Received: max_length=64"),
-        ({"dtype": "int8"}, "dtype must be 'float32' or 'float64'. Received: dtype='int8'"),
-        ({"symbols": [3]}, r"symbols must lie in \[0, 3\). Received: 3 to 3"),
-    ],
-)
-def test_corpora_that_cannot_be_are_refused(arguments, sentence):
-    model, _ = network(5, 3, seed=7)
-    with pytest.raises(ValueError, match=sentence):
-        CompositionTable.from_corpus(model, **{"symbols": [0, 1, 2, 0], **arguments})
-
-
-def test_texts_that_cannot_be_read_are_refused():
-    table, model, _ = table_of(8)
-    with pytest.raises(ValueError, match="at least two symbols, as the first is given. Received: \\(1,\\). Pass a lon"):
-        table.score([0])
-    with pytest.raises(ValueError, match=r"symbols must lie in \[0, 3\)"):
-        table.score([[0, 3]])
-    with pytest.raises(ValueError, match="symbols must be the integers of one text.*Received: float64"):
-        table.final_state([0.5])
-    with pytest.raises(ValueError, match=r"integers of one text, shape \(time,\). Received: int64 of shape \(1, 2\)"):
-        table.segment([[0, 1]])
-    with pytest.raises(ValueError, match="method must be 'optimal' or 'greedy'. Received: method='best'"):
-        table.segment([0, 1], "best")
-    with pytest.raises(ValueError, match=r"initial_state must have shape \(5,\) or \(1, 5\). Received: \(4,\)"):
-        table.final_state([0, 1], np.zeros(4))
-    with pytest.raises(ValueError, match="one output for each of the 3 symbols. Received: none. Build the table from"):
-        CompositionTable(model.layers[0], []).score([0, 1])
-    with pytest.raises(ValueError, match="one output for each of the 3 symbols. Received: one with 2 outputs"):
-        CompositionTable(network(5, 3, 8, outputs=2)[0], []).score([0, 1])
-
-
 @pytest.mark.parametrize(("units", "symbols"), SIZES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_fixed_points_are_where_the_map_leads_again_and_again(units, symbols, seed):
-    model, (W, b, *_) = network(units, symbols, seed)
+    model, (W, b, *_) = network(units, symbols, symbols, seed)
     found = fixed_points(model)
     assert found.residual < 1e-12
     for k in range(symbols):
@@ -343,7 +223,7 @@ def test_fixed_points_are_where_the_map_leads_again_and_again(units, symbols, se
 
 
 def test_a_map_with_eigenvalue_one_has_no_fixed_point():
-    model, _ = network(4, 3, seed=0)
+    model, _ = network(4, 3, 3, seed=0)
     kernel, *rest = model.get_weights()
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))
     kernel[0], kernel[1] = np.eye(4), turn @ np.diag([1.0, 0.5, -0.3, 0.2]) @ turn.T
@@ -354,3 +234,50 @@ def test_a_map_with_eigenvalue_one_has_no_fixed_point():
     assert np.isfinite(found.states[2]).all()
     assert found.attracts.tolist() == [False, False, True]
     np.testing.assert_allclose(found.spectral_radius, [1, 1, 0.5])
+
+
+def test_what_is_refused(tmp_path):
+    model = network(5, 3, 3, seed=6)[0]
+    make, from_corpus, load = CompositionTable, CompositionTable.from_corpus, CompositionTable.load
+    table, words = make(model, []), "symbols must lie in [0, 3). Received: "
+    of_two, silent = make(network(5, 3, 2, 8)[0], []), make(model.layers[0], [])
+
+    def refused(sentence, call, *arguments, **options):
+        with pytest.raises(ValueError, match=sentence if ".*" in sentence else re.escape(sentence)):
+            call(*arguments, **options)
+
+    sentence = "must fit into max_bytes. Received: max_bytes=100 bytes for 3 words with 4 prefixes, which take"
+    refused(sentence, make, model, [], max_bytes=100)
+    refused(f"{words}0 to 3", make, model, [[0, 3]])
+    refused("A word has 1 to 63 symbols. Received: one of 0. Leave it out", make, model, [[]])
+    refused("A word has 1 to 63 symbols. Received: one of 64", make, model, [[0] * 64])
+    sentence = "dtype must be 'float32' or 'float64'. Received: dtype='float16'. Pass 'float32'"
+    refused(sentence, make, model, [], dtype="float16")
+    readout = (np.zeros((5, 3)), np.zeros(1))
+    refused("and (outputs,). Received: (5, 3), (1,)", make, model, [], readout=readout)
+    sentence = "the 3 single symbols. Received: max_bytes=100 bytes, where they take .* larger max_bytes"
+    refused(sentence, from_corpus, model, [0, 1, 2, 0], max_bytes=100)
+    for length in (0, 64):
+        sentence = f"max_length must lie in [1, 63]. Received: max_length={length}. Pass 12"
+        refused(sentence, from_corpus, model, [0, 1], max_length=length)
+    refused("dtype must be 'float32' or 'float64'. Received: dtype='int8'", from_corpus, model, [0, 1], dtype="int8")
+    refused("at least two symbols, as the first is given. Received: (1,). Pass a lon", table.score, [0])
+    refused(words, table.score, [[0, 3]])
+    refused("symbols must be the integers of one text.*Received: float64", table.final_state, [0.5])
+    sentence = "integers of one text, shape (time,). Received: int64 of shape (1, 2)"
+    refused(sentence, table.segment, [[0, 1]])
+    refused("method must be 'optimal' or 'greedy'. Received: method='best'", table.segment, [0, 1], "best")
+    sentence = "initial_state must have shape (5,) or (1, 5). Received: (4,)"
+    refused(sentence, table.final_state, [0, 1], np.zeros(4))
+    sentence = "one output for each of the 3 symbols. Received: none. Build the table from"
+    refused(sentence, silent.score, [0, 1])
+    refused("one output for each of the 3 symbols. Received: one with 2 outputs", of_two.score, [0, 1])
+    np.savez(tmp_path / "other.npz", maps=np.zeros(3))
+    (tmp_path / "text.npz").write_text("no archive")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    for name in ("other.npz", "text.npz", "array.npy"):
+        sentence = f"loaded from a file that CompositionTable.save wrote. Received.*{name}"
+        refused(sentence, load, tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "missing.npz")
+    refused("are those of the symbols of an ISAN. .*Pass inputs", fixed_points, keras.layers.LSTM(4))

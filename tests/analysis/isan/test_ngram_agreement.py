@@ -50,14 +50,19 @@ def test_predictions_with_large_logits_do_not_overflow():
     np.testing.assert_array_equal(found.bigram.argmax(axis=1), (bias @ readout[0] + readout[1]).argmax(axis=1))
 
 
-@pytest.mark.parametrize(("outputs", "length"), [(3, 10), (5, 10), (4, 1), (4, 0)])
-def test_agreement_of_other_outputs_or_too_short_a_text_is_refused(outputs, length):
-    model = network(7, 4, outputs, 0)[0]
-    sentence = f"the next symbol, 4 of them, and a text has two symbols at least. Received: a head of {outputs}, a text"
-    with pytest.raises(ValueError, match=re.escape(f"{sentence} of {length}.")):
-        analysis.ngram_agreement(model, np.arange(length) % 4)
+@pytest.mark.parametrize("symbols", [1, 4, 5, 7])
+def test_the_correlation_with_a_uniform_distribution_is_not_known(symbols):
+    isan = network(3, symbols, symbols, 0)[0].layers[0]
+    matrix = np.random.default_rng(1).normal(size=(3, symbols))
+    uniform, every = np.zeros(symbols), np.arange(float(symbols))
+    text = np.random.default_rng(0).integers(0, symbols, 50)
+    assert np.isnan(analysis.ngram_agreement(isan, text, readout=(matrix, uniform)).unigram_correlation)
+    equally_often = np.tile(np.arange(symbols), 2)
+    assert np.isnan(analysis.ngram_agreement(isan, equally_often, readout=(matrix, every)).unigram_correlation)
 
 
-def test_agreement_with_symbols_outside_the_vocabulary_is_refused():
-    with pytest.raises(ValueError, match=r"symbols must lie in \[0, 4\). Received: 0 to 4"):
-        analysis.ngram_agreement(network(7, 4, 4, 0)[0], [0, 4, 1])
+def test_agreement_of_other_outputs_or_too_short_a_text_is_refused():
+    for outputs, length in ((3, 10), (5, 10), (4, 1), (4, 0)):
+        sentence = "the next symbol, 4 of them, and a text has two symbols at least. Received: a head of"
+        with pytest.raises(ValueError, match=re.escape(f"{sentence} {outputs}, a text of {length}.")):
+            analysis.ngram_agreement(network(7, 4, outputs, 0)[0], np.arange(length) % 4)

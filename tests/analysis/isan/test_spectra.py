@@ -33,18 +33,6 @@ def test_the_spectrum_of_states_in_single_precision_is_computed_in_double():
     assert analysis.state_spectrum([[0, 0], [3, 0], [0, 4], [3, 4]]).tolist() == pytest.approx([16 / 25, 9 / 25])
 
 
-@pytest.mark.parametrize("states", [np.ones((1, 4)), np.ones(4), np.ones((1, 1, 3)), np.ones((0, 3))])
-def test_a_spectrum_of_fewer_than_two_states_is_refused(states):
-    sentence = f"A spectrum needs at least two states. Received: shape {states.shape}."
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        analysis.state_spectrum(states)
-
-
-def test_a_spectrum_of_states_that_do_not_vary_is_refused():
-    with pytest.raises(ValueError, match="States must vary. Received: 6 times the same."):
-        analysis.state_spectrum(np.tile([1.0, -2.0, 3.0], (2, 3, 1)))
-
-
 @pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_spectra_of_matrices_have_the_directions_that_the_paper_calls_right(units, symbols, outputs, seed):
@@ -108,13 +96,6 @@ def test_a_rotated_basis_changes_no_length_angle_or_spectrum(units, symbols, out
     np.testing.assert_allclose(analysis.state_spectrum(3 * states + 1), spectrum, rtol=1e-9, atol=1e-12)
 
 
-def test_a_spectrum_is_of_finite_states():
-    with pytest.raises(ValueError, match="States must be finite. Received: NaN or inf among them."):
-        analysis.state_spectrum([[0.0, np.nan], [1.0, 2.0]])
-    with pytest.raises(ValueError, match=r"at least two states. Received: shape \(3, 0\)"):
-        analysis.state_spectrum(np.zeros((3, 0)))
-
-
 def test_print_shows_the_radius_of_every_symbol_by_its_name():
     spectra = TransitionSpectra(np.array([[2.0, 0.5], [0.75, 0.5]]), *np.zeros((3, 2, 2)), np.array([0.5, 0.625]), "xy")
     head, *lines = str(spectra).splitlines()
@@ -124,3 +105,16 @@ def test_print_shows_the_radius_of_every_symbol_by_its_name():
     many = analysis.transition_spectra(*network(4, 40, 3, seed=0)[:1])
     assert str(many).splitlines()[-1] == "and 25 more symbols"
     assert "<pre>" in many._repr_html_()
+
+
+def test_states_without_a_spectrum_are_refused():
+    for shape in ((1, 4), (4,), (1, 1, 3), (0, 3), (3, 0)):
+        with pytest.raises(
+            ValueError, match=re.escape(f"A spectrum needs at least two states. Received: shape {shape}.")
+        ):
+            analysis.state_spectrum(np.ones(shape))
+    for state in ([1.0, -2.0, 3.0], [0.1] * 3, [0.7] * 3):
+        with pytest.raises(ValueError, match="States must vary. Received: 6 times the same."):
+            analysis.state_spectrum(np.tile(state, (2, 3, 1)))
+    with pytest.raises(ValueError, match="States must be finite. Received: NaN or inf among them."):
+        analysis.state_spectrum([[0.0, np.nan], [1.0, 2.0]])

@@ -60,8 +60,6 @@ def test_prototypes_may_be_ranked_by_the_mean_and_rare_words_left_out():
     found = analysis.prototypes(network(), TEXTS, tokens=WORDS, by="mean", min_count=2)
     assert [word for word, _, _ in found.tokens[0]] == ["good", "the"]
     assert [word for word, _, _ in found.tokens[1]] == ["bad"]
-    with pytest.raises(ValueError, match="by must be 'highest' or 'mean'. Received: 'median'"):
-        analysis.prototypes(network(), TEXTS, by="median")
 
 
 def test_prototypes_are_shown_as_a_table():
@@ -83,6 +81,8 @@ def test_an_explanation_gives_each_word_its_probability_of_the_predicted_class(h
     assert found.prediction == 1
     assert found.centroids == (0,)
     np.testing.assert_allclose(found.weights, [alpha_of(word)[0] for word in found.tokens], atol=1e-6)
+    assert analysis.explain(model, TEXTS[0]).tokens == ("1", "2", "3", "2")
+    assert analysis.explain(model, TEXTS[0], tokens=dict(enumerate(WORDS))).tokens[1] == "good"
     negative = analysis.explain(model, TEXTS[1], tokens=WORDS)
     assert negative.prediction == 0
     assert negative.centroids == (1,)
@@ -135,11 +135,6 @@ def test_line_breaks_and_characters_that_print_nothing_are_visible_where_tokens_
     assert [phrase for phrase, _, _ in analysis.phrases(network(), TEXTS, length=2, tokens=words)[0]][0] == r"\x07 \x07"
 
 
-def test_without_names_tokens_are_their_ids():
-    assert analysis.explain(network(), TEXTS[0]).tokens == ("1", "2", "3", "2")
-    assert analysis.explain(network(), TEXTS[0], tokens=dict(enumerate(WORDS))).tokens[1] == "good"
-
-
 def test_an_end_token_without_the_stochastic_component_counts_nothing():
     found = analysis.explain(network(regularize_last_step=False), TEXTS[0], tokens=WORDS)
     assert found.tokens == ("the", "good", "bad", "good")
@@ -148,12 +143,6 @@ def test_an_end_token_without_the_stochastic_component_counts_nothing():
     for shown in (str(found), found._repr_html_()):
         assert "; read without centroids: good" in shown
     assert "without centroids" not in str(analysis.explain(network(), TEXTS[0], tokens=WORDS))
-
-
-def test_time_runs_as_in_the_text_for_a_layer_that_reads_backwards():
-    found = analysis.explain(network(go_backwards=True), TEXTS[0], tokens=WORDS)
-    np.testing.assert_allclose(found.alpha[1], alpha_of("good"), atol=1e-6)
-    assert found.prediction == 1
 
 
 def test_phrases_are_shown_a_line_for_each_class():
@@ -178,8 +167,6 @@ def test_phrases_are_ranked_by_their_mean_probability():
     (_, probability, times), *_ = found[1]
     assert probability == pytest.approx((alpha_of("fine")[0] + alpha_of("good")[0]) / 2, abs=1e-6)
     assert times == 1
-    with pytest.raises(ValueError, match="at least one token. Received: length=0"):
-        analysis.phrases(network(), TEXTS, length=0)
 
 
 @pytest.mark.parametrize("masked", [True, False])
@@ -205,68 +192,6 @@ def test_a_head_that_reads_more_than_the_states_is_refused():
     model = keras.Model(ids, keras.layers.Dense(1)(keras.layers.Concatenate()([state, memory])))
     with pytest.raises(ValueError, match="depends on more than that of"):
         analysis.prototypes(model, TEXTS)
-
-
-@pytest.mark.parametrize("inputs", [np.zeros((2, 3)), np.zeros(3, int), np.zeros((0, 3), int)], ids=str)
-def test_what_are_no_ids(inputs):
-    with pytest.raises(ValueError, match="Tokens are integers"):
-        analysis.prototypes(network(), inputs)
-
-
-def test_names_that_do_not_reach():
-    for tokens in (WORDS[:3], dict(enumerate(WORDS[:3]))):
-        with pytest.raises(ValueError, match="Received: 3 names, none for the id 3"):
-            analysis.explain(network(), TEXTS[0], tokens=tokens)
-
-
-def test_a_network_without_centroids():
-    model = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
-    with pytest.raises(ValueError, match="which has none"):
-        analysis.prototypes(model, TEXTS)
-
-
-@pytest.mark.parametrize("centroids", [[5], [-1], [3], [], [0.5], "a", [True]])
-def test_centroids_that_the_network_has_not_are_refused(centroids):
-    sentence = r"Centroids are numbers in [0, 2], at least one. Received: centroids=" + f"{centroids!r}"
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        analysis.explain(network(), [1, 2, 3], tokens=WORDS, centroids=centroids)
-
-
-@pytest.mark.parametrize(
-    ("function", "name", "more"),
-    [
-        (analysis.prototypes, "num_tokens", {}),
-        (analysis.prototypes, "min_count", {}),
-        (analysis.phrases, "num_phrases", {"length": 2}),
-        (analysis.phrases, "min_count", {"length": 2}),
-    ],
-)
-@pytest.mark.parametrize("count", [-1, 0, 1.5, None, "3", True])
-def test_counts_that_are_none_are_refused(function, name, more, count):
-    sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
-    with pytest.raises(ValueError, match=sentence):
-        function(network(), TEXTS, tokens=WORDS, **more, **{name: count})
-
-
-def test_a_text_that_is_not_encoded_is_refused():
-    for ask in (analysis.explain, analysis.prototypes):
-        with pytest.raises(ValueError, match="A string is read by an alphabet. Received: 'the good', and none"):
-            ask(network(), "the good")
-
-
-@pytest.mark.parametrize(
-    ("sequence", "received", "remedy"),
-    [
-        (TEXTS[:1], r"int64 of shape \(1, 5\)", r"Pass its one row, ids\[0\]\."),
-        (TEXTS, r"int64 of shape \(3, 5\)", r"Pass one text, ids\[i\] of a batch\."),
-        (3, r"int64 of shape \(\)", "Pass one text"),
-        ([], r"float64 of shape \(0,\)", "Pass one text"),
-    ],
-)
-def test_one_text_is_explained(sequence, received, remedy):
-    sentence = rf"The tokens of one text are integers \(time,\)\. Received: {received}\. {remedy}"
-    with pytest.raises(ValueError, match=sentence):
-        analysis.explain(network(), sequence, tokens=WORDS)
 
 
 def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said():
@@ -301,13 +226,42 @@ def test_the_default_centroid_is_that_of_the_step_read_last():
     np.testing.assert_allclose(found.alpha, forwards.alpha[::-1], rtol=1e-5, atol=1e-7)
 
 
-def test_a_text_without_a_regularized_step_has_no_default_centroid():
-    model = network(regularize_last_step=False)
-    with pytest.raises(ValueError, match="Received: a text without one. Name centroids."):
-        analysis.explain(model, [1])
-    assert np.isnan(analysis.explain(model, [1], centroids=[0]).alpha).all()
+def test_what_is_refused():
+    explain, prototypes, phrases = analysis.explain, analysis.prototypes, analysis.phrases
+    model, alone = network(), network(regularize_last_step=False)
 
+    def refused(sentence, call, *arguments, **options):
+        with pytest.raises(ValueError, match=sentence):
+            call(*arguments, **{"tokens": WORDS, **options})
 
-def test_prototypes_need_a_regularized_step():
-    with pytest.raises(ValueError, match="Prototypes are tokens of regularized steps. Received: texts without one."):
-        analysis.prototypes(network(regularize_last_step=False), [[1], [2]])
+    for wrong in (np.zeros((2, 3)), np.zeros(3, int), np.zeros((0, 3), int)):
+        refused("Tokens are integers", prototypes, model, wrong)
+    for tokens in (WORDS[:3], dict(enumerate(WORDS[:3]))):
+        refused("Received: 3 names, none for the id 3", explain, model, TEXTS[0], tokens=tokens)
+    gru = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
+    refused("which has none", prototypes, gru, TEXTS)
+    for centroids in ([5], [-1], [3], [], [0.5], "a", [True]):
+        sentence = f"Centroids are numbers in [0, 2], at least one. Received: centroids={centroids!r}"
+        refused(re.escape(sentence), explain, model, [1, 2, 3], centroids=centroids)
+    for count in (-1, 0, 1.5, None, "3", True):
+        for name in ("num_tokens", "min_count"):
+            sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
+            refused(sentence, prototypes, model, TEXTS, **{name: count})
+        for name in ("num_phrases", "min_count"):
+            sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
+            refused(sentence, phrases, model, TEXTS, length=2, **{name: count})
+    for ask in (explain, prototypes):
+        refused("A string is read by an alphabet. Received: 'the good', and none", ask, model, "the good", tokens=None)
+    for sequence, rest in (
+        (TEXTS[:1], r"int64 of shape \(1, 5\)\. Pass its one row, ids\[0\]\."),
+        (TEXTS, r"int64 of shape \(3, 5\)\. Pass one text, ids\[i\] of a batch\."),
+        (3, r"int64 of shape \(\)\. Pass one text"),
+        ([], r"float64 of shape \(0,\)\. Pass one text"),
+    ):
+        refused(rf"The tokens of one text are integers \(time,\)\. Received: {rest}", explain, model, sequence)
+    refused("Received: a text without one. Name centroids.", explain, alone, [1])
+    assert np.isnan(explain(alone, [1], centroids=[0]).alpha).all()
+    sentence = "Prototypes are tokens of regularized steps. Received: texts without one."
+    refused(sentence, prototypes, alone, [[1], [2]])
+    refused("by must be 'highest' or 'mean'. Received: 'median'", prototypes, model, TEXTS, by="median")
+    refused("at least one token. Received: length=0", phrases, model, TEXTS, length=0)

@@ -299,27 +299,6 @@ def test_a_model_equals_its_change_of_basis():
     assert analysis.equivalent(model, changed).equal
 
 
-@pytest.mark.parametrize(
-    ("arguments", "rule"),
-    [
-        ({"tolerance": 0}, "tolerance is above 0"),
-        ({"tolerance": float("nan")}, "tolerance is above 0"),
-        ({"tolerance": math.inf}, "above 0 and finite"),
-        ({"max_length": 1.5}, "both integers. Received: .* max_length=1.5"),
-        ({"max_words": 1e4}, "both integers"),
-        ({"compare": "words"}, "compare one of"),
-        ({"max_length": -1}, "max_length None or at least 0"),
-        ({"max_words": 0}, "max_words at least 1"),
-        ({"second": drawn(0, symbols=4)}, "3 symbols and 4 outputs, and 4 and 4"),
-        ({"second": drawn(0, outputs=2)}, "3 symbols and 4 outputs, and 3 and 2"),
-    ],
-)
-def test_what_is_refused(arguments, rule):
-    second = arguments.pop("second", drawn(1))
-    with pytest.raises(ValueError, match=rule):
-        analysis.equivalent(drawn().pair(), second.pair(), **arguments)
-
-
 def test_a_bound_that_is_not_proved_is_infinite(monkeypatch):
     from keras_interp_rnn.analysis.weighted import _exact
 
@@ -361,3 +340,21 @@ def test_a_bool_is_a_symbol_where_the_alphabet_has_bools():
     dfa = DFA([[0, 1], [1, 1]], {1}, alphabet=(True, False))
     for word in ([1, 1], [True, 0], [False]):
         assert WeightedAutomaton.from_dfa(dfa).value(word) == dfa.accepts(word)
+
+
+def test_what_is_refused():
+    pair, other = drawn().pair(), drawn(1).pair()
+    for second, options, rule in (
+        (other, {"tolerance": 0}, "tolerance is above 0"),
+        (other, {"tolerance": float("nan")}, "tolerance is above 0"),
+        (other, {"tolerance": math.inf}, "above 0 and finite"),
+        (other, {"max_length": 1.5}, "both integers. Received: .* max_length=1.5"),
+        (other, {"max_words": 1e4}, "both integers"),
+        (other, {"compare": "words"}, "compare one of"),
+        (other, {"max_length": -1}, "max_length None or at least 0"),
+        (other, {"max_words": 0}, "max_words at least 1"),
+        (drawn(0, symbols=4).pair(), {}, "3 symbols and 4 outputs, and 4 and 4"),
+        (drawn(0, outputs=2).pair(), {}, "3 symbols and 4 outputs, and 3 and 2"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            analysis.equivalent(pair, second, **options)

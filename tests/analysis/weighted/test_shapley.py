@@ -200,26 +200,6 @@ def test_of_a_single_output_the_view_is_what_each_symbol_added_to_it():
     assert "Output <b>1.0000</b>" in shares._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "rule"),
-    [
-        ({"sequence": []}, "of the symbols of a word"),
-        ({"sequence": [0, 3]}, r"must lie in \[0, 3\)"),
-        ({"target": 4}, r"A target is a step in \[1, 3\]"),
-        ({"target": 0}, r"A target is a step in \[1, 3\]"),
-        ({"target": 1.5}, r"A target is a step in \[1, 3\]. Received: target=1.5"),
-        ({"target": "a"}, r"A target is a step in \[1, 3\]. Received: target='a'"),
-        ({"background": [0.5, 0.5]}, "over the symbols of the network, 3"),
-        ({"background": [0.5, 0.4, 0.2]}, "sum to 1"),
-        ({"background": [0.5, 0.7, -0.2]}, "at least 0"),
-        ({"background": [0.5, np.nan, 0.5]}, "probabilities"),
-    ],
-)
-def test_what_is_refused(arguments, rule):
-    with pytest.raises(ValueError, match=rule):
-        analysis.shapley_values(drawn().pair(), **{"sequence": [0, 1, 2], **arguments})
-
-
 def test_values_that_no_float_holds_are_refused():
     network = drawn()
     huge = network._replace(kernel=network.kernel * 1e30)
@@ -246,17 +226,6 @@ def test_the_worked_example_is_right_for_the_trained_network_itself():
         assert line.strip() in page
 
 
-def test_a_certificate_that_does_not_hold_is_refused():
-    certificate = certify(network_of(tomita(4)), tomita(5), temperature=1.0)
-    with pytest.raises(ValueError, match="a certificate that does not hold"):
-        analysis.shapley_values(certificate, "0")
-
-
-def test_a_word_of_another_alphabet_is_refused():
-    with pytest.raises(ValueError, match=r"made of the alphabet \('0', '1'\). Received: the symbol '2'"):
-        analysis.shapley_values(tomita(1), "012")
-
-
 def test_backgrounds_are_relative_frequencies():
     words = [[0, 1, 1, 2], [2, 2], []]
     independent = analysis.Background.estimated(words, num_symbols=3, pseudo_count=0)
@@ -270,3 +239,24 @@ def test_backgrounds_are_relative_frequencies():
         analysis.Background.estimated(words[:1], num_symbols=3, markov=True, pseudo_count=0)
     with pytest.raises(ValueError, match="that number of rows and columns"):
         analysis.Background([0.5, 0.5], [[1.0]])
+
+
+def test_what_is_refused():
+    pair, word = drawn().pair(), [0, 1, 2]
+    wrong = certify(network_of(tomita(4)), tomita(5), temperature=1.0)
+    for network, text, options, rule in (
+        (pair, [], {}, "of the symbols of a word"),
+        (pair, [0, 3], {}, r"must lie in \[0, 3\)"),
+        (pair, word, {"target": 4}, r"A target is a step in \[1, 3\]"),
+        (pair, word, {"target": 0}, r"A target is a step in \[1, 3\]"),
+        (pair, word, {"target": 1.5}, r"A target is a step in \[1, 3\]. Received: target=1.5"),
+        (pair, word, {"target": "a"}, r"A target is a step in \[1, 3\]. Received: target='a'"),
+        (pair, word, {"background": [0.5, 0.5]}, "over the symbols of the network, 3"),
+        (pair, word, {"background": [0.5, 0.4, 0.2]}, "sum to 1"),
+        (pair, word, {"background": [0.5, 0.7, -0.2]}, "at least 0"),
+        (pair, word, {"background": [0.5, np.nan, 0.5]}, "probabilities"),
+        (wrong, "0", {}, "a certificate that does not hold"),
+        (tomita(1), "012", {}, r"made of the alphabet \('0', '1'\). Received: the symbol '2'"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            analysis.shapley_values(network, text, **options)

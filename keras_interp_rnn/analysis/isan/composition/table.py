@@ -50,6 +50,15 @@ Array = NDArray[Any]
 
 _VERSION = 1
 
+_DAMAGED = (
+    *(KeyError, ValueError, TypeError, AttributeError, EOFError, IndexError, OverflowError, MemoryError),
+    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+)
+"""What reading a file of a stranger raises."""
+
+MAX_INDEX = 2**30
+"""Bytes of the trie of a table that is loaded."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StatesAfterWords(Unpackable):
@@ -331,12 +340,13 @@ class CompositionTable:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if int(arrays["composition_table"]) != _VERSION:
                     raise KeyError("composition_table")
-                ends = np.cumsum(arrays["length"])[:-1]
-                words = [tuple(map(int, word)) for word in np.split(arrays["symbols"], ends)]
-                table._trie = segmentation.build(words, int(arrays["vocabulary_size"]))
                 table._maps, table.initial_state = arrays["maps"], arrays["initial_state"]
                 table._readouts = arrays.get("readouts", None)
-        except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                table._trie = _loaded_trie(
+                    arrays["symbols"], arrays["length"], arrays["vocabulary_size"], len(table._maps)
+                )
+                _check_loaded(table._trie, table._maps, table.initial_state, table._readouts)
+        except _DAMAGED as error:
             raise ValueError(
                 f"A table is loaded from a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which "
                 "is damaged or something else. Build the table from the layer and save it."
@@ -397,6 +407,37 @@ def _check_word(word: Sequence[int], vocabulary_size: int) -> Word:
             "shorter words."
         )
     return tuple(symbols.tolist())
+
+
+def _loaded_trie(symbols: Array, length: Array, vocabulary_size: Array, num_maps: int) -> Trie:
+    """The trie of the words in a file; ValueError for any that `save` did not write."""
+    vocabulary = int(vocabulary_size)
+    integers = all(np.issubdtype(array.dtype, np.integer) for array in (symbols, length, vocabulary_size))
+    if not integers or symbols.ndim != 1 or length.shape != (num_maps,) or not 1 <= vocabulary <= num_maps:
+        raise ValueError("each word has a length and a map, and each symbol is a word")
+    if not 1 <= length.min() <= length.max() <= MAX_LENGTH or length.sum() != len(symbols):
+        raise ValueError("the lengths of the words are not those of the symbols")
+    if symbols.min() < 0 or symbols.max() >= vocabulary:
+        raise ValueError("a symbol is outside the vocabulary")
+    if 4 * vocabulary * (len(symbols) + 2) > MAX_INDEX:
+        raise ValueError(f"the index of the words takes more than {MAX_INDEX / 2**30:g} GiB")
+    words = [tuple(word.tolist()) for word in np.split(symbols, np.cumsum(length)[:-1])]
+    trie = segmentation.build(words, vocabulary)
+    if list(trie.words) != words:
+        raise ValueError("the words are not sorted, or single symbols are missing")
+    return trie
+
+
+def _check_loaded(trie: Trie, maps: Array, initial_state: Array, readouts: Array | None) -> None:
+    """Raises ValueError unless the arrays of a file have the shapes and dtypes of a table."""
+    arrays = [array for array in (maps, initial_state, readouts) if array is not None]
+    if {array.dtype.name for array in arrays} not in ({"float32"}, {"float64"}):
+        raise ValueError("maps, initial state and readouts are of one dtype")
+    units = initial_state.size
+    if not units or initial_state.shape != (units,) or maps.shape != (len(trie.words), units + 1, units):
+        raise ValueError("maps and initial state are not of one size")
+    if readouts is not None and (readouts.ndim != 3 or readouts.shape[:2] != (len(trie.depth), units + 1)):
+        raise ValueError("each prefix has a readout")
 
 
 def _head(network: Any, readout: Any) -> tuple[AffineMap | None, int]:

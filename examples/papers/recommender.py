@@ -4,7 +4,8 @@ One table of embeddings serves at both ends (`Catalogue`). A softmax over all it
 is long, so training compares the state with the target and a sample of other items (`Recommender`), as in Chen, 2017,
 arXiv:1711.06788, section 3.
 
-Models load and predict on every backend. The sampled loss and the ranks are TensorFlow's.
+The backend is TensorFlow. Registered with Keras under `examples.papers`, the package name of what only the papers'
+experiments use: `import keras_interp_rnn` does not register it.
 
 Reference: Jean, Cho, Memisevic and Bengio, "On Using Very Large Target Vocabulary for Neural Machine Translation", ACL
 2015, arXiv:1412.2007, for the sampled softmax.
@@ -17,17 +18,14 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 from numpy.typing import NDArray
-
-from keras_interp_rnn._numbers import at_least
-
-__all__ = ["Catalogue", "Recommender"]
 
 Tensor = Any
 
 
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+@keras.saving.register_keras_serializable(package="examples.papers")
 class Catalogue(keras.layers.Layer):
     r"""Embeddings of all items: what the network reads, and what its state is compared with.
 
@@ -47,20 +45,11 @@ class Catalogue(keras.layers.Layer):
 
     Returns: embeddings (batch, time, size), with a mask that leaves out padding.
     Weights: embeddings (items + 1, size); bias (items + 1,).
-    Raises: ValueError, if a size is not a positive integer.
-
-    Example:
-
-    >>> from keras_interp_rnn import recommender
-    >>> catalogue = recommender.Catalogue(items=100, size=8, negatives=16)
-    >>> tuple(catalogue(np.array([[3, 1, 0]])).shape)
-    (1, 3, 8)
     """
 
     def __init__(self, items: int, size: int, negatives: int = 512, seed: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.items, self.size = at_least("items", items, 1), at_least("size", size, 1)
-        self.negatives, self.seed = at_least("negatives", negatives, 1), seed
+        self.items, self.size, self.negatives, self.seed = items, size, negatives, seed
 
     def build(self, input_shape: Any = None) -> None:
         normal = keras.initializers.RandomNormal(stddev=self.size**-0.5)
@@ -74,16 +63,12 @@ class Catalogue(keras.layers.Layer):
     def compute_mask(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         return ops.not_equal(ids, 0)
 
-    def loss(self, states: Tensor, targets: Tensor, step: Any, sample_weight: Tensor | None = None) -> Tensor:
-        """The mean sampled softmax cross-entropy of the targets that are not padding, in nats (TensorFlow).
+    def loss(self, states: Tensor, targets: Tensor, step: Any) -> Tensor:
+        """The mean sampled softmax cross-entropy of the targets that are not padding, in nats.
 
         Args:
             states: (..., size). targets: int (...), the item that comes next. step: int, of the training.
-            sample_weight: what each target's loss is multiplied by, (batch,) or as `targets`; the mean is over all
-                targets, as Keras's.
         """
-        import tensorflow as tf
-
         places = tf.where(targets > 0)
         labels = tf.cast(tf.gather_nd(targets, places), tf.int64)[:, None]
         drawn, draws = self.drawn(step)
@@ -97,21 +82,14 @@ class Catalogue(keras.layers.Layer):
             num_classes=self.items + 1,
             sampled_values=(drawn, *(tf.cast(counts, self.variable_dtype) for counts in expected)),
         )
-        if sample_weight is not None:
-            weights = tf.cast(sample_weight, losses.dtype)
-            while len(weights.shape) < len(targets.shape):
-                weights = weights[..., None]
-            losses *= tf.gather_nd(tf.broadcast_to(weights, tf.shape(targets)), places)
         return tf.reduce_mean(losses)
 
     def drawn(self, step: Any) -> tuple[Tensor, Tensor]:
-        """The negatives of a step, distinct int64 ids, and the number of draws that gave them (TensorFlow).
+        """The negatives of a step, distinct int64 ids, and the number of draws that gave them.
 
         An id i is drawn with P(i) = log((i + 2) / (i + 1)) / log(items + 2), as by `tf.random`'s log-uniform sampler,
         until there are `negatives` distinct ones, at most 4 * `negatives` times.
         """
-        import tensorflow as tf
-
         wanted = min(self.negatives, self.items)
         seed = tf.stack([self.seed, tf.cast(step, tf.int32)])
         uniform = tf.random.stateless_uniform([4 * wanted], seed, dtype=tf.float64)
@@ -123,21 +101,17 @@ class Catalogue(keras.layers.Layer):
 
     def _expected(self, ids: Tensor, draws: Tensor) -> Tensor:
         """Probability that an id occurs in `draws` draws, 1 - (1 - P)^draws, float64."""
-        import tensorflow as tf
-
         chance = tf.math.log1p(1 / (1 + tf.cast(ids, tf.float64))) / tf.math.log(tf.cast(self.items + 2, tf.float64))
         return -tf.math.expm1(tf.cast(draws, tf.float64) * tf.math.log1p(-chance))
 
     def ranks(self, states: NDArray[np.float32], targets: NDArray[np.int32], chunk: int = 100_000) -> NDArray[np.int64]:
-        """The rank of each target among all items, from 1 (TensorFlow).
+        """The rank of each target among all items, from 1.
 
         Ties, and scores that are NaN, count against the target.
 
         Args:
             states: (rows, size). targets: int (rows,). chunk: number of items scored at a time.
         """
-        import tensorflow as tf
-
         of_targets = tf.reduce_sum(states * tf.gather(self.embeddings.value, targets), 1) + tf.gather(
             self.bias.value, targets
         )
@@ -154,38 +128,20 @@ class Catalogue(keras.layers.Layer):
         return {**super().get_config(), **own}
 
 
-@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+@keras.saving.register_keras_serializable(package="examples.papers")
 class Recommender(keras.Model):
     """A functional model from histories to states (batch, time, size), trained by the loss of its `Catalogue`.
 
     Args:
         inputs, outputs: as `keras.Model`; one layer is a `Catalogue` named "catalogue". `compile(optimizer)` takes no
-            loss.
-
-    Example:
-
-    >>> catalogue = Catalogue(items=100, size=8, negatives=10, name="catalogue")
-    >>> items = keras.Input((None,), dtype="int32")
-    >>> model = Recommender(items, keras.layers.GRU(8, return_sequences=True)(catalogue(items)))
-    >>> tuple(model(np.array([[3, 1, 0]])).shape)
-    (1, 3, 8)
+            loss, and `fit` no weights of samples.
     """
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
-        training: bool = True,
-    ) -> Any:
+    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, **unused: Any) -> Any:
         """The catalogue's sampled loss of the targets y, at the optimizer's step, and the losses that layers added."""
-        sampled = self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations, sample_weight)
-        return sum((ops.cast(added, sampled.dtype) for added in self.losses), sampled)
+        return self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations) + sum(self.losses)
 
     @functools.cached_property
     def read(self) -> Any:
-        """The model as one traced function, which all evaluations share, as tracing takes time (TensorFlow)."""
-        import tensorflow as tf
-
+        """The model as one traced function, which all evaluations share, as tracing takes time."""
         return tf.function(self, reduce_retracing=True)

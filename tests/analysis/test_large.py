@@ -1,0 +1,70 @@
+"""Long texts and large vocabularies: the same values in bounded memory, or a sentence with the size."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, callbacks, layers
+
+
+def isan(symbols=5, outputs=3, units=4, seed=0):
+    keras.utils.set_random_seed(seed)
+    parts = [keras.Input((None,), dtype="int32"), layers.ISAN(units, symbols), keras.layers.Dense(outputs)]
+    model = keras.Sequential(parts)
+    rng = np.random.default_rng(seed)
+    model.set_weights([rng.normal(size=weight.shape) / 2 for weight in model.get_weights()])
+    return model
+
+
+@pytest.mark.parametrize("targets", [-1, [1], [7, 3], [20, 19]])
+@pytest.mark.parametrize("seed", range(3))
+def test_few_targets_from_their_ends_have_the_terms_of_all_targets(targets, seed):
+    model, text = isan(seed=seed), np.random.default_rng(seed).integers(0, 5, 20)
+    every = analysis.contributions(model, text)
+    few = analysis.contributions(model, text, targets=targets)
+    np.testing.assert_allclose(few.values, every.values[:, few.targets - 1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(few.logits, every.logits[few.targets - 1], rtol=0, atol=1e-12)
+    assert few.residual < 1e-12
+
+
+def test_contributions_that_do_not_fit_are_refused_with_their_size():
+    text = np.zeros(30_000, int)
+    with pytest.raises(
+        ValueError, match=r"must fit into 16 GiB.*30000 symbols, 30000 targets and 3 outputs.*20\.1 GiB"
+    ):
+        analysis.contributions(isan(), text)
+    assert analysis.contributions(isan(), text[:20_000], targets=-1).values.shape == (20_001, 1, 3)
+
+
+@pytest.mark.parametrize("method", ["telescoping", "occlusion"])
+def test_attribution_is_the_same_a_few_sequences_at_a_time(monkeypatch, method):
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((None, 3)), keras.layers.GRU(4), keras.layers.Dense(2)])
+    inputs = np.random.default_rng(0).normal(size=(2, 7, 3))
+    whole = analysis.attribution(model, inputs, target=1, method=method)
+    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.attribution"], "WORKING_MEMORY", 3 * 7 * 3 * 8)
+    parts = analysis.attribution(model, inputs, target=1, method=method)
+    np.testing.assert_allclose(parts.shares, whole.shares, rtol=1e-12, atol=1e-14)
+
+
+def test_substitutions_are_the_same_a_few_texts_at_a_time(monkeypatch):
+    model, text = isan(), [0, 3, 1, 4, 4]
+    whole = analysis.substitutions(model, text, alternatives=[0, 2, 4])
+    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.substitutions"], "WORKING_MEMORY", 4 * 3 * 4)
+    parts = analysis.substitutions(model, text, alternatives=[0, 2, 4])
+    np.testing.assert_allclose(parts.outputs, whole.outputs, rtol=1e-5, atol=1e-6)
+    for place, symbol in ((1, 1), (4, 2)):
+        other = list(text)
+        other[place] = [0, 2, 4][symbol]
+        expected = keras.ops.convert_to_numpy(model(np.array([other])))[0]
+        np.testing.assert_allclose(parts.outputs[place, symbol], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_callback_writes_no_tensor_beyond_its_limit(tmp_path):
+    model = isan(symbols=50, outputs=5000, units=2)
+    model.compile("sgd", "mse")
+    callback = callbacks.Contributions(tmp_path, [np.zeros(57, int)])
+    with pytest.raises(ValueError, match="57 symbols for 5,000 outputs, 33 MiB. Give one of at most 56 symbols"):
+        model.fit(np.zeros((2, 3), int), np.zeros((2, 5000)), verbose=0, callbacks=[callback])

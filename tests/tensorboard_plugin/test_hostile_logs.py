@@ -1,0 +1,105 @@
+"""Logs and addresses from strangers: never a failure of the server, and one broken tag hides no other."""
+
+import json
+
+import numpy as np
+import pytest
+from tensorboard import errors
+from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from tensorboard.util import tensor_util
+
+from tensorboard_plugins.interp_rnn import plugin, schema
+from tests.tensorboard_plugin.test_backend import ask, get, plugin_over
+
+COUNTS = np.ones((2, 3, 3), np.float32)
+TABLE = {"transitions": [[0, 1], [1, 0]], "accepting": [0], "start": 0, "centroids": [0, 1]}
+
+
+def write(folder, kind, tensor, *, tag="tag", wall_time=1e9, **content):
+    """One event with a wall time and a tensor of the test's choice, as no summary writer would write it."""
+    writer = EventFileWriter(str(folder))
+    proto = tensor if isinstance(tensor, tensor_pb2.TensorProto) else tensor_util.make_tensor_proto(tensor)
+    value = summary_pb2.Summary.Value(tag=tag, metadata=schema.metadata(kind, **content), tensor=proto)
+    writer.add_event(event_pb2.Event(wall_time=wall_time, step=0, summary=summary_pb2.Summary(value=[value])))
+    writer.close()
+
+
+def lying(dtype, *shape):
+    """A tensor of a few bytes that claims a dtype and a shape."""
+    proto = tensor_pb2.TensorProto(dtype=dtype, tensor_content=b"12")
+    for size in shape:
+        proto.tensor_shape.dim.add(size=size)
+    return proto
+
+
+def answer(folder, path, **arguments):
+    """Status and text, as TensorBoard makes them of the public errors of a plugin; no other exception is caught."""
+    try:
+        response = ask(plugin_over(folder), path, **arguments)
+    except errors.PublicError as error:
+        return error.http_code, str(error)
+    return response.status_code, response.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("wall_time", [np.nan, np.inf, -np.inf])
+def test_a_wall_time_that_is_no_number_hides_no_run(tmp_path, wall_time):
+    write(tmp_path / "good", "transition_counts", COUNTS, symbols=["a", "b"])
+    write(tmp_path / "odd", "transition_counts", COUNTS, wall_time=wall_time, symbols=["a", "b"])
+    served = plugin_over(tmp_path)
+    assert set(get(served, "/tags")) == {"good", "odd"}
+    assert get(served, "/series", run="odd", tag="tag")["steps"] == [0]
+
+
+@pytest.mark.parametrize("proto", [lying(1, 10**9, 10**9), lying(1, 2, 3, 3), lying(99, 2, 3, 3), lying(20, 3)])
+def test_a_tensor_that_is_not_what_it_claims_is_a_bad_request(tmp_path, proto):
+    write(tmp_path / "r", "transition_counts", proto, symbols=["a", "b"])
+    status, text = answer(tmp_path, "/series", run="r", tag="tag")
+    assert status == 400
+    assert "'tag' of the run 'r', which is damaged" in text
+
+
+def test_a_damaged_tag_beside_another_leaves_its_page(tmp_path):
+    write(tmp_path / "r", "transition_counts", COUNTS, symbols=["a", "b"])
+    write(tmp_path / "r", "outputs", lying(1, 2, 3), tag="damaged", middle=0.5)
+    status, _ = answer(tmp_path, "/page", view="states", panes=json.dumps([{"run": "r", "tag": "tag"}]))
+    assert status == 200
+
+
+@pytest.mark.parametrize(
+    "changed", [{"names": [1, 2]}, {"names": "x"}, {"names": 5}, {"names": []}, {"visits": [2, 0]}]
+)
+def test_a_reference_follows_the_rules_of_an_automaton(tmp_path, changed):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"], reference={**TABLE, **changed})
+    status, text = answer(tmp_path, "/series", run="r", tag="tag")
+    assert status == 400
+    assert "reference must be an automaton or null" in text
+
+
+@pytest.mark.parametrize("visits", [[-1.0, 0.5], [1e308, 1e308]])
+def test_visits_are_fractions(tmp_path, visits):
+    write(tmp_path / "r", "automaton", json.dumps({**TABLE, "visits": visits}).encode(), symbols=["a", "b"])
+    [reason] = get(plugin_over(tmp_path), "/series", run="r", tag="tag")["left_out"]
+    assert "visits must be one number from 0 to 1 for each state" in reason
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        *[(entry, 404) for entry in ('"step": 99', '"step": null', '"step": "0"', '"step": []', '"step": 0.5')],
+        *[(entry, 200) for entry in ('"context": 1', '"experiment": 1', '"self": 1', '"tags": []', '"state": 2')],
+        *[(entry, 400) for entry in ('"x": NaN', '"x": 1e999', '"x": Infinity', '"x": ' + "[" * 10_000)],
+    ],
+)
+def test_a_pane_may_hold_anything(tmp_path, more, status):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
+    panes = f'[{{"run": "r", "tag": "tag", {more}}}]'
+    assert answer(tmp_path, "/page", view="states", panes=panes)[0] == status
+
+
+def test_a_page_has_a_bounded_number_of_panes(tmp_path):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
+    panes = [{"run": "r", "tag": "tag"}] * (plugin.MAX_LISTED + 1)
+    status, text = answer(tmp_path, "/page", view="states", panes=json.dumps(panes))
+    assert status == 400
+    assert "panes must be at most 32. Received: 33." in text
