@@ -50,6 +50,6 @@ def builder(config: str, *, seed: int = 0, data_dir: str | os.PathLike[str] | No
     seed = at_least("seed", seed, 0)
     root = _tfds.data_root(data_dir)
     with _tfds.undamaged(root / "languages"):
-        made = Builder(config=Builder.builder_configs[config].with_seed(seed), data_dir=root)
+        made = Builder(config=Builder.config_of(config, seed), data_dir=root)
     _tfds.prepare(made, quiet=True)
     return made

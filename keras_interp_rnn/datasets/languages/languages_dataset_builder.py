@@ -32,10 +32,6 @@ class WordsConfig(tfds.core.BuilderConfig):
 
     names: ClassVar[tuple[str, str]] = ("word", "label")
 
-    def with_seed(self, seed: int) -> WordsConfig:
-        """The same words drawn from another seed, in a folder of their own."""
-        return dataclasses.replace(self, name=f"{self.name}-seed{seed}", seed=seed) if seed else self
-
     def features(self) -> dict[str, Any]:
         """Of an example."""
         return {"word": tfds.features.Text(), "label": tfds.features.Scalar(np.bool_)}
@@ -67,10 +63,6 @@ class CountingConfig(tfds.core.BuilderConfig):
     seed: int = 0
 
     names: ClassVar[tuple[str, str]] = ("symbols", "counts")
-
-    def with_seed(self, seed: int) -> CountingConfig:
-        """The same numbers with another seed, in a folder of their own."""
-        return dataclasses.replace(self, name=f"{self.name}-seed{seed}", seed=seed) if seed else self
 
     def features(self) -> dict[str, Any]:
         """Of an example."""
@@ -113,6 +105,12 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         ),
         CountingConfig(name="counting", description="Nesting levels of two types of parentheses, one step late."),
     ]
+
+    @classmethod
+    def config_of(cls, name: str, seed: int) -> Any:
+        """The config of a name, with another seed; one that is not 0 has a folder of its own."""
+        config: Any = cls.builder_configs[name]
+        return dataclasses.replace(config, name=f"{name}-seed{seed}", seed=seed) if seed else config
 
     def _info(self) -> tfds.core.DatasetInfo:
         config = self.builder_config
