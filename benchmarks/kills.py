@@ -6,7 +6,7 @@ time that the task took after its imports, or from half of it where it goes on f
 training: `fit` with `Resumable`; compared are weights, optimizer and history.
 reproduction: `python -m examples.papers run sr-parentheses`, one row of it; compared is the record, except where and
     how long it ran.
-data: `datasets.tomita` prepared by TFDS, half of the time by two processes at once; compared are words and labels.
+data: `datasets.languages` prepared by TFDS, half of the time by two processes at once; compared are words and labels.
 
     python benchmarks/kills.py             # ten kills of each, about twenty minutes
     python benchmarks/kills.py --smoke     # one kill of training and of data
@@ -58,11 +58,11 @@ print("ends with", digest.hexdigest(), len(history), history)
 DATA = """
 import hashlib, sys
 from keras_interp_rnn import datasets
-import tensorflow_datasets
+import tensorflow_datasets as tfds
 print("started", flush=True)
-words = datasets.tomita.load("train", "4", data_dir=sys.argv[1])
-read = "|".join(words.words) + str(words.labels.tolist())
-print("ends with", len(words), hashlib.sha256(read.encode()).hexdigest())
+words = datasets.languages.builder("tomita_4", data_dir=sys.argv[1]).as_dataset("train", shuffle_files=False)
+read = [(word["word"], bool(word["label"])) for word in tfds.as_numpy(words)]
+print("ends with", len(read), hashlib.sha256(repr(read).encode()).hexdigest())
 """
 
 
@@ -84,7 +84,7 @@ class Task(NamedTuple):
 
 def reproduce(folder: Path) -> list[str]:
     command = ["-m", "examples.papers", "run", "sr-parentheses", "--rows", ROW]
-    return [*command, "--data", str(folder.parent / "words"), *(f"--{n}={folder / n}" for n in ("runs", "records"))]
+    return [*command, *(f"--{n}={folder / n}" for n in ("runs", "records"))]
 
 
 def record(folder: Path, said: str) -> str:

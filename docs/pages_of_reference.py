@@ -42,4 +42,8 @@ def write_pages(folder: Path) -> dict[str, str]:
         for name in names:
             if name not in small and name.lower() in small:
                 other_files[f"{full}.{name}"] = f"{full}.{name}-class"
+    written = [*MODULES, *(f"{PACKAGE}.{module}.{name}" for module, names in MODULES.items() for name in names)]
+    for page in folder.glob("*.rst"):
+        if page.stem not in {other_files.get(name, name) for name in written}:
+            page.unlink()  # of a name that is no longer public
     return other_files

@@ -20,7 +20,6 @@ parser.add_argument("--centroids", type=int, default=5, help="number of centroid
 parser.add_argument("--words", default="large_near", help="config of datasets.balanced_parentheses")
 parser.add_argument("--epochs", type=int, default=4, help="passes over the words of up to 100 symbols")
 parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
-parser.add_argument("--data-dir", help="folder of the prepared words (default: ~/tensorflow_datasets)")
 parser.add_argument("--figures", default="runs/parentheses_states", help="folder of the figures")
 parser.add_argument("--smoke", action="store_true", help="few words, in a temporary folder")
 args = parser.parse_args()
@@ -36,14 +35,14 @@ TEXT = "((a)b(()c)(d(e))" * 3 + ")" * 3
 
 
 def words(split: str) -> datasets.LabelledWords:
-    return datasets.balanced_parentheses.load(split, config=args.words, data_dir=args.data_dir)
+    return datasets.balanced_parentheses.load(split, config=args.words)
 
 
 def main() -> None:
     tests, lengths = TESTS, [20, 40, 60, 80] + [100] * args.epochs
     if args.smoke:
         args.figures = tempfile.mkdtemp(prefix="parentheses_states-")
-        args.words, args.data_dir, tests, lengths = "small", f"{args.figures}/data", TESTS[:1], [20]
+        args.words, tests, lengths = "small", TESTS[:1], [20]
     train = words("train")
     recurrent = {
         "LSTM": keras.layers.LSTM(10),

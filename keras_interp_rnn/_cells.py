@@ -13,9 +13,9 @@ import keras
 from keras import ops
 
 from keras_interp_rnn import equations
+from keras_interp_rnn._types import CellWithEquations, Tensor
 from keras_interp_rnn.equations import CellEquations
 
-Tensor = Any
 Read = Callable[[Any], Any]
 
 NOT_MATHEMATICS = ("__init__", "build", "get_config", "from_config", "compute_output_shape", "get_initial_state")
@@ -31,7 +31,7 @@ def equations_of(cell: Any, read: Read) -> CellEquations | None:
         cell: built.
         read: makes an array of a weight, e.g. a float64 array of NumPy.
     """
-    if hasattr(cell, "equations"):
+    if isinstance(cell, CellWithEquations):
         return cell.equations(read) if _computes_as_said(cell) else None
     of_keras = _KERAS.get(type(cell))
     return None if of_keras is None else of_keras(cell, read)

@@ -25,10 +25,10 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._types import Tensor
 
 __all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 
-Tensor = Any
 
 SCATTER = 1e4
 """Scale at which the digits of a weight look random: its change in one training step turns the cosine many times."""

@@ -27,6 +27,7 @@ import numpy as np
 
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import short_repr
+from keras_interp_rnn._types import Tensor
 
 __all__ = ["CriticalBias", "mean_field"]
 
@@ -38,8 +39,7 @@ STATE_STEPS, BISECTIONS = 1000, 40
 LOWEST, HIGHEST = -10.0, 20.0
 """Gate biases that are searched."""
 
-Array = Any
-Function = Callable[[Array], Array]
+Function = Callable[[Tensor], Tensor]
 
 LARGEST_BIAS = 30.0
 """In size, of a gate; sigmoid(37) is 1 in float64."""
@@ -224,15 +224,15 @@ SIGNS = {"MinimalRNN": (1,), "GRU": (1, 0, 0), "LSTM": (-1, 1, 0, 0)}
 """What each part of a layer's bias has of the gate bias, in the layer's order."""
 
 
-def _sigmoid(x: Array) -> Array:
+def _sigmoid(x: Tensor) -> Tensor:
     return 0.5 * (1 + np.tanh(x / 2))
 
 
-def _sigmoid_slope(x: Array) -> Array:
+def _sigmoid_slope(x: Tensor) -> Tensor:
     return _sigmoid(x) * _sigmoid(-x)
 
 
-def _tanh_slope(x: Array) -> Array:
+def _tanh_slope(x: Tensor) -> Tensor:
     return 1 - np.tanh(x) ** 2
 
 
@@ -270,11 +270,11 @@ def _minimal_rnn(bias: float, scale: float, drive: float) -> tuple[float, float]
 def _gru(bias: float, scale: float, drive: float, reset_after: bool) -> tuple[float, float]:
     """As `_minimal_rnn`."""
 
-    def reset(state: float) -> Array:
+    def reset(state: float) -> Tensor:
         """Arguments of the reset gate, one a node."""
         return math.sqrt(scale * state + drive) * NODES
 
-    def of_candidate(of: Function, state: float) -> Array:
+    def of_candidate(of: Function, state: float) -> Tensor:
         """E[f(x)^2] of the candidate's argument, for each argument of the reset gate, or one for all."""
         gates = _sigmoid(reset(state)) ** 2
         gates = gates if reset_after else np.full_like(gates, WEIGHTS @ gates)

@@ -8,9 +8,9 @@ from typing import Any
 import keras
 from keras import ops
 
-__all__ = ["BitsPerSymbol"]
+from keras_interp_rnn._types import Tensor
 
-Tensor = Any
+__all__ = ["BitsPerSymbol"]
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

@@ -17,14 +17,14 @@ OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Importing nothing themselves.
-EVERYBODY = {f"{OURS}.{name}" for name in ("_io", "_numbers", "_results")}
+EVERYBODY = {f"{OURS}.{name}" for name in ("_io", "_numbers", "_results", "_types")}
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
     "_io.py": set(),
     "_results.py": set(),
     "_numbers.py": set(),
-    "_tags.py": {*(f"{OURS}.{n}" for n in ("analysis", "automata"))},
+    "_types.py": set(),
     "affine.py": set(),
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
@@ -59,7 +59,7 @@ MAY_IMPORT = {
     },
     "views": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_tags", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("analysis", "automata")),
         *(f"{OURS}.{n}" for n in ("presets", "views")),
         *(f"tensorboard_plugins.interp_rnn.{n}" for n in ("document", "recording")),
     },
@@ -113,11 +113,11 @@ MAY_IMPORT = {
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorboard_plugins.interp_rnn.schema"),
-        *(f"{OURS}.{n}" for n in ("_backend", "_network", "_tags", "callbacks", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_network", "callbacks", "analysis", "automata", "views.tags")),
     },
     "datasets/_files.py": set(),
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},
-    "datasets/tomita": {"tensorflow_datasets", f"{OURS}.datasets", f"{OURS}.automata"},
+    "datasets/tomita.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     # SciPy inside the function that counts word vectors.
     "datasets/words.py": {"scipy", f"{OURS}.datasets"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},

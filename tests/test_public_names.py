@@ -33,7 +33,7 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting palindromes text text8 tomita words
+        DataError LabelledWords Windows balanced_parentheses counting languages palindromes text text8 tomita words
     """,
     "keras_interp_rnn.figures": """
         Figure Progress bias_cosines bias_norms bits_by_units change_of_basis contribution_column counts_read

@@ -27,9 +27,9 @@ from keras_interp_rnn._network.graph import evaluate
 from keras_interp_rnn._network.linearized import _into_inputs, _read_by_equations, _vocabulary
 from keras_interp_rnn._network.recurrent import step_cell
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY, CellEquations
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)

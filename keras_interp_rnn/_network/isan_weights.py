@@ -17,9 +17,8 @@ from keras_interp_rnn._network.arrays import (
     check_finite,
     read_text,
 )
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
-
-Array = NDArray[np.float64]
 
 
 class ISANWeights(NamedTuple):

@@ -20,9 +20,9 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
 from keras_interp_rnn._network.recurrent import only_recurrent_layer, run_cell
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
 
-Array = NDArray[np.float64]
 States = tuple[Array, ...]
 
 

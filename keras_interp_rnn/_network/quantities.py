@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network.recurrent import run_cell
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
 
-Tensor = Any
 Quantities = dict[str, Tensor]
 
 

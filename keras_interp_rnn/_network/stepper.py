@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from keras_interp_rnn._network.arrays import check_finite
 from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
 from keras_interp_rnn._network.recurrent import step_cell
+from keras_interp_rnn._types import Tensor
 
-Tensor = Any
 States = list[list[Tensor]]
 
 CHECKED = 16

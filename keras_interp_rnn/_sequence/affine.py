@@ -21,8 +21,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._sequence.masks import zero_where_masked
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn._sequence.sizes import BLOCK, SLOTS, SMALLEST_GROUPED_UNITS
-
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool) -> Path:

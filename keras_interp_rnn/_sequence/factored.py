@@ -9,9 +9,8 @@ from keras import ops
 from keras_interp_rnn import _backend
 from keras_interp_rnn._sequence.masks import zero_where_masked
 from keras_interp_rnn._sequence.scan import scan
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import factored_isan as equations
-
-Tensor = Any
 
 
 def rows_of_table(table: Any, symbols: Tensor) -> Tensor:

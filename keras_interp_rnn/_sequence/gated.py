@@ -8,9 +8,8 @@ from keras import ops
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._sequence.scan import scan
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import GatedEquations
-
-Tensor = Any
 
 
 def gated_states(

@@ -21,8 +21,7 @@ from jax import numpy as jnp
 from keras_interp_rnn._sequence.affine import grouped_gradients
 from keras_interp_rnn._sequence.masks import zero_where_masked
 from keras_interp_rnn._sequence.sizes import BLOCKS, ROWS
-
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 class Order(NamedTuple):

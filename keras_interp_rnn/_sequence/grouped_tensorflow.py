@@ -26,13 +26,12 @@ Not for XLA: the sizes of the groups depend on the data. Not for GPUs: many smal
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_interp_rnn._sequence.sizes import SLOTS
-
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 class Order(NamedTuple):

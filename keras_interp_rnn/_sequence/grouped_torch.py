@@ -15,11 +15,11 @@ Not for traces and GPUs: the sizes of the groups depend on the data, and many sm
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 class Order(NamedTuple):

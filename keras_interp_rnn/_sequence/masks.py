@@ -9,7 +9,7 @@ from typing import Any
 
 from keras import ops
 
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 def last_read(mask: Tensor | None, steps: Any) -> Tensor:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_interp_rnn import _backend
-
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 class Path(NamedTuple):

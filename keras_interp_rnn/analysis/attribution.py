@@ -34,11 +34,10 @@ from keras_interp_rnn._network import (
 from keras_interp_rnn._network.chain import Chain, open_chain
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
 from keras_interp_rnn.analysis.state_regularized.tokens import Names
 from keras_interp_rnn.analysis.traces import token_names
-
-Array = NDArray[np.float64]
 
 METHODS = ("auto", "telescoping", "path_integral", "occlusion", "contributions")
 ROWS = 4096

@@ -18,10 +18,9 @@ from keras_interp_rnn._network.isan_models import describe, has_isan
 from keras_interp_rnn._network.linearized import cell_map
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
-
-Array = NDArray[np.float64]
 
 HALVINGS = 12
 """Steps of the line search."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._network import (
     closed_form,
@@ -25,8 +24,7 @@ from keras_interp_rnn._network import (
 )
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._results import as_html, as_text
-
-Array = NDArray[np.float64]
+from keras_interp_rnn._types import Array
 
 PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
 """The nine lines of TensorBoard's Distributions tab and of the paper's figure 5: minimum, median, maximum, and 0.5, 1

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-Array = NDArray[np.float64]
+from keras_interp_rnn._types import Array
 
 ROUNDING = 1e-12
 """A part of a quantity that is at most this fraction of the whole counts as rounding."""

@@ -22,8 +22,7 @@ from keras_interp_rnn._network import (
 )
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, symbol_name
-
-Array = NDArray[np.float64]
+from keras_interp_rnn._types import Array
 
 BATCH = 256
 """Texts that are read at a time, at most."""

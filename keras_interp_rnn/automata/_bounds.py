@@ -15,11 +15,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import DenseEquations, between
-
-Array = NDArray[np.float64]
 
 FUNCTION_ERROR = 2.0**-20
 """Allowance for tanh, sigmoid and exp of the backend: absolute for the first two, relative for exp."""

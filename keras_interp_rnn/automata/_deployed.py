@@ -16,19 +16,17 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
-from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network import as_float64, check_finite, evaluate
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata._as_built import built_again, first_difference
 from keras_interp_rnn.automata._network import Acceptor, Stack, require_memoryless
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import WordEncoding
 from keras_interp_rnn.equations import GRU, SimpleRNN, transitions
-
-Array = NDArray[np.float64]
 
 EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
 RECURRENT = (layers.StateRegularizedRNN, layers.SRSimpleRNN, layers.SRGRU)

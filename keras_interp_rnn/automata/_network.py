@@ -26,11 +26,10 @@ from keras_interp_rnn._network import (
     regularized_stack,
     run_cell,
 )
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
 from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words, encoding_of
-
-Array = NDArray[np.float64]
 
 CHUNK = 1 << 16
 """Steps, words times their length, that the model reads at a time: bounds the memory."""

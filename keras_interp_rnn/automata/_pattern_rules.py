@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata._deadline import NEVER, Deadline, TimeUp
 from keras_interp_rnn.automata._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
-from keras_interp_rnn.automata._patterns import Family, Ints, Pattern, read
+from keras_interp_rnn.automata._patterns import Family, Pattern, read
 from keras_interp_rnn.automata._prefix_tree import Machine
 from keras_interp_rnn.automata._state_splitting import label_bits
 from keras_interp_rnn.automata._strong_sampling import Sharpening

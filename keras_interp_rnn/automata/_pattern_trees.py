@@ -28,8 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata._deadline import Deadline
-from keras_interp_rnn.automata._patterns import Family, Ints, Pattern
+from keras_interp_rnn.automata._patterns import Family, Pattern
 from keras_interp_rnn.automata._state_splitting import label_bits
 
 MARGIN = 50.0

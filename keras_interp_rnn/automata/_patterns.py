@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
 
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 MAX_SYMBOLS = 14

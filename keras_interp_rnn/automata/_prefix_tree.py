@@ -16,10 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from keras_interp_rnn._types import Array, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +83,7 @@ class PrefixTree:
             states[nodes] = table[states[parents], symbols]
         return states
 
-    def counts_of(self, states: Ints, num_states: int) -> Floats:
+    def counts_of(self, states: Ints, num_states: int) -> Array:
         """Counts of labels (n, C) in each state, from the state of each prefix."""
         return np.stack([np.bincount(states, weights=column, minlength=num_states) for column in self.counts.T], axis=1)
 

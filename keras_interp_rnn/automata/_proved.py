@@ -15,12 +15,10 @@ from decimal import ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.words import WordEncoding
 from keras_interp_rnn.equations import GRU, SimpleRNN
-
-Array = NDArray[np.float64]
 
 DIGITS = 9
 """Significant digits of a bound in a file."""

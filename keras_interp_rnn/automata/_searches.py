@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._pattern_rules import shortest_rules
-from keras_interp_rnn.automata._prefix_tree import Ints, Machine, PrefixTree, is_shorter, most_states
+from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, is_shorter, most_states
 from keras_interp_rnn.automata._sample import Sample
 from keras_interp_rnn.automata._state_merging import smallest_automaton
 from keras_interp_rnn.automata._state_splitting import contradicted, shortest_description

@@ -21,8 +21,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
-from keras_interp_rnn.automata._prefix_tree import Floats, Ints, Machine, PrefixTree, bits, description_length
+from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, bits, description_length
 
 MOST_MOVED = 3
 """Transitions that a kick moves at most."""
@@ -130,7 +131,7 @@ def _changed(table: Ints, kind: int, place: tuple[Ints, ...]) -> Ints:
     return new
 
 
-def contradicted_below(tree: PrefixTree, table: Ints, outputs: Ints) -> Floats:
+def contradicted_below(tree: PrefixTree, table: Ints, outputs: Ints) -> Array:
     """E(u, r): words (nodes, n) below each prefix that are contradicted if the automaton is in state r there."""
     wrong = tree.counts.sum(axis=1)[:, None] - tree.counts[:, outputs]
     for nodes, parents, symbols in reversed(tree.levels):
@@ -140,12 +141,12 @@ def contradicted_below(tree: PrefixTree, table: Ints, outputs: Ints) -> Floats:
     return wrong
 
 
-def _summed(rows: Floats, groups: Ints, number: int) -> Floats:
+def _summed(rows: Array, groups: Ints, number: int) -> Array:
     """The sums of rows (m, columns) by group."""
     return np.stack([np.bincount(groups, weights=column, minlength=number) for column in rows.T], axis=1)
 
 
-def _disagreements(counts: Floats) -> Floats:
+def _disagreements(counts: Array) -> Array:
     """Words in each row of counts that have another label than most."""
     return counts.sum(axis=1) - counts.max(axis=1)
 

@@ -25,8 +25,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata._deadline import NEVER, Deadline, TimeUp
-from keras_interp_rnn.automata._prefix_tree import Floats, Ints, Machine, PrefixTree, bits
+from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, bits
 from keras_interp_rnn.automata._state_changes import MOST_MOVED, kicked, refined
 
 DEVIATIONS = (3.0, 2.0, 4.0, 6.0)
@@ -238,17 +239,17 @@ class _Merging:
         return Machine(np.array(rows), self.counts[red].argmax(axis=1))
 
 
-def _evidence(counts: Floats, noise: float) -> Floats:
+def _evidence(counts: Array, noise: float) -> Array:
     """The logarithm of L(n), of each row of counts."""
     return np.logaddexp.reduce(_log_likelihoods(counts, noise), axis=1) - math.log(counts.shape[1])
 
 
-def _posterior(counts: Floats, noise: float) -> Floats:
+def _posterior(counts: Array, noise: float) -> Array:
     """Probability of each label of a state, from the counts."""
     logs = _log_likelihoods(counts, noise)
     return np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
 
 
-def _log_likelihoods(counts: Floats, noise: float) -> Floats:
+def _log_likelihoods(counts: Array, noise: float) -> Array:
     wrong = math.log(noise / (counts.shape[1] - 1))
     return counts.sum(axis=1)[:, None] * wrong + counts * (math.log1p(-noise) - wrong)

@@ -30,12 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata._deadline import NEVER, Deadline, TimeUp
 from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree
 from keras_interp_rnn.automata._state_changes import kicked, moves, trimmed
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NUM_WORDS = 800
 """Number of random words, and of contradicted ones, on which changes are tried."""
@@ -102,7 +100,7 @@ def contradicted(tree: PrefixTree, table: Ints, labels: Ints) -> Ints:
     return np.flatnonzero(outputs[states[tree.ends]] != labels)
 
 
-def bits(tree: PrefixTree, tables: Ints) -> Floats:
+def bits(tree: PrefixTree, tables: Ints) -> Array:
     """The description lengths (m,) of automata of as many states, (m, n, K), with the labels of the words."""
     number, n, symbols = tables.shape
     flat, offsets = tables.ravel(), np.arange(number)[:, None] * (n * symbols)
@@ -121,7 +119,7 @@ def bits(tree: PrefixTree, tables: Ints) -> Floats:
     return n * symbols * math.log2(n) + label_bits(counts).sum(axis=-1)
 
 
-def label_bits(counts: NDArray[Any]) -> Floats:
+def label_bits(counts: NDArray[Any]) -> Array:
     """Bits of labels whose numbers are the last axis (..., C), by the Krichevsky-Trofimov estimate."""
     half = counts.shape[-1] / 2
     likely = gammaln(half) - 2 * half * gammaln(0.5) + gammaln(counts + 0.5).sum(-1) - gammaln(counts.sum(-1) + half)

@@ -23,12 +23,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata._pattern_trees import CONTRADICTED_BITS, Node, Search, Tree, patterns_of, pruned, swapped
-from keras_interp_rnn.automata._patterns import Bools, Family, Ints, Pattern
-
-Floats = NDArray[np.float64]
+from keras_interp_rnn.automata._patterns import Bools, Family, Pattern
 
 MAX_PAIRS = 2_000_000
 """Pairs of states of two automata whose product is formed."""
@@ -46,7 +44,7 @@ class Product(NamedTuple):
     """
 
     table: Ints
-    weights: Floats
+    weights: Array
     start: int
     holds: Bools
 
@@ -92,7 +90,7 @@ def _joined(one: Product, two: Product) -> Product | None:
     return Product(table, one.weights, 0, np.concatenate([one.holds[:, left], two.holds[:, right]]))
 
 
-def fractions(family: Family, tree: Tree, num_labels: int, longest: int) -> Floats | None:
+def fractions(family: Family, tree: Tree, num_labels: int, longest: int) -> Array | None:
     """The fraction of the words of each length 0, 1, ... to which a tree gives each label, (longest + 1, num_labels).
 
     None if the automaton of its patterns would be too large.

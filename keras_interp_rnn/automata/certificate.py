@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata import _kernels, _proved, proof
 from keras_interp_rnn.automata._deployed import Deployed, deployed
 from keras_interp_rnn.automata._deterministic import difference, label_of, state_labels
@@ -36,8 +37,6 @@ from keras_interp_rnn.automata.extraction import Extraction, extract_exactly, sh
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.proof import Proof
 from keras_interp_rnn.automata.words import Word, WordEncoding
-
-Array = NDArray[np.float64]
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)
 """Tried one after the other; any of them that gives a proof will do."""

@@ -25,16 +25,14 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.recognizer import Recognizer
 from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding, checked_symbols
 from keras_interp_rnn.automata.words import FIRST, START
-
-Array = NDArray[np.float64]
 
 LEAD = 12.0
 """Nats by which the score of the next state over tau leads that of all others together."""

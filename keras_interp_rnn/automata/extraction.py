@@ -20,6 +20,7 @@ from scipy.special import betaincinv
 from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata._deterministic import (
     MISSING,
     Transitions,
@@ -32,8 +33,6 @@ from keras_interp_rnn.automata._network import CHUNK, Acceptor, Stack, given_enc
 from keras_interp_rnn.automata.dfa import DFA, coaccessible
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.words import Word, WordEncoding, checked_words
-
-Array = NDArray[np.float64]
 
 METHODS = ("exact", "counts", "mean_probability")
 

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn import _io
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata import _bounds, _proved
 from keras_interp_rnn.automata._deterministic import difference, state_labels
 from keras_interp_rnn.automata._proved import Proved
 from keras_interp_rnn.automata.dfa import DFA
 from keras_interp_rnn.automata.moore import MooreMachine
 from keras_interp_rnn.automata.words import WordEncoding
-
-Array = NDArray[np.float64]
 
 FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
 """Of a certificate's file."""

@@ -22,6 +22,7 @@ from keras_interp_rnn import layers
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array, NgramModel
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import (
     affine_form,
@@ -32,8 +33,6 @@ from keras_interp_rnn.analysis.weighted.forms import (
 from keras_interp_rnn.analysis.weighted.minimization import check_tolerance, reduced
 from keras_interp_rnn.automata import weighted_drawing
 from keras_interp_rnn.automata.words import checked_alphabet, checked_words, given_alphabet, names_of_states
-
-Array = NDArray[np.float64]
 
 RANGE = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
 """Largest number of each dtype."""
@@ -440,7 +439,7 @@ class WeightedAutomaton(Result):
         return cls(start, matrices, final, given_alphabet(alphabet))
 
     @classmethod
-    def from_ngrams(cls, ngrams: Any, *, max_states: int = 4096) -> WeightedAutomaton:
+    def from_ngrams(cls, ngrams: NgramModel, *, max_states: int = 4096) -> WeightedAutomaton:
         r"""A back-off model as a weighted automaton with log probabilities for outputs: a start for training an ISAN.
 
         States are the contexts of up to order - 1 symbols, outputs the K values ln p(c | context), so that
@@ -461,7 +460,7 @@ class WeightedAutomaton(Result):
         >>> len(automaton), np.exp(automaton.value([1])).round(3)  # p(. | 1)
         (4, array([0.5, 0.3, 0.2]))
         """
-        if not all(hasattr(ngrams, name) for name in ("vocabulary_size", "order", "probabilities")):
+        if not isinstance(ngrams, NgramModel):
             raise ValueError(f"n-grams are an `analysis.BackoffModel`. Received: ngrams={ngrams!r}.")
         at_least("max_states", max_states, 1)
         symbols, order = ngrams.vocabulary_size, ngrams.order

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._network import check_finite
-from keras_interp_rnn._tags import Tag
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.views.tags import Tag
 from tensorboard_plugins.interp_rnn import schema
 
 

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn import _tags, automata
+from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._network import check_finite
 from keras_interp_rnn._numbers import is_integer
@@ -19,6 +19,7 @@ from keras_interp_rnn.automata.extraction import Extraction, accepted_words, sho
 from keras_interp_rnn.automata.words import checked_words, encoding_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import schema
 
 
@@ -153,7 +154,7 @@ class Automaton(Probe):
         extraction, compared = found.extraction, found.comparison
         confidence = extraction.confidence
         entropy = _mean(extraction.entropy)
-        text, description = _tags.automaton(
+        text, description = tags.automaton(
             extraction.dfa,
             extraction.centroids,
             confidence,

@@ -8,9 +8,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.isan.contributions import Contributions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
+from keras_interp_rnn.views import tags
 
 MAX_BYTES = 2**25
 """Of the tensor of one text at one step."""
@@ -72,5 +73,5 @@ class Contributions(TextProbe):
             )
         return found
 
-    def tag(self, found: Result) -> _tags.Tag:
-        return _tags.contributions(found)
+    def tag(self, found: Result) -> tags.Tag:
+        return tags.contributions(found)

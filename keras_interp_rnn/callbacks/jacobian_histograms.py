@@ -9,9 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn import analysis
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
+from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import schema
 
 SMALLEST = 1e-30
@@ -74,7 +75,7 @@ class JacobianHistograms(InputProbe):
         return analysis.jacobian_singular_values(layer, reads, lags=self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:
-        percentiles, description = _tags.jacobian(found, self.lags)
+        percentiles, description = tags.jacobian(found, self.lags)
         described = schema.metadata("jacobian", **description)
         _summaries.tensor("interp_rnn/jacobian_percentiles", percentiles, step, described)
         for lag, of_lag in zip(self.lags, found, strict=True):

@@ -8,9 +8,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
+from keras_interp_rnn.views import tags
 
 
 class ShapleyValues(TextProbe):
@@ -58,5 +59,5 @@ class ShapleyValues(TextProbe):
     def measured(self, text: Any) -> Result:
         return analysis.shapley_values(self.model, text, background=self.background, alphabet=self.alphabet)
 
-    def tag(self, found: Result) -> _tags.Tag:
-        return _tags.shapley_values(found)
+    def tag(self, found: Result) -> tags.Tag:
+        return tags.shapley_values(found)

@@ -8,9 +8,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.substitutions import Substitutions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
+from keras_interp_rnn.views import tags
 
 
 class Substitutions(TextProbe):
@@ -57,5 +58,5 @@ class Substitutions(TextProbe):
     def measured(self, text: Any) -> Result:
         return analysis.substitutions(self.model, text, alternatives=self.alternatives, alphabet=self.alphabet)
 
-    def tag(self, found: Result) -> _tags.Tag:
-        return _tags.substitutions(found)
+    def tag(self, found: Result) -> tags.Tag:
+        return tags.substitutions(found)

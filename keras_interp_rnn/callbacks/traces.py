@@ -9,10 +9,11 @@ from typing import Any
 
 import keras
 
-from keras_interp_rnn import _tags, analysis
+from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.traces import Trace, token_names
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
+from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import schema
 
 
@@ -64,6 +65,6 @@ class Traces(InputProbe):
 
     def write(self, found: Trace, step: int) -> None:
         series = "interp_rnn/trace"
-        values, description = _tags.trace(found)
+        values, description = tags.trace(found)
         described = schema.metadata("trace", part_of=series, **description)
         _summaries.tensor(f"{series}/step_{step}", values, step, described)

@@ -8,6 +8,7 @@
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
 | `counting` | brackets of several types and how deep each is nested; also as an endless stream |
+| `languages` | all of these generated data as a builder of TensorFlow Datasets |
 | `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
 | `DataError` | raised if data cannot be used |
@@ -16,9 +17,10 @@ Every data set is loaded by one form:
 
     load(split, *, source=None, data_dir=None)
 
-- `source` is your own copy of the data, a file. Without it they are downloaded through TensorFlow Datasets. Generated
-  data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have no source.
+- `source` is your own copy of the data, a file. Without it they are downloaded through TensorFlow Datasets.
 - `data_dir` is the folder in which TensorFlow Datasets keeps what it has prepared.
+- Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have neither: they are drawn from a
+  `seed` when they are loaded.
 - Further options are given by name: `config`, `seed`.
 
 `tensorflow_datasets` is not imported before a function needs it.
@@ -27,6 +29,7 @@ Every data set is loaded by one form:
 from keras_interp_rnn.datasets import (
     balanced_parentheses,
     counting,
+    languages,
     palindromes,
     text,
     text8,
@@ -43,6 +46,7 @@ __all__ = [
     "Windows",
     "balanced_parentheses",
     "counting",
+    "languages",
     "palindromes",
     "text",
     "text8",

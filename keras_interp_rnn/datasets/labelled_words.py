@@ -1,11 +1,8 @@
-"""Words of a formal language and words outside it: what the builders of languages hold, and how networks read them."""
+"""Words of a formal language and words outside it: what `datasets` draws of a language, and how networks read it."""
 
 from __future__ import annotations
 
-import importlib
-import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +10,8 @@ from numpy.typing import NDArray
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.words import WordEncoding
-from keras_interp_rnn.datasets import _tfds
-from keras_interp_rnn.datasets._arguments import one_of
 
 __all__ = ["LabelledWords"]
-
-PathLike = str | os.PathLike[str]
 
 
 @short_repr
@@ -122,29 +115,3 @@ class LabelledWords:
                [3, 4, 0]], dtype=int32)
         """
         return self.encoding(start, end).ids(self.words, length)
-
-
-def built(name: str, config: str, seed: int, data_dir: PathLike | None) -> Any:
-    """The TFDS builder of the language `datasets.<name>`, its data prepared."""
-    _tfds.imported(name)
-    from keras_interp_rnn.datasets._language_builder import LanguageConfig
-
-    builder = importlib.import_module(f"keras_interp_rnn.datasets.{name}.{name}_dataset_builder").Builder
-    one_of("config", config, sorted(builder.builder_configs))
-    if seed != int(seed) or seed < 0:
-        raise ValueError(f"`seed` must be an integer of at least 0. Received: seed={seed!r}. Choose another.")
-    chosen: Any = config
-    if seed:
-        description = builder.builder_configs[config].description
-        chosen = LanguageConfig(name=f"{config}-seed{seed}", description=description, language=config, seed=int(seed))
-    root = _tfds.data_root(data_dir)
-    with _tfds.undamaged(root / name):
-        made = builder(config=chosen, data_dir=root)
-    return _tfds.prepare(made, quiet=True)
-
-
-def loaded(made: Any, split: str) -> LabelledWords:
-    """A split of a prepared builder."""
-    examples = list(_tfds.in_order(made, split))
-    words = tuple(example["word"].decode("ascii") for example in examples)
-    return LabelledWords(words, np.array([example["label"] for example in examples], bool), made.ALPHABET)

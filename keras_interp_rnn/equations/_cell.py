@@ -15,15 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-Array = Any
-States = tuple[Array, ...]
+from keras_interp_rnn._types import Tensor
+
+States = tuple[Tensor, ...]
 
 
 class Step(NamedTuple):
     """A step: the next states, each (..., n), and the other quantities of the step by the papers' names."""
 
     states: States
-    quantities: dict[str, Array]
+    quantities: dict[str, Tensor]
 
 
 class LinearStep(NamedTuple):
@@ -34,8 +35,8 @@ class LinearStep(NamedTuple):
         input: -> P @ ds_t/dx_t (batch, r, features).
     """
 
-    before: Callable[[Array], Array]
-    input: Callable[[Array], Array]
+    before: Callable[[Tensor], Tensor]
+    input: Callable[[Tensor], Tensor]
 
 
 class CellEquations(ABC):
@@ -47,15 +48,15 @@ class CellEquations(ABC):
         return True
 
     @abstractmethod
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         """What inputs (..., features) make of their steps, arrays (..., width)."""
 
     @abstractmethod
-    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
         """One step from states (batch, n) under a drive (batch, width)."""
 
     @abstractmethod
-    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         """The step from these states under this drive, linearized."""
 
 
@@ -68,9 +69,9 @@ class PulledBack(NamedTuple):
         drive: by each part of the drive.
     """
 
-    states: Array
-    product: Array
-    drive: tuple[Array, ...]
+    states: Tensor
+    product: Tensor
+    drive: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -82,34 +83,34 @@ class DenseEquations(CellEquations):
         bias: b (width,), or None.
     """
 
-    kernel: Array
-    recurrent_kernel: Array
-    bias: Array | None
+    kernel: Tensor
+    recurrent_kernel: Tensor
+    bias: Tensor | None
 
     @abstractmethod
-    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         """The step, given the product h_{t-1} U."""
 
     @abstractmethod
-    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         """What takes P (batch, r, s) to P times the step's derivatives."""
 
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         drive = xp.matmul(inputs, self.kernel)
         return (drive if self.bias is None else drive + self.bias,)
 
-    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
         return self.step_given_product(xp, states, xp.matmul(states[0], self.recurrent_kernel), drive)
 
-    def into_input(self, xp: Any, pulled: tuple[Array, ...]) -> Array:
+    def into_input(self, xp: Any, pulled: tuple[Tensor, ...]) -> Tensor:
         """P times the derivatives by the drive's parts, taken on to the input."""
         return times(xp, pulled[0], xp.transpose(self.kernel))
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         pull = self.pull_back(xp, states, drive)
         units = self.recurrent_kernel.shape[0]
 
-        def before(product: Array) -> Array:
+        def before(product: Tensor) -> Tensor:
             pulled = pull(product)
             through = times(xp, pulled.product, xp.transpose(self.recurrent_kernel))
             first = pulled.states[..., :units] + through
@@ -119,17 +120,17 @@ class DenseEquations(CellEquations):
 
 
 @functools.singledispatch
-def between(gate: Array, first: Array, second: Array) -> Array:
+def between(gate: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """The mean g a + (1 - g) b, all (..., n); other arithmetics than that of arrays register their own."""
     return second + gate * (first - second)
 
 
-def scaled(product: Array, diagonal: Array) -> Array:
+def scaled(product: Tensor, diagonal: Tensor) -> Tensor:
     """P diag(d): P (batch, r, n), d (batch, n)."""
     return product * diagonal[..., None, :]
 
 
-def times(xp: Any, product: Array, matrix: Array) -> Array:
+def times(xp: Any, product: Tensor, matrix: Tensor) -> Tensor:
     """P M as one product of matrices: P (batch, r, m), M (m, n)."""
     return xp.reshape(
         xp.matmul(xp.reshape(product, (-1, product.shape[-1])), matrix), (*product.shape[:-1], matrix.shape[-1])

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -26,41 +25,41 @@ class GatedEquations(DenseEquations):
 
     @staticmethod
     @abstractmethod
-    def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
+    def next_state(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
         """h_t from h_{t-1} (..., n), gates (..., G n) and latent (..., n)."""
 
     @staticmethod
     @abstractmethod
-    def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
+    def slopes(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
         """Eq. 4's diagonal (..., n) and slopes (..., G n), before the gates act on the latent."""
 
     @staticmethod
     @abstractmethod
-    def input_derivative(xp: Any, gates: Array) -> Array:
+    def input_derivative(xp: Any, gates: Tensor) -> Tensor:
         """dh_t/dlatent_t with the gates held, a diagonal (..., n)."""
 
     @abstractmethod
-    def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:
+    def quantities(self, xp: Any, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         """Gates and latent by the papers' names."""
 
     @staticmethod
-    def gates(xp: Any, product: Array, drive: Array) -> Array:
+    def gates(xp: Any, product: Tensor, drive: Tensor) -> Tensor:
         """sigmoid(h U + d): both (..., G n)."""
         return xp.sigmoid(product + drive)
 
-    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         latent, of_gates = drive
         gates = self.gates(xp, product, of_gates)
         return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         [state], (latent, of_gates) = states, drive
         gates = self.gates(xp, xp.matmul(state, self.recurrent_kernel), of_gates)
         diagonal, slopes = self.slopes(xp, state, gates, latent)
         input_derivative = self.input_derivative(xp, gates)
         count = slopes.shape[-1] // state.shape[-1]
 
-        def pull(product: Array) -> PulledBack:
+        def pull(product: Tensor) -> PulledBack:
             of_gates = scaled(xp.concatenate([product] * count, axis=-1), slopes)
             return PulledBack(scaled(product, diagonal), of_gates, (scaled(product, input_derivative), of_gates))
 

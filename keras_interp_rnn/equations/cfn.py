@@ -16,50 +16,49 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import PulledBack, States, scaled
 from keras_interp_rnn.equations._gated import GatedEquations
-
-Array = Any
 
 
 @dataclass(frozen=True)
 class CFN(GatedEquations):
     """Eq. 2; the latent is the candidate c_t."""
 
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         [drive] = super().drive(xp, inputs)
         of_gates = self.recurrent_kernel.shape[1]
         return xp.tanh(drive[..., of_gates:]), drive[..., :of_gates]
 
     @staticmethod
-    def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
+    def next_state(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
         update, input_gate = xp.split(gates, 2, axis=-1)
         return update * xp.tanh(state) + input_gate * latent
 
     @staticmethod
-    def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
+    def slopes(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
         update, _ = xp.split(gates, 2, axis=-1)
         squashed = xp.tanh(state)
         return update * (1 - squashed * squashed), xp.concatenate([squashed, latent], axis=-1) * gates * (1 - gates)
 
     @staticmethod
-    def input_derivative(xp: Any, gates: Array) -> Array:
+    def input_derivative(xp: Any, gates: Tensor) -> Tensor:
         return xp.split(gates, 2, axis=-1)[1]
 
-    def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:
+    def quantities(self, xp: Any, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         update, input_gate = xp.split(gates, 2, axis=-1)
         return {"u": update, "i": input_gate, "candidate": latent}
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         pull = super().pull_back(xp, states, drive)
         slope = 1 - drive[0] * drive[0]  # of the candidate's tanh, so that the drive is that before it
 
-        def through_tanh(product: Array) -> PulledBack:
+        def through_tanh(product: Tensor) -> PulledBack:
             pulled = pull(product)
             return pulled._replace(drive=(scaled(pulled.drive[0], slope), pulled.drive[1]))
 
         return through_tanh
 
-    def into_input(self, xp: Any, pulled: tuple[Array, ...]) -> Array:
+    def into_input(self, xp: Any, pulled: tuple[Tensor, ...]) -> Tensor:
         of_candidate, of_gates = pulled
         return super().into_input(xp, (xp.concatenate([of_gates, of_candidate], axis=-1),))

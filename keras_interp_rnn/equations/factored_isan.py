@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,14 @@ class FactoredISAN(CellEquations):
         switch_kernel: P (features or K, f). kernel: B (features or K, n). bias: c (n,), or None.
     """
 
-    shared: Array | None
-    into_factors: Array
-    out_of_factors: Array
-    switch_kernel: Array
-    kernel: Array
-    bias: Array | None
+    shared: Tensor | None
+    into_factors: Tensor
+    out_of_factors: Tensor
+    switch_kernel: Tensor
+    kernel: Tensor
+    bias: Tensor | None
 
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         """The gains g (..., f) and the biases b (..., n)."""
         if "int" in str(inputs.dtype):
             return xp.take(self.switch_kernel, inputs, axis=0), xp.take(self.kernel, inputs, axis=0)
@@ -83,22 +82,22 @@ class FactoredISAN(CellEquations):
         gains, addends = self.drive(np, x)
         return kernels(np, self.shared, self.into_factors, self.out_of_factors, gains), addends
 
-    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
         gains, addends = drive
         joint = joint_kernel(xp, self.shared, self.into_factors)
         switched, _ = apply_kernel(xp, joint, self.out_of_factors, states[0], gains)
         return Step((switched + addends,), {})
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         gains, _ = drive
         factors = xp.matmul(states[0], self.into_factors)
         into_factors, out_of_factors = xp.transpose(self.into_factors), xp.transpose(self.out_of_factors)
 
-        def before(product: Array) -> Array:
+        def before(product: Tensor) -> Tensor:
             switched = times(xp, times(xp, product, out_of_factors) * gains[:, None, :], into_factors)
             return switched if self.shared is None else switched + times(xp, product, xp.transpose(self.shared))
 
-        def into_input(product: Array) -> Array:
+        def into_input(product: Tensor) -> Tensor:
             of_gains = times(xp, product, out_of_factors) * factors[:, None, :]
             of_switch = times(xp, of_gains, xp.transpose(self.switch_kernel))
             return of_switch + times(xp, product, xp.transpose(self.kernel))
@@ -107,19 +106,19 @@ class FactoredISAN(CellEquations):
 
 
 def projections(
-    xp: Any, inputs: Array, switch_kernel: Array, kernel: Array, bias: Array | None = None
-) -> tuple[Array, Array]:
+    xp: Any, inputs: Tensor, switch_kernel: Tensor, kernel: Tensor, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Both linear maps of inputs (..., features): g = x P (..., f) and b = x B + c (..., n); c (n,) or None."""
     addends = xp.matmul(inputs, kernel)
     return xp.matmul(inputs, switch_kernel), addends if bias is None else addends + bias
 
 
-def joint_kernel(xp: Any, shared: Array | None, into_factors: Array) -> Array:
+def joint_kernel(xp: Any, shared: Tensor | None, into_factors: Tensor) -> Tensor:
     """[W_0 | U], so that a state takes part in one product: (n, n + f); U alone without W_0."""
     return into_factors if shared is None else xp.concatenate([shared, into_factors], axis=1)
 
 
-def apply_kernel(xp: Any, joint: Array, out_of_factors: Array, state: Array, gains: Array) -> tuple[Array, Array]:
+def apply_kernel(xp: Any, joint: Tensor, out_of_factors: Tensor, state: Tensor, gains: Tensor) -> tuple[Tensor, Tensor]:
     """Applies the switched kernel: h W(x) = h W_0 + ((h U) * g) V, and h U. Add b for the next state.
 
     Args:
@@ -137,7 +136,7 @@ def apply_kernel(xp: Any, joint: Array, out_of_factors: Array, state: Array, gai
     return (switched if joint.shape[1] == factors else product[:, :units] + switched), factor_states
 
 
-def kernels(xp: Any, shared: Array | None, into_factors: Array, out_of_factors: Array, gains: Array) -> Array:
+def kernels(xp: Any, shared: Tensor | None, into_factors: Tensor, out_of_factors: Tensor, gains: Tensor) -> Tensor:
     """W(x) = W_0 + U diag(g) V: g (..., f) -> (..., n, n)."""
     switched = xp.matmul(into_factors * gains[..., None, :], out_of_factors)
     return switched if shared is None else switched + shared

@@ -22,9 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, between, scaled, times
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -39,20 +38,20 @@ class GRU(DenseEquations):
     """
 
     reset_after: bool = False
-    recurrent_bias: Array | None = None
-    activation: Callable[[Array], Array] | None = None
-    recurrent_activation: Callable[[Array], Array] | None = None
+    recurrent_bias: Tensor | None = None
+    activation: Callable[[Tensor], Tensor] | None = None
+    recurrent_activation: Callable[[Tensor], Tensor] | None = None
 
     @property
     def has_derivative(self) -> bool:
         return self.activation is None and self.recurrent_activation is None
 
-    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         [state] = states
         update, reset, candidate, _ = self._parts(xp, state, product, drive[0])
         return Step((between(update, state, candidate),), {"u": update, "r": reset, "candidate": candidate})
 
-    def _parts(self, xp: Any, state: Array, product: Array, drive: Array) -> tuple[Array, Array, Array, Array]:
+    def _parts(self, xp: Any, state: Tensor, product: Tensor, drive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """u_t, r_t, c_t, and h_{t-1} U_c + b_h, which has no part where the reset comes first."""
         both = 2 * self.recurrent_kernel.shape[0]
         if self.recurrent_bias is not None:
@@ -63,7 +62,7 @@ class GRU(DenseEquations):
         mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[:, both:])
         return update, reset, (self.activation or xp.tanh)(mixed + drive[..., both:]), inner
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         [state], [now] = states, drive
         product = xp.matmul(state, self.recurrent_kernel)
         update, reset, candidate, inner = self._parts(xp, state, product, now)
@@ -71,7 +70,7 @@ class GRU(DenseEquations):
         through_candidate = (1 - update) * (1 - candidate * candidate)
         own = xp.transpose(self.recurrent_kernel[:, 2 * state.shape[-1] :])
 
-        def pull(product: Array) -> PulledBack:
+        def pull(product: Tensor) -> PulledBack:
             direct, of_update = scaled(product, update), scaled(product, through_update)
             of_candidate = scaled(product, through_candidate)
             if self.reset_after:

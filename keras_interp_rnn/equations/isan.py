@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -29,43 +28,43 @@ class ISAN(CellEquations):
         kernel: (K, n, n). bias: (K, n).
     """
 
-    kernel: Array
-    bias: Array
+    kernel: Tensor
+    bias: Tensor
 
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         return (inputs,)
 
-    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
         [state], [now] = states, drive
         of_symbols = len(now.shape) < len(state.shape)
         return Step(((step if of_symbols else expected_step)(xp, self.kernel, self.bias, state, now),), {})
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         """The step is linear already; column k of its derivative by the distribution is h W_k + b_k."""
         [state], [now] = states, drive
         of_symbols = len(now.shape) < len(state.shape)
         kernel = xp.take(self.kernel, now, axis=0) if of_symbols else xp.einsum("bk,knm->bnm", now, self.kernel)
 
-        def into_distribution(product: Array) -> Array:
+        def into_distribution(product: Tensor) -> Tensor:
             columns = xp.einsum("bn,knm->bmk", state, self.kernel) + xp.transpose(self.bias)
             return xp.matmul(product, columns)
 
         return LinearStep(lambda product: xp.matmul(product, xp.transpose(kernel, (0, 2, 1))), into_distribution)
 
 
-def step(xp: Any, kernel: Array, bias: Array, state: Array, symbols: Array) -> Array:
+def step(xp: Any, kernel: Tensor, bias: Tensor, state: Tensor, symbols: Tensor) -> Tensor:
     """Eq. 1 for a batch: state (batch, n), symbols int (batch,) -> (batch, n)."""
     matrices = xp.take(kernel, symbols, axis=0)
     return xp.matmul(state[:, None, :], matrices)[:, 0, :] + xp.take(bias, symbols, axis=0)
 
 
-def expected_step(xp: Any, kernel: Array, bias: Array, state: Array, distribution: Array) -> Array:
+def expected_step(xp: Any, kernel: Tensor, bias: Tensor, state: Tensor, distribution: Tensor) -> Tensor:
     """Eq. 1 averaged over the next symbol, sum_k p_k (h W_k + b_k): distribution p (batch, K) -> (batch, n)."""
     images = xp.einsum("bn,knm->bkm", state, kernel) + bias
     return xp.einsum("bk,bkm->bm", distribution, images)
 
 
-def states(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array) -> Iterator[Array]:
+def states(xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor) -> Iterator[Tensor]:
     """Eq. 1 along one text: initial_state (n,), symbols int (time,); yields h_1, ..., h_T."""
     state = initial_state
     for symbol in symbols:
@@ -73,7 +72,7 @@ def states(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: A
         yield state
 
 
-def sources(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array) -> Iterator[Array]:
+def sources(xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor) -> Iterator[Tensor]:
     """Eq. 4 along one text: for t = 1, ..., T yields (t + 1, n), whose rows are the terms s = 0, ..., t of h_t.
 
     Row 0 belongs to the initial state, row s to the symbol read at step s. Row s of step t is row s of step t - 1
@@ -85,7 +84,9 @@ def sources(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: 
         yield terms
 
 
-def sources_seen(xp: Any, kernel: Array, bias: Array, initial_state: Array, symbols: Array, readout: Array) -> Array:
+def sources_seen(
+    xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor, readout: Tensor
+) -> Tensor:
     """Eqs. 4 to 6 for the last step alone, from its end: (T + 1, outputs), whose rows are the terms of one logit.
 
     `sources` takes O(T^2 n^2) for all steps; this takes O(T n^2 outputs).
@@ -97,6 +98,6 @@ def sources_seen(xp: Any, kernel: Array, bias: Array, initial_state: Array, symb
     return xp.stack([xp.matmul(initial_state, readout), *terms[::-1]])
 
 
-def logits(xp: Any, readout: Array, readout_bias: Array, state: Array) -> Array:
+def logits(xp: Any, readout: Tensor, readout_bias: Tensor, state: Tensor) -> Tensor:
     """Eq. 3: (..., n) -> (..., outputs)."""
     return xp.matmul(state, readout) + readout_bias

@@ -13,27 +13,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
-
-Array = Any
 
 
 @dataclass(frozen=True)
 class LSTM(DenseEquations):
     """kernel (features, 4n), recurrent_kernel (n, 4n); other activations in place of tanh and sigmoid, or None."""
 
-    activation: Callable[[Array], Array] | None = None
-    recurrent_activation: Callable[[Array], Array] | None = None
+    activation: Callable[[Tensor], Tensor] | None = None
+    recurrent_activation: Callable[[Tensor], Tensor] | None = None
 
     @property
     def has_derivative(self) -> bool:
         return self.activation is None and self.recurrent_activation is None
 
-    def peephole(self, gate: int) -> Array | None:
+    def peephole(self, gate: int) -> Tensor | None:
         """By which the memory enters the input (0), forget (1) and output (2) gate, (n,); None: it does not."""
         return None
 
-    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         _, memory = states
         tanh, sigmoid = self.activation or xp.tanh, self.recurrent_activation or xp.sigmoid
         of_input, of_forget, of_candidate, of_output = xp.split(drive[0] + product, 4, axis=-1)
@@ -43,17 +42,17 @@ class LSTM(DenseEquations):
         o = sigmoid(self._seen(of_output, 2, memory))
         return Step((o * tanh(memory), memory), {"i": i, "f": f, "o": o, "candidate": candidate})
 
-    def _seen(self, argument: Array, gate: int, memory: Array) -> Array:
+    def _seen(self, argument: Tensor, gate: int, memory: Tensor) -> Tensor:
         peephole = self.peephole(gate)
         return argument if peephole is None else argument + peephole * memory
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         before = states[1]
         (_, memory), gates = self.step(xp, states, drive)
         i, f, o, candidate = (gates[name] for name in ("i", "f", "o", "candidate"))
         squashed = xp.tanh(memory)
 
-        def pull(product: Array) -> PulledBack:
+        def pull(product: Tensor) -> PulledBack:
             of_state, of_memory = xp.split(product, 2, axis=-1)
             of_output = scaled(of_state, squashed * o * (1 - o))
             of_memory = of_memory + scaled(of_state, o * (1 - squashed * squashed))
@@ -67,7 +66,7 @@ class LSTM(DenseEquations):
 
         return pull
 
-    def _through(self, of_memory: Array, of_gate: Array, gate: int) -> Array:
+    def _through(self, of_memory: Tensor, of_gate: Tensor, gate: int) -> Tensor:
         """P by the memory, with what reaches it through a gate's peephole."""
         peephole = self.peephole(gate)
         return of_memory if peephole is None else of_memory + of_gate * peephole

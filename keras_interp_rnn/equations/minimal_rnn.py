@@ -14,34 +14,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import between, times
 from keras_interp_rnn.equations._gated import GatedEquations
-
-Array = Any
 
 
 @dataclass(frozen=True)
 class MinimalRNN(GatedEquations):
     """Eq. 3. The inputs of these equations are the latents z_t; kernel U_z (n, n), recurrent_kernel U_h (n, n)."""
 
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         return inputs, *super().drive(xp, inputs)
 
     @staticmethod
-    def next_state(xp: Any, state: Array, gates: Array, latent: Array) -> Array:
+    def next_state(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
         return between(gates, state, latent)
 
     @staticmethod
-    def slopes(xp: Any, state: Array, gates: Array, latent: Array) -> tuple[Array, Array]:
+    def slopes(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
         return gates, (state - latent) * gates * (1 - gates)
 
     @staticmethod
-    def input_derivative(xp: Any, gates: Array) -> Array:
+    def input_derivative(xp: Any, gates: Tensor) -> Tensor:
         return 1 - gates
 
-    def quantities(self, xp: Any, gates: Array, latent: Array) -> dict[str, Array]:
+    def quantities(self, xp: Any, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         return {"z": latent, "u": gates}
 
-    def into_input(self, xp: Any, pulled: tuple[Array, ...]) -> Array:
+    def into_input(self, xp: Any, pulled: tuple[Tensor, ...]) -> Tensor:
         of_latent, of_gates = pulled
         return of_latent + times(xp, of_gates, xp.transpose(self.kernel))

@@ -8,18 +8,16 @@ As `equations.lstm`, with peepholes p_i, p_f, p_o (n,):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.lstm import LSTM
-
-Array = Any
 
 
 @dataclass(frozen=True)
 class PeepholeLSTM(LSTM):
     """peepholes: [p_i, p_f, p_o] (3, n)."""
 
-    peepholes: Array = None
+    peepholes: Tensor = None
 
-    def peephole(self, gate: int) -> Array:
+    def peephole(self, gate: int) -> Tensor:
         return self.peepholes[gate]

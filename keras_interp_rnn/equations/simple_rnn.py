@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
 
-Array = Any
-
-
-ACTIVATIONS: dict[str, tuple[Callable[[Any, Array], Array], Callable[[Any, Array], Array]]] = {
+ACTIVATIONS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor], Tensor]]] = {
     "tanh": (lambda xp, x: xp.tanh(x), lambda xp, y: 1 - y * y),
     "relu": (lambda xp, x: xp.maximum(x, 0), lambda xp, y: xp.sign(y)),
     "linear": (lambda xp, x: x, lambda xp, y: xp.ones_like(y)),
@@ -27,24 +25,24 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any, Array], Array], Callable[[Any, Array
 class SimpleRNN(DenseEquations):
     """kernel (features, n), recurrent_kernel (n, n); activation, one of `ACTIVATIONS` or a function."""
 
-    activation: str | Callable[[Array], Array] = "tanh"
+    activation: str | Callable[[Tensor], Tensor] = "tanh"
 
     @property
     def has_derivative(self) -> bool:
         return isinstance(self.activation, str)
 
-    def step_given_product(self, xp: Any, states: States, product: Array, drive: tuple[Array, ...]) -> Step:
+    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         x = drive[0] + product
         return Step(
             (ACTIVATIONS[self.activation][0](xp, x) if isinstance(self.activation, str) else self.activation(x),), {}
         )
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Callable[[Array], PulledBack]:
+    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         [state] = self.step(xp, states, drive).states
         assert isinstance(self.activation, str)
         slope = ACTIVATIONS[self.activation][1](xp, state)
 
-        def pull(product: Array) -> PulledBack:
+        def pull(product: Tensor) -> PulledBack:
             through = scaled(product, slope)
             return PulledBack(xp.zeros_like(product), through, (through,))
 

@@ -24,10 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
 from keras_interp_rnn.equations.transitions import Transition
-
-Array = Any
 
 OWN = ("u", "alpha", "centroid", "h", "c")
 """Quantities of a regularized step: a cell's own of the same name get the prefix `cell_`."""
@@ -43,20 +42,22 @@ class StochasticComponent:
     """
 
     transition: Transition
-    centroids: Array
-    temperature: Array
-    strength: Array
-    noise: Array = 1.0
+    centroids: Tensor
+    temperature: Tensor
+    strength: Tensor
+    noise: Tensor = 1.0
 
-    def scores(self, xp: Any, u: Array) -> Array:
+    def scores(self, xp: Any, u: Tensor) -> Tensor:
         """Dot products u s_i: (..., n) -> (..., k)."""
         return xp.matmul(u, xp.transpose(self.centroids))
 
-    def transition_weights(self, xp: Any, u: Array, noise: Array | None = None) -> tuple[Array, Array]:
+    def transition_weights(self, xp: Any, u: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Alpha and z, both (..., k)."""
         return self.transition(xp, self.scores(xp, u), self.temperature, noise, self.noise)
 
-    def next_state(self, xp: Any, u: Array, alpha: Array, weights: Array, regularize: Array | None = None) -> Array:
+    def next_state(
+        self, xp: Any, u: Tensor, alpha: Tensor, weights: Tensor, regularize: Tensor | None = None
+    ) -> Tensor:
         """h_t (..., n), exact at either end of the strength.
 
         Args:
@@ -70,7 +71,7 @@ class StochasticComponent:
         state = interpolate(mixture, u, self.strength)
         return state if regularize is None else xp.where(regularize, state, u)
 
-    def pull_back(self, xp: Any, u: Array, product: Array) -> Array:
+    def pull_back(self, xp: Any, u: Tensor, product: Tensor) -> Tensor:
         """P dh_t/du_t, P (batch, r, n): through a hard transition the gradient that training takes, the mixture's."""
         alpha, _ = self.transition_weights(xp, u)
         of_alpha = times(xp, product, xp.transpose(self.centroids))
@@ -79,7 +80,7 @@ class StochasticComponent:
         return interpolate(times(xp, of_scores, self.centroids) / self.temperature, product, self.strength)
 
 
-def interpolate(mixture: Array, state: Array, strength: Array) -> Array:
+def interpolate(mixture: Tensor, state: Tensor, strength: Tensor) -> Tensor:
     """The state lambda m + (1 - lambda) u, from the centroids' m and the cell's own u, both (..., n)."""
     return strength * mixture + (1 - strength) * state
 
@@ -95,10 +96,10 @@ class StateRegularized(CellEquations):
     def has_derivative(self) -> bool:
         return self.cell.has_derivative and self.component.transition.is_deterministic
 
-    def drive(self, xp: Any, inputs: Array) -> tuple[Array, ...]:
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         return self.cell.drive(xp, inputs)
 
-    def step(self, xp: Any, states: States, drive: tuple[Array, ...]) -> Step:
+    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
         """Without noise."""
         (u, *others), inner = self.cell.step(xp, states, drive)
         alpha, weights = self.component.transition_weights(xp, u)
@@ -106,12 +107,12 @@ class StateRegularized(CellEquations):
         quantities.update(u=u, alpha=alpha, centroid=xp.argmax(weights, axis=-1))
         return Step((self.component.next_state(xp, u, alpha, weights), *others), quantities)
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Array, ...]) -> LinearStep:
+    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         inner = self.cell.linearization(xp, states, drive)
         u = self.cell.step(xp, states, drive).states[0]
         units = u.shape[-1]
 
-        def through(product: Array) -> Array:
+        def through(product: Tensor) -> Tensor:
             first = self.component.pull_back(xp, u, product[..., :units])
             return first if len(states) == 1 else xp.concatenate([first, product[..., units:]], axis=-1)
 

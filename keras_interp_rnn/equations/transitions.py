@@ -21,7 +21,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-Array = Any
+from keras_interp_rnn._types import Tensor
 
 NAMES: dict[str, type[Transition]] = {}
 """Transitions by name, in the order of their definition."""
@@ -50,8 +50,8 @@ class Transition:
         return False
 
     def __call__(
-        self, xp: Any, scores: Array, temperature: Array, noise: Array | None = None, scale: Array = 1.0
-    ) -> tuple[Array, Array]:
+        self, xp: Any, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """Alpha and z, both (..., k).
 
         Args:
@@ -108,8 +108,8 @@ class Gumbel(Transition):
         return training or self.sample_at_inference
 
     def __call__(
-        self, xp: Any, scores: Array, temperature: Array, noise: Array | None = None, scale: Array = 1.0
-    ) -> tuple[Array, Array]:
+        self, xp: Any, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
+    ) -> tuple[Tensor, Tensor]:
         return super().__call__(xp, scores if noise is None else scores + scale * noise, temperature)
 
     def get_config(self) -> dict[str, Any]:
@@ -127,26 +127,26 @@ class Sample(Transition):
         return True
 
     def __call__(
-        self, xp: Any, scores: Array, temperature: Array, noise: Array | None = None, scale: Array = 1.0
-    ) -> tuple[Array, Array]:
+        self, xp: Any, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """As `Transition`: the largest of log alpha + g is a draw from alpha (the Gumbel-max trick)."""
         alpha = probabilities(xp, scores, temperature)
         return alpha, most_probable(xp, scores / temperature + noise, alpha.dtype)
 
 
-def probabilities(xp: Any, scores: Array, temperature: Array) -> Array:
+def probabilities(xp: Any, scores: Tensor, temperature: Tensor) -> Tensor:
     """Eq. 15, and eq. 19 for scores with Gumbel noise: (..., k) -> (..., k), rows that sum to 1."""
     if scores.shape[-1] == 1:  # of which Keras's softmax warns
         return xp.ones_like(scores)
     return xp.softmax(scores / temperature, axis=-1)
 
 
-def most_probable(xp: Any, scores: Array, dtype: Any = None) -> Array:
+def most_probable(xp: Any, scores: Tensor, dtype: Any = None) -> Tensor:
     """One-hot vectors of the largest entries: (..., k) -> (..., k)."""
     return xp.one_hot(xp.argmax(scores, axis=-1), scores.shape[-1], dtype=dtype or scores.dtype)
 
 
-def gumbel(xp: Any, uniform: Array) -> Array:
+def gumbel(xp: Any, uniform: Tensor) -> Tensor:
     """Noise of the Gumbel(0, 1) distribution from uniform numbers in (0, 1)."""
     return -xp.log(-xp.log(uniform))
 

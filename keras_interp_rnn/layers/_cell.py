@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_interp_rnn._cells import reads_features
 from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import CellEquations
 from keras_interp_rnn.layers._arguments import (
     blockwise,
@@ -30,8 +31,6 @@ from keras_interp_rnn.layers._validation import (
     rows,
     symbols_or_distribution,
 )
-
-Tensor = Any
 
 
 class Cell(keras.layers.Layer):

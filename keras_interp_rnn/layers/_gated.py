@@ -10,11 +10,10 @@ from keras import ops, random
 
 from keras_interp_rnn._sequence.gated import gated_states
 from keras_interp_rnn._sequence.scan import Path
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import rate
-
-Tensor = Any
 
 
 class GatedCell(Cell):

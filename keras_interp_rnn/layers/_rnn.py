@@ -16,12 +16,12 @@ from keras_interp_rnn._backend.keras_quirks import pass_masks_on, walk_layers
 from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
 from keras_interp_rnn._sequence.masks import outputs_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
 from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._validation import as_tensor, checked_mask, dense
 
-Tensor = Any
 Extras = Mapping[str, Tensor]
 
 

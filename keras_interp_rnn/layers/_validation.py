@@ -11,8 +11,7 @@ from keras import ops
 
 from keras_interp_rnn import _backend, _numbers
 from keras_interp_rnn._cells import built_for
-
-Tensor = Any
+from keras_interp_rnn._types import Tensor
 
 
 def rows(batch_size: Any) -> Any:

@@ -13,9 +13,8 @@ import keras
 from keras import ops
 
 from keras_interp_rnn import equations
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
-
-Tensor = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

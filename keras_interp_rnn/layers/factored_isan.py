@@ -21,12 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.factored import factored_states, rows_of_table
 from keras_interp_rnn._sequence.scan import Path
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import factored_isan as equations
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import is_integer
-
-Tensor = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

@@ -15,14 +15,13 @@ from keras import initializers, ops
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.affine import choose_path, switched_affine_states
 from keras_interp_rnn._sequence.scan import Path
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.constraints import MaxSpectralRadius
 from keras_interp_rnn.equations import isan as equations
 from keras_interp_rnn.layers._arguments import blockwise
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import is_integer
-
-Tensor = Any
 
 FEW_SYMBOLS = 1024
 """Most symbols of which all matrices are constrained by default."""

@@ -12,10 +12,9 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import equations
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
 from keras_interp_rnn.layers._validation import check_features, check_steps
-
-Tensor = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

@@ -15,6 +15,7 @@ from keras import ops
 from keras_interp_rnn import equations
 from keras_interp_rnn._cells import unusual
 from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._arguments import (
     KINDS,
     config_of_weight_arguments,
@@ -26,8 +27,6 @@ from keras_interp_rnn.layers._arguments import (
 from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers._validation import check_features, rate
-
-Tensor = Any
 
 PEEPHOLE = weight_arguments({"peephole": "glorot_uniform"})
 

@@ -20,13 +20,12 @@ from keras_interp_rnn import equations
 from keras_interp_rnn._cells import equations_of, run_cell
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.masks import last_read
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import transitions
 from keras_interp_rnn.layers._arguments import derived_seed, parameters
 from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
-
-Tensor = Any
 
 NORMAL = {
     "float16": (2.0**-14, 65504.0),

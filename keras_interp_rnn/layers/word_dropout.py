@@ -11,10 +11,9 @@ from typing import Any
 import keras
 from keras import ops, random
 
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._validation import as_tensor, ids_or_none
 from keras_interp_rnn.layers._validation import rate as checked_rate
-
-Tensor = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

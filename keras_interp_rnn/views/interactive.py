@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_interp_rnn import _tags
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.jacobians import Derivatives
@@ -17,6 +16,7 @@ from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine
 from keras_interp_rnn.automata.extraction import Extraction
+from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
 MAX_EDGES = 2000
@@ -45,13 +45,13 @@ def contributions(split: Contributions) -> View | None:
     """Where every prediction is taken apart."""
     if not len(split.symbols) or split.targets.tolist() != list(range(1, len(split.symbols) + 1)):
         return None
-    return _view("contributions", "contributions", *_tags.contributions(split))
+    return _view("contributions", "contributions", *tags.contributions(split))
 
 
 @view_of.register
 def shapley_values(values: ShapleyValues) -> View:
     """The symbols up to the target."""
-    return _view("shapley", "shapley_values", *_tags.shapley_values(values))
+    return _view("shapley", "shapley_values", *tags.shapley_values(values))
 
 
 @view_of.register
@@ -59,7 +59,7 @@ def substitutions(changed: Substitutions) -> View:
     """What if a symbol were another."""
     position, symbol, _ = changed.top(1)[0]
     other = changed.alternatives.tolist().index(symbol)
-    return _view("substitutions", "substitutions", *_tags.substitutions(changed), index=position, token=other)
+    return _view("substitutions", "substitutions", *tags.substitutions(changed), index=position, token=other)
 
 
 @view_of.register
@@ -67,7 +67,7 @@ def trace(traced: Trace) -> View | None:
     """All quantities, where they have the same steps."""
     if len({values.shape[:2] for values in traced.values()}) != 1:
         return None
-    return _view("traces", "trace", *_tags.trace(traced))
+    return _view("traces", "trace", *tags.trace(traced))
 
 
 @view_of.register
@@ -76,7 +76,7 @@ def explanation(explained: Explanation) -> View | None:
     if not len(explained.tokens):
         return None
     tokens = [[visible(token) for token in explained.tokens]]
-    tag = _tags.transition_probabilities(explained.alpha[None], tokens)
+    tag = tags.transition_probabilities(explained.alpha[None], tokens)
     return _view("transitions", "transition_probabilities", *tag, centroid=explained.centroids[0])
 
 
@@ -85,7 +85,7 @@ def jacobians(singular_values: Derivatives) -> View | None:
     """The distributions of singular values at each lag."""
     if not singular_values.lags or not singular_values.size:
         return None
-    return _view("jacobians", "jacobian", *_tags.jacobian(singular_values, singular_values.lags))
+    return _view("jacobians", "jacobian", *tags.jacobian(singular_values, singular_values.lags))
 
 
 @view_of.register(DFA)
@@ -111,7 +111,7 @@ def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None
-    text, description = _tags.automaton(dfa, *known, minimal=len(dfa.minimize()), **more)
+    text, description = tags.automaton(dfa, *known, minimal=len(dfa.minimize()), **more)
     return _view("states", "automaton", np.array(text, object), description)
 
 

@@ -1,7 +1,7 @@
-"""Streams of parentheses and their TFDS builder, against counts by a literal loop."""
+"""Streams of parentheses and their splits, against counts by a literal loop."""
 
+import hashlib
 import itertools
-import tempfile
 
 import numpy as np
 import pytest
@@ -10,11 +10,6 @@ from keras_interp_rnn.datasets import counting
 from tests.oracles import counting as oracle
 
 SMALL = {"num_types": 1, "max_count": 2, "delay": 2, "num_noise_symbols": 2, "length": 9}
-
-
-@pytest.fixture(scope="module")
-def folder():
-    return tempfile.mkdtemp(prefix="counting-")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -61,15 +56,9 @@ def test_symbols_are_uniform_and_batches_fresh():
     np.testing.assert_array_equal(first.symbols, again.symbols)
 
 
-@pytest.mark.matrix
-def test_the_builder_draws_distinct_sequences_with_the_right_counts(folder):
-    made = counting.builder(**SMALL, data_dir=folder)
-    assert made.info.metadata["symbols"] == ["(", ")", "a", "b"]
-    parts = {split: counting.load(split, **SMALL, data_dir=folder) for split in made.info.splits}
-    assert {split: len(part.symbols) for split, part in parts.items()} == {
-        split: size["sequences"] for split, size in made.info.metadata["splits"].items()
-    }
-    assert set(parts) == {"train", "validation", "test"}
+def test_splits_are_distinct_sequences_with_the_right_counts():
+    parts = {split: counting.load(split, **SMALL) for split in counting.SIZES}
+    assert {split: len(part.symbols) for split, part in parts.items()} == counting.SIZES
     rows = [tuple(row) for part in parts.values() for row in part.symbols.tolist()]
     assert len(rows) == len(set(rows))
     for part in parts.values():
@@ -77,12 +66,15 @@ def test_the_builder_draws_distinct_sequences_with_the_right_counts(folder):
             np.testing.assert_array_equal(counts, oracle.counts(row, 1, 2, 2))
 
 
-def test_a_seed_repeats_and_another_draws_others(folder, tmp_path):
-    first, again = (counting.load("test", **SMALL, data_dir=place) for place in (folder, tmp_path))
-    np.testing.assert_array_equal(first.symbols, again.symbols)
-    other = counting.load("test[:10%]", **SMALL, seed=1, data_dir=tmp_path)
-    assert len(other.symbols) == len(first.symbols) // 10
-    assert not np.array_equal(other.symbols, first.symbols[: len(other.symbols)])
+DIGESTS = {"train": "050f291c1423401b", "validation": "0265fa82ba235aff", "test": "3853df0c1ff3e9ea"}
+
+
+@pytest.mark.parametrize("split", DIGESTS)
+def test_a_seed_gives_the_sequences_that_it_has_always_given(split):
+    symbols, counts = counting.load(split, **SMALL, seed=4)
+    assert symbols.dtype == counts.dtype == np.int32
+    assert hashlib.sha256(symbols.tobytes() + counts.tobytes()).hexdigest()[:16] == DIGESTS[split]
+    assert not np.array_equal(counting.load(split, **SMALL).symbols, symbols)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +92,9 @@ def test_a_seed_repeats_and_another_draws_others(folder, tmp_path):
         ({"length": 5}, "3,000 distinct sequences .* length=5 over 5 symbols"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(arguments, says, folder):
+def test_what_cannot_be_drawn_is_said(arguments, says):
     with pytest.raises(ValueError, match=says):
-        counting.load("train", **arguments, data_dir=folder)
+        counting.load("train", **arguments)
 
 
 def test_a_count_beyond_the_maximum_has_no_code():

@@ -1,16 +1,14 @@
-"""The builders of formal languages, their labels checked by recognisers written for that alone."""
+"""Words of formal languages, their labels checked by recognisers written for that alone; and their TFDS builder."""
 
 import functools
+import hashlib
 import re
-import tempfile
 
 import numpy as np
 import pytest
 
 from keras_interp_rnn import datasets
-from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, palindromes, tomita
-
-pytestmark = pytest.mark.matrix  # the words of all languages are drawn
+from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, counting, languages, palindromes, tomita
 
 
 def runs(word):
@@ -57,24 +55,16 @@ TESTS = {
 
 
 @functools.cache
-def folder():
-    return tempfile.mkdtemp(prefix="languages-")
-
-
-@functools.cache
-def splits(name, config, seed=0):
+def splits(name, config):
     module = getattr(datasets, name)
-    made = module.builder(config, seed=seed, data_dir=folder())
-    return made, {split: module.load(split, config=config, seed=seed, data_dir=folder()) for split in made.info.splits}
+    return {split: module.load(split, config=config) for split in module.LANGUAGE.splits}
 
-
-LARGE = pytest.param("balanced_parentheses", "large_near", marks=pytest.mark.matrix)
 
 CONFIGS = [
-    *(("tomita", str(i)) for i in range(1, 8)),
-    *(("balanced_parentheses", config) for config in ("small", "small_near", "small_paper")),
-    *(("palindromes", config) for config in ("small", "small_near")),
-    LARGE,
+    *(("tomita", "4"), ("balanced_parentheses", "small"), ("balanced_parentheses", "small_near")),
+    *(("palindromes", "small"), ("palindromes", "small_near")),
+    *(pytest.param("tomita", number, marks=pytest.mark.matrix) for number in "123567"),
+    *(pytest.param("balanced_parentheses", name, marks=pytest.mark.matrix) for name in ("small_paper", "large_near")),
 ]
 
 
@@ -86,30 +76,59 @@ def labelled(name, config, word):
 
 @pytest.mark.parametrize(("name", "config"), CONFIGS)
 def test_every_label_is_what_another_recogniser_says(name, config):
-    for words in splits(name, config)[1].values():
+    for words in splits(name, config).values():
         for word, label in zip(words.words, words.labels, strict=True):
             assert labelled(name, config, word) == label, word
 
 
 @pytest.mark.parametrize(("name", "config"), CONFIGS)
 def test_no_two_splits_share_a_word_and_none_has_one_twice(name, config):
-    every = [word for words in splits(name, config)[1].values() for word in words.words]
+    every = [word for words in splits(name, config).values() for word in words.words]
     assert len(every) == len(set(every))
 
 
-@pytest.mark.parametrize(("name", "config"), CONFIGS)
-def test_the_builder_says_how_many_words_and_positives_there_are(name, config):
-    made, loaded = splits(name, config)
-    said = made.info.metadata["splits"]
-    assert said.keys() == loaded.keys()
-    for split, words in loaded.items():
-        assert said[split] == {"words": len(words), "positives": words.positives}
-        assert words.positives == sum(words.labels)
+DIGESTS = {
+    ("tomita", "4", 3, "train"): "c631493b098186e7",
+    ("palindromes", "small_near", 0, "train"): "ebd052ef2ff7b9fe",
+    ("balanced_parentheses", "small", 0, "test_d5_l200"): "446f3f73a1fa338c",
+}
+"""Of words and labels: records name them, so a seed goes on giving them."""
 
 
+@pytest.mark.parametrize(("name", "config", "seed", "split"), DIGESTS)
+def test_a_seed_gives_the_words_that_it_has_always_given(name, config, seed, split):
+    words = getattr(datasets, name).load(split, config=config, seed=seed)
+    read = repr((words.words, words.labels.tolist(), words.alphabet))
+    assert hashlib.sha256(read.encode()).hexdigest()[:16] == DIGESTS[name, config, seed, split]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("config", "seed"), [("tomita_4", 0), ("palindromes_small_near", 3), ("counting", 1)])
+def test_the_builder_holds_what_is_drawn(config, seed, tmp_path):
+    import tensorflow_datasets as tfds
+
+    made = languages.builder(config, seed=seed, data_dir=tmp_path)
+    name, _, subset = config.partition("_")
+    options = {"seed": seed, **({"config": subset} if subset else {})}
+    for split, said in made.info.metadata["splits"].items():
+        examples = list(tfds.as_numpy(made.as_dataset(split, as_supervised=True, shuffle_files=False)))
+        drawn = getattr(datasets, name).load(split, **options)
+        if name == "counting":
+            assert said == {"sequences": len(examples)}
+            for example, wanted in zip(examples, zip(*drawn, strict=True), strict=True):
+                np.testing.assert_equal(example, wanted)
+        else:
+            assert said == {"words": len(drawn), "positives": drawn.positives}
+            assert tuple(word.decode() for word, _ in examples) == drawn.words
+            np.testing.assert_array_equal([label for _, label in examples], drawn.labels)
+    assert made.info.metadata["seed"] == seed
+    assert made.data_dir.split("/")[-2] == (f"{config}-seed{seed}" if seed else config)
+
+
+@pytest.mark.matrix
 def test_tomitas_splits_are_apart_by_length():
     for number in range(1, 8):
-        _, loaded = splits("tomita", str(number))
+        loaded = splits("tomita", str(number))
         lengths = {split: {len(word) for word in words.words} for split, words in loaded.items()}
         assert lengths["train"] == {*range(13), 16, 19, 22}
         assert max(lengths["test"]) == 1000
@@ -122,12 +141,12 @@ def test_tomitas_splits_are_apart_by_length():
     [
         ("small", (601, 407), (142, 126)),
         ("small_near", (601, 407), (142, 126)),
-        ("small_paper", (601, 407), (142, 126)),
+        pytest.param("small_paper", (601, 407), (142, 126), marks=pytest.mark.matrix),
         pytest.param("large_near", (13_025, 9_261), (3_582, 3_122), marks=pytest.mark.matrix),
     ],
 )
 def test_parentheses_have_the_papers_numbers_depths_and_lengths(config, train, validation):
-    _, loaded = splits("balanced_parentheses", config)
+    loaded = splits("balanced_parentheses", config)
     limits = {"train": (1, 5, 100), "validation": (6, 10, 100), **TESTS}
     assert set(loaded) == set(limits)
     for split, (shallowest, deepest, longest) in limits.items():
@@ -142,8 +161,9 @@ def test_parentheses_have_the_papers_numbers_depths_and_lengths(config, train, v
         assert max(map(len, positives)) > (0.5 if config == "small_paper" else 0.9) * longest
 
 
+@pytest.mark.matrix
 def test_the_papers_grammar_gives_short_strings_and_unequal_numbers():
-    loaded = splits("balanced_parentheses", "small_paper")[1]
+    loaded = splits("balanced_parentheses", "small_paper")
 
     def median(split):
         words = loaded[split]
@@ -163,7 +183,7 @@ def test_the_papers_grammar_gives_short_strings_and_unequal_numbers():
 
 
 def test_near_palindromes_are_one_letter_from_one():
-    words = splits("palindromes", "small_near")[1]["test_l100"]
+    words = splits("palindromes", "small_near")["test_l100"]
     for word, label in zip(words.words, words.labels, strict=True):
         half = len(word) // 2
         unequal = sum(a != b for a, b in zip(word[:half], word[half:][::-1], strict=True))
@@ -171,7 +191,7 @@ def test_near_palindromes_are_one_letter_from_one():
 
 
 def test_near_negatives_are_one_symbol_from_balanced():
-    words = splits("balanced_parentheses", "small_near")[1]["train"]
+    words = splits("balanced_parentheses", "small_near")["train"]
     for word, label in zip(words.words, words.labels, strict=True):
         opens, closes = word.count("("), word.count(")")
         assert label or abs(opens - closes) <= 2
@@ -182,20 +202,20 @@ def test_near_negatives_are_one_symbol_from_balanced():
 
 def test_palindromes_reach_their_lengths():
     for split, longest in {"train": 100, "test_l100": 100, "test_l200": 200, "test_l500": 500}.items():
-        words = splits("palindromes", "small")[1][split]
+        words = splits("palindromes", "small")[split]
         assert 0.9 * longest < max(map(len, words.words)) <= longest
 
 
-def test_a_seed_repeats_and_another_draws_others(tmp_path):
-    first = splits("palindromes", "small")[1]["train"]
-    assert palindromes.load("train", data_dir=tmp_path).words == first.words
-    other = palindromes.load("train", seed=3, data_dir=tmp_path)
-    assert not {w for w in other.words if len(w) > 8} & set(first.words)
-    assert palindromes.builder(seed=3, data_dir=tmp_path).info.metadata["seed"] == 3
+def test_another_seed_draws_others():
+    first = splits("palindromes", "small")["train"]
+    other = palindromes.load("train", seed=3)
+    assert not {word for word in other.words if len(word) > 8} & set(first.words)
 
 
-def test_slices_are_tfds_slices():
-    assert len(palindromes.load("train[:25%]", data_dir=folder())) == 252
+def test_what_is_loaded_may_be_changed():
+    first = tomita.load("train", config="4")
+    first.labels[:] = ~first.labels
+    np.testing.assert_array_equal(tomita.load("train", config="4").labels, ~first.labels)
 
 
 def test_ids_have_padding_start_symbols_and_end():
@@ -219,17 +239,27 @@ def test_the_words_up_to_a_length():
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "says"),
+    ("call", "says"),
     [
-        (tomita, {"config": "8"}, r"one of \['1', .*\]\. Received: '8'"),
-        (balanced_parentheses, {"config": "huge"}, "Received: 'huge'"),
-        (palindromes, {"seed": -1}, "Received: seed=-1"),
-        (palindromes, {"seed": 0.5}, "Received: seed=0.5"),
+        (lambda: tomita.load("train", config="8"), r"`config` must be one of \['1', .*\]\. Received: '8'"),
+        (
+            lambda: tomita.load("test_l100", config="1"),
+            "`split` must be one of .* Received: 'test_l100'",
+        ),
+        (lambda: balanced_parentheses.load("train", config="huge"), "Received: 'huge'"),
+        (lambda: palindromes.load("train", seed=-1), "Received: seed=-1"),
+        (lambda: palindromes.load("train", seed=0.5), "Received: seed=0.5"),
+        (lambda: counting.load("training"), "`split` must be one of .* Received: 'training'"),
+        (
+            lambda: languages.builder("tomita"),
+            "`config` must be one of .*'counting'.* Received: 'tomita'",
+        ),
+        (lambda: languages.builder("counting", seed=-2), "Received: seed=-2"),
     ],
 )
-def test_what_there_is_not_is_said(module, arguments, says):
+def test_there_is_no_such_split_config_or_seed(call, says):
     with pytest.raises(ValueError, match=says):
-        module.load("train", data_dir=folder(), **arguments)
+        call()
 
 
 def test_ids_of_a_symbol_outside_the_alphabet():

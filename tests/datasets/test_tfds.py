@@ -7,13 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from keras_interp_rnn.datasets import DataError, _tfds, text8, tomita
+from keras_interp_rnn.datasets import DataError, _tfds, languages, text8
+
+PLACE = Path("languages", "tomita_4", "1.0.0")
+
+
+def read(folder: Path, split: str = "train") -> list[bytes]:
+    """The words that TFDS keeps in a folder."""
+    return [example["word"] for example in _tfds.in_order(languages.builder("tomita_4", data_dir=folder), split)]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    tomita.load("train", config="4", data_dir=folder)
+    assert len(read(folder)) > 100
     return folder
 
 
@@ -31,7 +38,7 @@ def each(name: str, change: Callable[[bytes], bytes | None]) -> Callable[[Path],
 
 
 def emptied(folder: Path) -> None:
-    for path in (folder / "tomita" / "4" / "1.0.0").iterdir():
+    for path in (folder / PLACE).iterdir():
         path.unlink()
 
 
@@ -44,7 +51,7 @@ DAMAGES = {
     "an empty description": each(INFO, lambda found: b""),
     "half a description": each(INFO, lambda found: found[: len(found) // 2]),
     "no description": each(INFO, lambda found: None),
-    "a description of nothing": each(INFO, lambda found: b'{"name": "tomita"}'),
+    "a description of nothing": each(INFO, lambda found: b'{"name": "languages"}'),
     "an empty folder": emptied,
 }
 
@@ -55,9 +62,9 @@ def test_damaged_data_name_the_folder_to_delete(name: str, whole: Path, tmp_path
     shutil.copytree(whole, folder)
     DAMAGES[name](folder)
     with pytest.raises(DataError, match=r"(?s)to their end. Received: .*are not \(.*\). Delete this") as caught:
-        tomita.load("train", config="4", data_dir=folder)
+        read(folder)
     named = Path(str(caught.value).split("those in ")[1].split(", which are not")[0])
-    assert named in (folder / "tomita" / "4" / "1.0.0").parents or named == folder / "tomita" / "4" / "1.0.0"
+    assert named in (folder / PLACE).parents or named == folder / PLACE
     assert folder in named.parents
 
 
@@ -76,15 +83,15 @@ def test_damaged_data_of_a_source_name_the_folder_to_delete(tmp_path: Path) -> N
 def test_slices_that_are_none_are_no_damage(whole: Path) -> None:
     for split in ("nothing", "train[:x%]"):
         with pytest.raises(ValueError, match="split") as caught:
-            tomita.load(split, config="4", data_dir=whole)
+            read(whole, split)
         assert not isinstance(caught.value, DataError)
 
 
 @pytest.mark.matrix
 def test_data_that_another_process_prepares_at_the_same_time_are_taken(tmp_path: Path) -> None:
-    from keras_interp_rnn.datasets.tomita.tomita_dataset_builder import Builder
+    from keras_interp_rnn.datasets.languages.languages_dataset_builder import Builder
 
-    slower, faster = (Builder(config="4", data_dir=tmp_path) for _ in range(2))
+    slower, faster = (Builder(config="tomita_4", data_dir=tmp_path) for _ in range(2))
     generators = slower._split_generators
 
     def overtaken(*args: object) -> object:
@@ -100,9 +107,9 @@ def test_data_that_another_process_prepares_at_the_same_time_are_taken(tmp_path:
 
 
 def test_another_error_of_the_file_system_is_raised(tmp_path: Path) -> None:
-    from keras_interp_rnn.datasets.tomita.tomita_dataset_builder import Builder
+    from keras_interp_rnn.datasets.languages.languages_dataset_builder import Builder
 
-    made = Builder(config="4", data_dir=tmp_path)
+    made = Builder(config="tomita_4", data_dir=tmp_path)
 
     def full(*args: object) -> object:
         raise OSError("No space left on device")
@@ -115,6 +122,6 @@ def test_another_error_of_the_file_system_is_raised(tmp_path: Path) -> None:
 def test_a_data_dir_is_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("")
-    for load in (partial(tomita.load, "train", config="4"), partial(text8.load, "train")):
+    for load in (partial(languages.builder, "tomita_4"), partial(text8.load, "train")):
         with pytest.raises(DataError, match="`data_dir` must be a folder. Received: .*file, which is a file. Give a"):
             load(data_dir=path)

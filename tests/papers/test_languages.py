@@ -477,7 +477,7 @@ def test_the_committed_records_have_the_settings_of_their_row(name):
 
 def test_the_papers_training_on_palindromes_reads_the_same_words(monkeypatch):
     asked = []
-    monkeypatch.setattr(palindromes, "load", lambda split, config, data_dir: asked.append((split, config)))
+    monkeypatch.setattr(palindromes, "load", lambda split, config: asked.append((split, config)))
     experiment = EXPERIMENTS["sr-palindromes"]
     for row in ("large-LSTM", "large_paper-LSTM"):
         experiment.read(None, False, {"config": experiment.rows[row]["config"]})("train")

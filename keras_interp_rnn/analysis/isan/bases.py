@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._network import (
     affine_readout,
@@ -39,12 +39,11 @@ from keras_interp_rnn._network import (
 )
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Result, Unpackable
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import on_short_words
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
 from keras_interp_rnn.equations import isan as equations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,12 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import affine_readout, as_array, listed
 from keras_interp_rnn._numbers import is_integer, is_number
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance
 from keras_interp_rnn.analysis.isan.binarization import rounding_error
 from keras_interp_rnn.analysis.isan.maps import homogeneous_matrices
-
-Array = NDArray[np.float64]
 
 
 def label_basis(

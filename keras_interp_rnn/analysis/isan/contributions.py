@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._network import alphabet_of, check_range, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, Unpackable, as_text, symbol_name, text_of
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
-
-Array = NDArray[np.float64]
 
 MAX_BYTES = 2**34
 """The largest result: more would be NumPy's MemoryError, or the end of the process."""

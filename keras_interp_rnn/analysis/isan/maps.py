@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import as_symbols, check_forwards, check_range, isan_weights
 from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
-
-Array = NDArray[np.float64]
 
 
 def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:

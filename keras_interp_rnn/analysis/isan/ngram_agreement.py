@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from keras_interp_rnn._network import open_isan
 from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import correlation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._network import affine_readout, alphabet_of, as_array, isan_weights
 from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import ROUNDING
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,10 +20,9 @@ from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._network import check_range, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 from keras_interp_rnn.equations import isan as equations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,12 +25,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
 from keras_interp_rnn.analysis.weighted.spaces import forward_space
-
-Array = NDArray[np.float64]
 
 EPSILON = float(np.finfo(np.float64).eps)
 

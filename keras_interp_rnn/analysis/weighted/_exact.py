@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.scaling import closed
 
-Array = NDArray[np.float64]
 Automaton = tuple[Array, Array, Array]
 
 PRIME = 67_108_859

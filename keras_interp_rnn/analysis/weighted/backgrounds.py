@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._network import as_array, as_symbols, listed
 from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Result
-
-Array = NDArray[np.float64]
+from keras_interp_rnn._types import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted import _bounds
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
 from keras_interp_rnn.analysis.weighted.scaling import exactly_balanced, useful
-
-Array = NDArray[np.float64]
 
 SEARCHED = 1e6
 """Largest K n^3 for which a norm is searched in which the symbols contract: a second or two."""

@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
 from keras_interp_rnn.analysis.weighted.differences import block_diagonal, side_by_side
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
-
-Array = NDArray[np.float64]
 
 COMPARED = ("logits", "probabilities")
 

@@ -28,8 +28,14 @@ from keras_interp_rnn._network import (
     listed,
 )
 from keras_interp_rnn._numbers import is_integer
-
-Array = NDArray[np.float64]
+from keras_interp_rnn._types import (
+    Array,
+    FiniteAutomaton,
+    LabelledAutomaton,
+    LinearAutomaton,
+    ProvedNetwork,
+    ReadNetwork,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,20 +148,20 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     Raises:
         ValueError: for any other network, for weights that are not finite, for a certificate that does not hold.
     """
-    if hasattr(network, "path") and hasattr(network, "holds"):
+    if isinstance(network, ProvedNetwork):
         if not network.holds:
             raise ValueError(
                 "A network is an automaton if that is proved. Received: a certificate that does not hold "
                 f"({network.failure}). Train to a lower temperature, or pass the automaton itself."
             )
         network = network.path
-    if hasattr(network, "accepting"):
+    if isinstance(network, FiniteAutomaton):
         initial, kernel, final = arrays_of_dfa(network)
         zeros = np.zeros(kernel.shape[:2]), np.zeros(final.shape[1])
-        labels = tuple(network.labels) if hasattr(network, "outputs") else None
+        labels = tuple(network.labels) if isinstance(network, LabelledAutomaton) else None
         given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet, labels=labels)
         return _without_readout(given, readout)
-    if hasattr(network, "transitions") and hasattr(network, "final"):
+    if isinstance(network, LinearAutomaton):
         return _without_readout(_of_weighted(network), readout)
     pair = _pair(network)
     if pair is not None and readout is None:
@@ -167,7 +173,7 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
 
-def arrays_of_dfa(dfa: Any) -> tuple[Array, Array, Array]:
+def arrays_of_dfa(dfa: FiniteAutomaton) -> tuple[Array, Array, Array]:
     """A `DFA` in zeros and ones: initial (n,), transitions (K, n, n), zero rows where one is missing, final (n, 1).
 
     Of a `MooreMachine` final is (n, labels), with a 1 at the label of each state.
@@ -180,7 +186,7 @@ def arrays_of_dfa(dfa: Any) -> tuple[Array, Array, Array]:
                 transitions[symbol, state, target] = 1
     initial = np.zeros(size)
     initial[dfa.start] = 1
-    if hasattr(dfa, "outputs"):
+    if isinstance(dfa, LabelledAutomaton):
         final = np.array([[float(output == label) for label in dfa.labels] for output in dfa.outputs])
     else:
         final = np.zeros((size, 1))
@@ -220,7 +226,7 @@ def checked_arrays(initial: ArrayLike, transitions: ArrayLike, final: ArrayLike)
     return first, matrices, last
 
 
-def _of_weighted(automaton: Any) -> AffineForm:
+def _of_weighted(automaton: LinearAutomaton) -> AffineForm:
     """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_isan` has it; else linear."""
     initial, transitions, final = checked_arrays(automaton.initial, automaton.transitions, automaton.final)
     final = final[:, None] if final.ndim == 1 else final
@@ -238,7 +244,7 @@ def _pair(network: Any) -> tuple[Any, Any] | None:
     """(layer, readout) of a tuple of both, or of a result that holds both."""
     if isinstance(network, tuple) and len(network) == 2:
         return network
-    if hasattr(network, "layer") and hasattr(network, "readout"):
+    if isinstance(network, ReadNetwork):
         return network.layer, network.readout
     return None
 

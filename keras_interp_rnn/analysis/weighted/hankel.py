@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from keras_interp_rnn._types import Array
+
 Ids = NDArray[np.int64]
 
 

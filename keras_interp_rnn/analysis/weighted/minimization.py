@@ -20,17 +20,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._network import check_range, isan_of
 from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import largest_difference
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 from keras_interp_rnn.analysis.weighted.scaling import exponents, scaled
 from keras_interp_rnn.analysis.weighted.spaces import Space, backward_space, forward_space
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,9 +19,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
-
-Array = NDArray[np.float64]
 
 SWEEPS = 50
 """Rounds at most."""

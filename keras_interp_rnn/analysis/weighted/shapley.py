@@ -29,11 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
 from keras_interp_rnn.analysis.weighted.forms import affine_form
-
-Array = NDArray[np.float64]
 
 MEMORY = 2**27
 """Bytes of the states of all steps that are held at a time; it limits how many nodes are evaluated together."""

@@ -30,12 +30,11 @@ from scipy.special import log_softmax
 from keras_interp_rnn._network import check_range, isan_of, listed
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 from keras_interp_rnn.analysis.weighted.scaling import exactly_balanced
 from keras_interp_rnn.equations import isan as equations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

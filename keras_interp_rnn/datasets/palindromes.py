@@ -1,0 +1,113 @@
+"""Palindromes w w^-1 over a to z, and strings that are none.
+
+    words = palindromes.load("train", config="small")
+    words.words[0], words.labels[0], words.positives
+    words.ids(start=True, end=True)                  # int32, padded with 0
+
+Splits: train and validation (at most 100 symbols), and the three test sets of the paper's table 3, with 500 words of
+either label each: test_l100, test_l200, test_l500. The paper does not give the numbers of training and validation
+words; they are those of `balanced_parentheses`.
+
+A negative is a palindrome in which each letter was redrawn with probability 1/2: the outermost two or three pairs of
+letters give nearly all of them away, so nothing has to be remembered. In "small_near" and "large_near" it differs from
+a palindrome in one letter.
+
+Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+
+from keras_interp_rnn.datasets._languages import Language, Words, collect, scattered
+from keras_interp_rnn.datasets.labelled_words import LabelledWords
+
+__all__ = ["load"]
+
+TRAINING = {
+    "small": {"train": (601, 407), "validation": (142, 126)},
+    "large": {"train": (13_025, 9_261), "validation": (3_582, 3_122)},
+}
+"""Positive and negative words."""
+
+TESTS = {"test_l100": 100, "test_l200": 200, "test_l500": 500}
+"""Largest length, table 3."""
+
+EACH = 500
+"""Words of either label in a test set."""
+
+
+def draw(config: str, rng: random.Random) -> dict[str, Words]:
+    """The words of every split."""
+    size, _, near = config.partition("_")
+    taken: set[str] = set()
+
+    def some(positives: int, negatives: int, longest: int) -> Words:
+        return collect(
+            positives,
+            negatives,
+            lambda: drawn(longest, rng),
+            palindrome,
+            lambda word: changed(word, rng) if near else scattered(word, string.ascii_lowercase, rng),
+            taken,
+        )
+
+    return {
+        **{split: some(*sizes, 100) for split, sizes in TRAINING[size].items()},
+        **{name: some(EACH, EACH, longest) for name, longest in TESTS.items()},
+    }
+
+
+def drawn(longest: int, rng: random.Random) -> str:
+    """A palindrome of an even length, all lengths alike."""
+    half = "".join(rng.choices(string.ascii_lowercase, k=rng.randint(1, longest // 2)))
+    return half + half[::-1]
+
+
+def changed(word: str, rng: random.Random) -> str:
+    """The word with one of its letters replaced by another."""
+    at = rng.randrange(len(word))
+    return word[:at] + rng.choice([letter for letter in string.ascii_lowercase if letter != word[at]]) + word[at + 1 :]
+
+
+def palindrome(word: str) -> bool:
+    """Whether it is w w^-1: of even length, and the same backwards."""
+    return len(word) % 2 == 0 and word == word[::-1]
+
+
+LANGUAGE = Language(
+    "palindromes",
+    string.ascii_lowercase,
+    {
+        name + suffix: f"Palindromes, {sum(sizes['train']):,} words for training; {negatives}."
+        for name, sizes in TRAINING.items()
+        for suffix, negatives in (("", "half of a negative's letters redrawn"), ("_near", "negatives one letter away"))
+    },
+    ("train", "validation", *TESTS),
+    draw,
+)
+
+
+def load(split: str, *, config: str = "small", seed: int = 0) -> LabelledWords:
+    """Draws the words of a split.
+
+    Args:
+        split: one of the splits above.
+        config: "small", "large", "small_near" or "large_near".
+        seed: int >= 0, of the words.
+
+    Returns:
+        The words, and whether each is in the language.
+
+    Raises:
+        ValueError: if `split` or `config` is unknown, or `seed` is not an integer >= 0.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import palindromes
+    >>> words = palindromes.load("train", config="small")
+    >>> len(words), words.positives
+    (1008, 601)
+    """
+    return LANGUAGE.load(split, config, seed)
