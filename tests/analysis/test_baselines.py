@@ -5,6 +5,8 @@ from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.baselines import _counted
 from tests.oracles.ngrams import BackoffOracle
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
 
 @pytest.mark.parametrize(("symbols", "length"), [(3, 40), (5, 30), (4, 600), (2, 200)])
 @pytest.mark.parametrize("order", [1, 2, 3, 4])

@@ -16,6 +16,9 @@ from tests.oracles import isan as loops
 from tests.samples import sample
 from tests.tolerances import assert_close
 
+pytestmark = pytest.mark.core(2)  # cases are seeds, sizes and budgets
+
+
 # types, maximum, delay, noise, further units that remember what no output needs
 HIDDEN = [(2, 5, 1, 1, 0), (2, 3, 1, 1, 5), (1, 2, 2, 2, 3), (3, 2, 0, 0, 2)]
 

@@ -9,6 +9,8 @@ from keras_interp_rnn import analysis
 from tests.analysis.isan.networks import CLOSE, network
 from tests.oracles import isan_reading as reading
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
 
 @pytest.mark.parametrize(("units", "symbols"), [(3, 5), (7, 4)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
