@@ -542,7 +542,10 @@ CHANGED = {
         lambda m: m.layers[1]._tracker.config.update(layers=(lambda value: False, [])),
         r"tracker\.config\[\d\]\[1\]",
     ),
-    "a name with methods": (lambda m: vars(m.layers[1]).update(name=Text("it")), r"\.name, 'it', which may have methods"),
+    "a name with methods": (
+        lambda m: vars(m.layers[1]).update(name=Text("it")),
+        r"\.name, 'it', which may have methods",
+    ),
     "a flag that a call asks": (
         lambda m: vars(m.layers[1]).update(_lock=Truth()),
         r"\._lock, a Truth, which may have methods",
