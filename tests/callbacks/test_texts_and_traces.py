@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import _tags, analysis, callbacks, layers
+from keras_interp_rnn import analysis, callbacks, layers
+from keras_interp_rnn.views import tags
 from tests.callbacks.events import described, look, points
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
@@ -102,6 +103,6 @@ def test_steps_that_are_not_read_are_nan_whatever_the_layer_has(layer):
     model = keras.Sequential([keras.layers.Embedding(5, 3, mask_zero=True), layer(2)])
     traced = analysis.trace(model, np.array([[1, 2, 0, 3, 0, 0]]))
     np.testing.assert_array_equal(traced.read, [[True, True, False, True, False, False]])
-    values, _ = _tags.trace(traced)
+    values, _ = tags.trace(traced)
     np.testing.assert_array_equal(np.isnan(values).all(axis=-1), ~traced.read)
     assert not np.isnan(traced["h"]).any()  # the states are kept
