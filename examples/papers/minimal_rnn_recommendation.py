@@ -76,8 +76,7 @@ class Recommendation(Experiment):
         return _recommendation.identity(*self.load(run))
 
     def run(self, run: Run) -> Record:
-        from examples.papers import _recommendation
-        from keras_interp_rnn import figures
+        from examples.papers import _recommendation, figures
 
         own = {name: value for name, value in run.settings.items() if name != "network"}
         if run.smoke:

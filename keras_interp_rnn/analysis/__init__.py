@@ -14,21 +14,19 @@ for its one recurrent layer.
 
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.attribution import Attribution, attribution
-from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
+from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints, fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.bases import (
     Basis,
-    BasisBlocks,
     TransformedNetwork,
     centred_basis,
     change_basis,
     mean_state,
-    named_blocks,
     readout_basis,
 )
 from keras_interp_rnn.analysis.isan.biases import BiasParts, bias_cosines, bias_norms, bias_parts
-from keras_interp_rnn.analysis.isan.binarization import binarized_network, fraction_near_zero, rounding_error
+from keras_interp_rnn.analysis.isan.binarization import binarized_network
 from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable, StatesAfterWords
 from keras_interp_rnn.analysis.isan.contributions import (
@@ -39,7 +37,6 @@ from keras_interp_rnn.analysis.isan.contributions import (
     recent_contributions,
 )
 from keras_interp_rnn.analysis.isan.maps import FixedPoints, affine_map, homogeneous_matrices
-from keras_interp_rnn.analysis.isan.ngram_agreement import NgramAgreement, ngram_agreement
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra, state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials, contributions_by_age, timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
@@ -47,7 +44,7 @@ from keras_interp_rnn.analysis.state_regularized.explanation import Explanation,
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases, phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes, prototypes
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
-from keras_interp_rnn.analysis.statistics import correlation, relative_drift
+from keras_interp_rnn.analysis.statistics import relative_drift
 from keras_interp_rnn.analysis.substitutions import Substitutions, substitutions
 from keras_interp_rnn.analysis.traces import Trace, trace
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
@@ -62,7 +59,6 @@ __all__ = [
     "Background",
     "BackoffModel",
     "Basis",
-    "BasisBlocks",
     "BiasParts",
     "CellFixedPoints",
     "CompositionTable",
@@ -71,8 +67,6 @@ __all__ = [
     "Explanation",
     "FixedPoints",
     "Minimization",
-    "NaiveBayes",
-    "NgramAgreement",
     "Phrases",
     "Prototypes",
     "RecentContributions",
@@ -96,11 +90,9 @@ __all__ = [
     "change_basis",
     "contributions",
     "contributions_by_age",
-    "correlation",
     "equivalent",
     "explain",
     "fixed_points",
-    "fraction_near_zero",
     "generate",
     "homogeneous_matrices",
     "input_output_jacobian",
@@ -108,14 +100,11 @@ __all__ = [
     "label_basis",
     "mean_state",
     "minimize",
-    "named_blocks",
-    "ngram_agreement",
     "phrases",
     "prototypes",
     "readout_basis",
     "recent_contributions",
     "relative_drift",
-    "rounding_error",
     "shapley_values",
     "sparse_basis",
     "state_spectrum",

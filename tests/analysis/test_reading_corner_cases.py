@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, figures, layers
-from tests.figures.test_isan import agreement, names_of, parts_of, saved, split_of
+from tests.figures.test_isan import names_of, saved, split_of
 
 
 def isan_of(kernel, bias, start=None):
@@ -61,27 +61,10 @@ def test_a_computational_part_that_is_rounding_has_no_angles():
     assert np.allclose(cosines, 0, atol=1e-6) or np.isnan(cosines).all()
 
 
-@pytest.mark.parametrize("symbols", [1, 4, 5, 7])
-def test_the_correlation_with_a_uniform_distribution_is_not_known(symbols):
-    readout = (np.random.default_rng(1).normal(size=(3, symbols)), np.zeros(symbols))
-    text = np.random.default_rng(0).integers(0, symbols, 50)
-    assert np.isnan(analysis.ngram_agreement(random_isan(3, symbols), text, readout=readout).unigram_correlation)
-
-
-def test_a_text_with_all_symbols_equally_often_has_no_correlation_of_unigrams():
-    readout = (np.random.default_rng(1).normal(size=(3, 4)), np.arange(4.0))
-    assert np.isnan(analysis.ngram_agreement(random_isan(3, 4), [0, 1, 2, 3], readout=readout).unigram_correlation)
-
-
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda names: figures.prediction_stack(split_of([0, 1], alphabet=names)),
         lambda names: figures.contribution_column(split_of([0, 1], alphabet=names)),
-        lambda names: figures.word_contributions(split_of([0, 1], alphabet=names)),
-        lambda names: figures.bias_norms(parts_of((5,)), np.arange(5.0), names=names),
-        lambda names: figures.bias_cosines(parts_of((5, 5)), names),
-        lambda names: figures.ngram_agreement(agreement(), names),
         lambda names: figures.state_spectra({names[0]: [0.5, 0.5]}),
     ],
 )
@@ -95,32 +78,14 @@ def test_networks_whose_name_begins_with_an_underscore_are_in_the_legend():
     assert [text.get_text().strip() for text in axis.get_legend().get_texts()] == ["_tanh", "ISAN"]
 
 
-def test_no_symbol_is_missing_among_the_cosines():
-    axes = figures.bias_cosines(parts_of((5, 5)), ["ei", "b", "iou", "a", "c"]).axes
-    assert sorted(names_of(axes[0].get_xticklabels())) == ["a", "b", "c", "ei", "iou"]
-
-
-def test_norms_that_do_not_vary_can_be_drawn():
-    saved(
-        figures.bias_norms(
-            analysis.BiasParts(np.arange(5.0), np.zeros(5), np.arange(5.0)), np.arange(5.0), names="abcde"
-        )
-    )
-
-
-def test_correlations_none_of_which_is_known_can_be_drawn():
-    saved(figures.ngram_agreement(agreement(range(5)), "abcde"))
-
-
 def test_the_last_word_of_a_column_ends_where_the_target_is():
     split = split_of([0, 1, 3], alphabet=" ab<_")
     assert names_of(figures.contribution_column(split, target=1).axes[2].get_yticklabels())[1] == "␣a"
 
 
-@pytest.mark.parametrize("draw", [figures.prediction_stack, figures.contribution_column, figures.word_contributions])
-def test_figures_of_an_empty_text_are_refused(draw):
+def test_a_figure_of_an_empty_text_is_refused():
     empty = analysis.Contributions(
         np.zeros(0, int), np.zeros(0, int), np.zeros((1, 0, 5)), np.zeros(5), np.zeros((0, 5)), 0.0
     )
     with pytest.raises(ValueError, match="[Ee]mpty|at least one"):
-        draw(empty)
+        figures.contribution_column(empty)

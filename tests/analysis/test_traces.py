@@ -314,8 +314,3 @@ def test_the_drift_of_states_that_are_not_known_is_not_known():
 def test_states_that_drift_have_three_axes(shape):
     with pytest.raises(ValueError, match=r"array of numbers \(batch, time, n\). Received: float64 \(2, 8"):
         analysis.relative_drift(np.ones(shape))
-
-
-def test_a_correlation_is_of_two_vectors():
-    with pytest.raises(ValueError, match=r"Two vectors of numbers have a correlation. Received: int64 \(2, 3\)"):
-        analysis.correlation(np.array([[1, 2, 3], [1, 2, 3]]), np.array([[3, 2, 1], [3, 2, 1]]))

@@ -365,7 +365,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "recent_contributions": lambda m: list(analysis.recent_contributions(m, TEXT, window=2)),
     "by_age": lambda m: list(analysis.contributions_by_age(m, TEXT, max_age=2)),
     "timescales": lambda m: analysis.timescales(m, TEXT, max_age=2),
-    "ngram_agreement": lambda m: analysis.ngram_agreement(m, TEXT),
     "bias_parts": analysis.bias_parts,
     "bias_norms": analysis.bias_norms,
     "bias_cosines": analysis.bias_cosines,

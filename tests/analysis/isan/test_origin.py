@@ -29,12 +29,11 @@ def fields(result):
     [
         lambda network, text, readout, **more: analysis.contributions(network, text[:9], readout=readout, **more),
         lambda network, text, readout, **more: analysis.timescales(network, text, max_age=8, readout=readout, **more),
-        lambda network, text, readout, **more: analysis.ngram_agreement(network, text, readout=readout, **more),
         lambda network, text, readout, **more: analysis.bias_parts(network, readout, **more),
         lambda network, text, readout, **more: analysis.bias_norms(network, readout, **more),
         lambda network, text, readout, **more: analysis.bias_cosines(network, readout, **more),
     ],
-    ids=["contributions", "timescales", "ngram_agreement", "bias_parts", "bias_norms", "bias_cosines"],
+    ids=["contributions", "timescales", "bias_parts", "bias_norms", "bias_cosines"],
 )
 def test_a_reading_with_an_origin_is_that_of_the_shifted_network(networks, reading):
     layer, readout, text, mean, (shifted, its_readout) = networks
