@@ -1,7 +1,7 @@
 """Back-off n-grams: a baseline that networks on symbols are compared with.
 
-Absolute discounting with back-off (Ney, Essen, Kneser 1994). With N(uc) the count of symbol c after history u, N(u.) its
-sum over c, and u' the history without its first symbol:
+Absolute discounting with back-off (Ney, Essen, Kneser 1994). With N(uc) the count of symbol c after history u, N(u.)
+its sum over c, and u' the history without its first symbol:
 
     p(c)     = (N(c) + 1) / (N + K)
     p(c | u) = (N(uc) - d) / N(u.)          where uc was seen

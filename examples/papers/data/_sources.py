@@ -67,11 +67,11 @@ def files(source: PathLike, *patterns: str, what: str) -> dict[str, bytes]:
         with opened(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
-                pattern = next((pattern for pattern in patterns if name.match(pattern)), None)
-                if pattern and member.isfile() and not name.name.startswith("."):
+                matched = next(filter(name.match, patterns), None)
+                if matched and member.isfile() and not name.name.startswith("."):
                     content = archive.extractfile(member)
                     assert content is not None  # of a file
-                    found["/".join(name.parts[-len(PurePosixPath(pattern).parts) :])] = content.read()
+                    found["/".join(name.parts[-len(PurePosixPath(matched).parts) :])] = content.read()
     if not found:
         raise DataError(
             f"A source must be a folder with {' or '.join(patterns)}, or an archive of it. Received: {path}, which has "
