@@ -104,6 +104,14 @@ def test_the_path_integral_is_complete_and_its_gradient_that_of_finite_differenc
     np.testing.assert_allclose(exact, (ahead - behind) / (2 * step), rtol=rtol, atol=atol)
 
 
+@pytest.mark.parametrize("activation", ["linear", "sigmoid", "softmax", "relu"])
+def test_a_head_of_any_activation_is_explained(activation):
+    model = network("GRU", head=[keras.layers.Dropout(0.5), keras.layers.Dense(3), keras.layers.Dense(2, activation)])
+    for method in ("telescoping", "path_integral"):
+        split = analysis.attribution(model, batch(), target=0, method=method)
+        assert split.residual < (1e-3 if activation == "relu" else 1e-6)
+
+
 def test_an_isan_has_its_exact_contributions():
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])

@@ -153,6 +153,12 @@ def test_a_stack_of_cells_is_traced_cell_by_cell():
     assert {"0/alpha", "0/centroid", "0/u", "0/cell_u", "0/h", "1/f", "1/c"} <= set(found)
 
 
+def test_ids_of_an_isan():
+    layer = layers.ISAN(UNITS, 5, return_sequences=True)
+    ids = np.array([[1, 2, 3], [4, 0, 1]])
+    np.testing.assert_allclose(analysis.trace(layer, ids)["h"], ops.convert_to_numpy(layer(ids)), atol=1e-6)
+
+
 def test_a_model_makes_its_own_mask():
     ids = np.array([[1, 2, 3, 0], [2, 0, 0, 0]])
     model = keras.Sequential(

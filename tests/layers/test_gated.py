@@ -421,6 +421,13 @@ class TestInitialization:
         np.testing.assert_array_equal(recurrent_kernel, np.tile(np.eye(6), {"MinimalRNN": 1, "CFN": 2}[kind]))
 
 
+def test_features_of_cfn_lie_in_one_axis() -> None:
+    for shape in ((7, 5), (3, 7, 5, 1)):
+        sentence = says("CFN reads sequences", f"shape={shape}.", "last axis. Ids need an Embedding before.")
+        with pytest.raises(ValueError, match=sentence):
+            layer_of("CFN")(np.zeros(shape, "float32"))
+
+
 def test_states_are_of_a_number_of_rows() -> None:
     for batch_size in (None, "3", -1, 1.5, True, np.zeros(2)):
         with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):

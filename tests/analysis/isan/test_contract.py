@@ -10,7 +10,7 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.isan.biases import bias_parts
 from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
 from tests.analysis.isan.networks import contracting, network
-from tests.network.test_isan_models import REFUSED
+from tests.network.test_isan_models import REFUSED, Twice
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.core
@@ -126,9 +126,16 @@ def test_a_layer_that_reads_backwards_is_refused(name):
 @with_a_head
 def test_a_readout_that_is_not_affine_is_refused(name):
     isan = network(UNITS, SYMBOLS, SYMBOLS, 1)[0].layers[0]
-    quantized = keras.layers.Dense(SYMBOLS, dtype="int8_from_float32")
-    quantized.build((None, UNITS))
-    for readout in (quantized, "head", keras.Sequential([keras.layers.Dense(2, "tanh")]), keras.layers.Dense(SYMBOLS)):
+    quantized, twice = keras.layers.Dense(SYMBOLS, dtype="int8_from_float32"), Twice(SYMBOLS)
+    for layer in (quantized, twice):
+        layer.build((None, UNITS))
+    for readout in (
+        quantized,
+        twice,
+        "head",
+        keras.Sequential([keras.layers.Dense(2, "tanh")]),
+        keras.layers.Dense(SYMBOLS),
+    ):
         with pytest.raises(ValueError, match="readout must be affine: a Dense layer.*Received: "):
             READINGS[name](isan, TEXT, readout=readout)
     for shapes in ([(6, 2), (3,)], [(3, 2), (2,)], [(6, 2)], [(6,), (6,)], [(6, 2), (2, 1)]):
