@@ -37,6 +37,8 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
     Attributes:
         method: "closed form", from the cell's equations in float64; or "autodiff", by the backend in the layer's dtype.
         lags: of the singular values, one for each entry of the first axis; () of a Jacobian, and of parts of the array.
+
+    Example: see `input_output_jacobian`.
     """
 
     method: str
