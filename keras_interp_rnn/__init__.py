@@ -10,7 +10,7 @@
 - `datasets`: text and TensorFlow Datasets builders.
 - `presets`: trained networks that ship with the package.
 - `views`: what results look like, as text, HTML and SVG.
-- `figures`: the papers' figures; imported by itself, as it needs matplotlib.
+- `figures`: figures of the papers; imported by itself, as it needs matplotlib.
 """
 
 import sys

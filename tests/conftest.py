@@ -54,7 +54,11 @@ class _Compiled:
 
 
 CORE_CASES = 3
-"""Of a test with more cases the core (`make test`) runs so many; the others belong to the matrix."""
+"""Of a test with more cases the core (`make test`) runs so many; the others belong to the matrix.
+
+`pytest.mark.core(1)` asks for another number, where cases are seeds or repeat an expensive path, and `pytest.mark.core`
+for all, where a case is a function of a contract, and quick.
+"""
 
 RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_public_names.py", "test_vocabulary.py")
 """Run whole, as a case is a file or a name."""
@@ -62,18 +66,17 @@ RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_publ
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks all but a few cases of each test as matrix; those few are spread, from a place that the name gives.
-
-    Tests marked core are run whole: a case is a function of a contract, and quick.
-    """
+    """Marks all but a few cases of each test as matrix; those few are spread, from a place that the name gives."""
     rules = {config.rootpath / "tests" / name for name in RULES_OF_THE_TREE}
     cases = defaultdict(list)
     for item in items:
-        if rules.isdisjoint((item.path, *item.path.parents)) and not item.get_closest_marker("core"):
+        if rules.isdisjoint((item.path, *item.path.parents)):
             cases[item.nodeid.split("[")[0]].append(item)
     for name, of_one in cases.items():
+        mark = of_one[0].get_closest_marker("core")
+        number = CORE_CASES if mark is None else mark.args[0] if mark.args else len(of_one)
         first = zlib.crc32(name.encode())
-        core = {(first + i * len(of_one) // CORE_CASES) % len(of_one) for i in range(CORE_CASES)}
+        core = {(first + i * len(of_one) // number) % len(of_one) for i in range(number)}
         for i, item in enumerate(of_one):
             if i not in core:
                 item.add_marker(pytest.mark.matrix)

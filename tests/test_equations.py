@@ -21,6 +21,9 @@ from tests.oracles import state_regularized as oracle
 from tests.oracles.minimal_rnn import complex_step
 from tests.state_regularized_samples import GATED, KINDS, make_cell, random_network, set_weights
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 BATCH, UNITS, FEATURES, CENTROIDS = 3, 4, 5, 6
 NAMES = {"z": "u", "hh": "candidate", "cc": "candidate"}
 """Quantities that the oracle calls by another letter."""

@@ -9,6 +9,9 @@ from tests.oracles import isan as oracle
 from tests.samples import MASKS, sample
 from tests.tolerances import assert_close
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 SEEDS = (0, 1, 2)
 NAMESPACES = pytest.mark.parametrize(("xp", "backend"), [(np, "numpy"), (keras.ops, None)], ids=["numpy", "keras.ops"])
 

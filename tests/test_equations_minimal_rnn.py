@@ -11,6 +11,9 @@ from tests.oracles import minimal_rnn as oracle
 from tests.oracles.isan import numerical_gradient
 from tests.samples import MASKS, make_mask
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 SEEDS = (0, 1, 2)
 BATCH, UNITS, FEATURES = 3, 4, 5
 NAMESPACES = pytest.mark.parametrize(

@@ -24,6 +24,9 @@ from tests.state_regularized_samples import (
     set_weights,
 )
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 SEEDS = (0, 1, 2)
 BATCH, UNITS, CENTROIDS = 3, 4, 6
 SMALL = {"batch": 2, "time": 4, "features": 5, "units": 3, "centroids": 6}

@@ -19,6 +19,9 @@ from tests.oracles import isan as oracle
 from tests.samples import MASKS, Sample, sample
 from tests.tolerances import assert_close
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 BACKEND = keras.backend.backend()
 TENSORFLOW = BACKEND == "tensorflow"
 PATHS = ("static", "grouped")

@@ -267,12 +267,13 @@ def count(model: str, text: Text) -> Record:
 
     The window of naive Bayes, 1 to 6 characters, is chosen on the validation text.
     """
+    from examples.papers import _ngrams
     from keras_interp_rnn import analysis
 
     started = time.monotonic()
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     models: list[Any] = (
-        [analysis.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
+        [_ngrams.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
         if model == "naive Bayes"
         else [analysis.BackoffModel(train, 1 + COUNTED.index(model), vocabulary_size=text.outputs)]
     )

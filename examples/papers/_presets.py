@@ -190,6 +190,7 @@ class Counting(Recipe):
         return {"basis": said}, arrays
 
     def figures(self, preset: Preset, experiment: Experiment, run: Run) -> list[Measured]:
+        from examples.papers import _binary
         from keras_interp_rnn import analysis, datasets
 
         basis = preset.basis
@@ -201,8 +202,8 @@ class Counting(Recipe):
         rounded, head = analysis.binarized_network(preset.model, basis)
         codes = preset.model.predict(symbols, batch_size=250, verbose=0)
         rebuilt = head.apply(analysis.trace(rounded, symbols)["h"])
-        blocks = analysis.named_blocks(changed, basis)
-        off = analysis.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset)
+        blocks = _binary.named_blocks(changed, basis)
+        off = _binary.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset)
         found = [outputs.reshape(*counts.shape, 6).argmax(axis=-1) for outputs in (codes, rebuilt)]
         wrong = [float((each != counts).any(axis=-1).sum()) for each in found]
         return [

@@ -41,7 +41,7 @@ class Counting(Experiment):
     }
 
     def run(self, run: Run) -> Record:
-        from keras_interp_rnn import figures  # noqa: F401 (asks for matplotlib before anything is trained)
+        from examples.papers import figures  # noqa: F401 (asks for matplotlib before anything is trained)
 
         settings: Mapping[str, Any] = run.settings
         if run.smoke:
@@ -229,7 +229,8 @@ def _read_in_bases(
     """
     import numpy as np
 
-    from keras_interp_rnn import analysis, figures
+    from examples.papers import _binary, figures
+    from keras_interp_rnn import analysis
     from keras_interp_rnn.datasets import counting
 
     isan = model.layers[0]
@@ -242,18 +243,18 @@ def _read_in_bases(
         "without labels": analysis.sparse_basis(model, states),
     }
     result: dict[str, dict[str, Any]] = {
-        "as trained": {"near_zero": analysis.fraction_near_zero(analysis.homogeneous_matrices(isan)[:, :, :-1])}
+        "as trained": {"near_zero": _binary.fraction_near_zero(analysis.homogeneous_matrices(isan)[:, :, :-1])}
     }
     for name, basis in bases.items():
         changed, readout = analysis.change_basis(model, basis)
-        blocks = analysis.named_blocks(changed, basis)
+        blocks = _binary.named_blocks(changed, basis)
         rounded, head = analysis.binarized_network(model, basis)
         result[name] = {
             "hot": basis.num_binary,
             "states": basis.residual,
             "unused": basis.unused,
-            "matrices": analysis.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset),
-            "near_zero": analysis.fraction_near_zero(*blocks),
+            "matrices": _binary.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset),
+            "near_zero": _binary.fraction_near_zero(*blocks),
             "rebuilt_wrong": errors(rounded, head.matrix, head.offset, tested, task, seed=1_000_033),
         }
     in_basis = basis.to.apply(states)

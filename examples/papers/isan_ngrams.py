@@ -25,14 +25,15 @@ class Ngrams(_isan_text.IsanText):
     def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
         import numpy as np
 
-        from keras_interp_rnn import analysis, figures
+        from examples.papers import _ngrams, figures
+        from keras_interp_rnn import analysis
         from keras_interp_rnn.datasets import text
 
         train, _, test = parts
         settings = {"order": 3, "symbols": 1000} if run.smoke else run.settings
         by_origin = {}
         for name, origin in _isan_text.origins(model, train).items():
-            agreement = analysis.ngram_agreement(model, train, origin=origin)
+            agreement = _ngrams.ngram_agreement(model, train, origin=origin)
             picture = run.folder / f"figure8-{name.replace(' ', '-')}.png"
             figures.ngram_agreement(agreement, text.ALPHABET).savefig(picture, dpi=120)
             by_origin[name] = {

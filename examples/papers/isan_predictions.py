@@ -35,14 +35,15 @@ class Predictions(_isan_text.IsanText):
     rows = {"": {"prompt": "annual reve", "tried": 5000}}
 
     def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
+        from examples.papers.figures import prediction_stack, word_contributions
         from keras_interp_rnn import figures
 
         prompt, tried = run.settings["prompt"], 50 if run.smoke else run.settings["tried"]
         split = _split(model, f" {prompt}")
         for name, figure in {
-            "figure2.png": figures.prediction_stack(_split(model, PHRASE)),
+            "figure2.png": prediction_stack(_split(model, PHRASE)),
             "figure3.png": figures.contribution_column(split),
-            "figure5.png": figures.word_contributions(_split(model, SENTENCE)),
+            "figure5.png": word_contributions(_split(model, SENTENCE)),
         }.items():
             figure.savefig(run.folder / name, dpi=120)
         words = split.by_word()

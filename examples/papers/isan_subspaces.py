@@ -29,7 +29,8 @@ class Subspaces(_isan_text.IsanText):
     def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
         import numpy as np
 
-        from keras_interp_rnn import analysis, figures
+        from examples.papers import figures
+        from keras_interp_rnn import analysis
         from keras_interp_rnn.datasets import text
 
         size = len(text.ALPHABET)

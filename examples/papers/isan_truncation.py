@@ -106,7 +106,7 @@ class TruncatedIsan(_isan_text.IsanText):
         return table(header, rows)
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
-        from keras_interp_rnn import figures
+        from examples.papers import figures
 
         records = sorted(records, key=_units)
         units = [_units(record) for record in records]

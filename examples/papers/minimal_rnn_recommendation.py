@@ -76,8 +76,7 @@ class Recommendation(Experiment):
         return _recommendation.identity(*self.load(run))
 
     def run(self, run: Run) -> Record:
-        from examples.papers import _recommendation
-        from keras_interp_rnn import figures
+        from examples.papers import _recommendation, figures
 
         own = {name: value for name, value in run.settings.items() if name != "network"}
         if run.smoke:
@@ -197,7 +196,7 @@ class Recommendation(Experiment):
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
         """Validation MAP@20 and singular values through training, of the first seed of every network."""
-        from keras_interp_rnn import figures
+        from examples.papers import figures
 
         gates = _first(records, GATED)
         first = {kind: record for kind, record in _first(records).items() if kind in NETWORKS}

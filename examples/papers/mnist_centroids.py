@@ -143,7 +143,7 @@ def _figures(
     """
     import numpy as np
 
-    from keras_interp_rnn import figures
+    from examples.papers import figures
 
     side = alpha.shape[-1]
     share = alpha.mean(axis=(0, 2, 3))

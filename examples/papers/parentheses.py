@@ -156,7 +156,7 @@ class Parentheses(_languages.LanguageTable):
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
         """Figure 6: validation errors on `small` by the number of centroids, of the run with the lowest seed."""
-        from keras_interp_rnn import figures
+        from examples.papers import figures
 
         curves = {
             f"k = {centroids}": (

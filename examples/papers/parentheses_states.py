@@ -118,7 +118,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
 
     def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
         """The count that the memory has, by the true one, of strings as the paper's."""
-        from keras_interp_rnn import figures
+        from examples.papers import figures
 
         read = {
             f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]

@@ -137,7 +137,7 @@ class Recommender(keras.Model):
             loss, and `fit` no weights of samples.
     """
 
-    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, **unused: Any) -> Any:
+    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, *unused: Any, **more: Any) -> Any:
         """The catalogue's sampled loss of the targets y, at the optimizer's step, and the losses that layers added."""
         return self.get_layer("catalogue").loss(y_pred, y, self.optimizer.iterations) + sum(self.losses)
 

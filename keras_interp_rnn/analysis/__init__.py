@@ -6,7 +6,7 @@
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
   one, exact Shapley values.
-- Baselines: back-off n-grams and naive Bayes.
+- A baseline: back-off n-grams.
 
 `network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell stands for itself, a model
 for its one recurrent layer.
@@ -14,7 +14,7 @@ for its one recurrent layer.
 
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.attribution import attribution
-from keras_interp_rnn.analysis.baselines import BackoffModel, NaiveBayes
+from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.bases import (
@@ -22,11 +22,10 @@ from keras_interp_rnn.analysis.isan.bases import (
     centred_basis,
     change_basis,
     mean_state,
-    named_blocks,
     readout_basis,
 )
 from keras_interp_rnn.analysis.isan.biases import bias_cosines, bias_norms
-from keras_interp_rnn.analysis.isan.binarization import binarized_network, fraction_near_zero, rounding_error
+from keras_interp_rnn.analysis.isan.binarization import binarized_network
 from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
 from keras_interp_rnn.analysis.isan.contributions import (
@@ -34,7 +33,6 @@ from keras_interp_rnn.analysis.isan.contributions import (
     recent_contributions,
 )
 from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
-from keras_interp_rnn.analysis.isan.ngram_agreement import ngram_agreement
 from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
@@ -42,7 +40,7 @@ from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
-from keras_interp_rnn.analysis.statistics import correlation, relative_drift
+from keras_interp_rnn.analysis.statistics import relative_drift
 from keras_interp_rnn.analysis.substitutions import substitutions
 from keras_interp_rnn.analysis.traces import trace
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
@@ -57,7 +55,6 @@ __all__ = [
     "BackoffModel",
     "Basis",
     "CompositionTable",
-    "NaiveBayes",
     "affine_map",
     "attribution",
     "bias_cosines",
@@ -66,11 +63,9 @@ __all__ = [
     "centred_basis",
     "change_basis",
     "contributions",
-    "correlation",
     "equivalent",
     "explain",
     "fixed_points",
-    "fraction_near_zero",
     "generate",
     "homogeneous_matrices",
     "input_output_jacobian",
@@ -78,14 +73,11 @@ __all__ = [
     "label_basis",
     "mean_state",
     "minimize",
-    "named_blocks",
-    "ngram_agreement",
     "phrases",
     "prototypes",
     "readout_basis",
     "recent_contributions",
     "relative_drift",
-    "rounding_error",
     "shapley_values",
     "sparse_basis",
     "state_spectrum",

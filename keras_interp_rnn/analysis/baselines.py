@@ -1,8 +1,7 @@
-"""Baselines that the additive logits of an ISAN are compared with: back-off n-grams, and naive Bayes.
+"""Back-off n-grams: a baseline that networks on symbols are compared with.
 
-Foerster et al., ICML 2017, sections 3.1 and 3.6. `BackoffModel` uses absolute discounting with back-off (Ney, Essen,
-Kneser 1994). With N(uc) the count of symbol c after history u, N(u.) its sum over c, and u' the history without its
-first symbol:
+Absolute discounting with back-off (Ney, Essen, Kneser 1994). With N(uc) the count of symbol c after history u, N(u.)
+its sum over c, and u' the history without its first symbol:
 
     p(c)     = (N(c) + 1) / (N + K)
     p(c | u) = (N(uc) - d) / N(u.)          where uc was seen
@@ -26,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import as_symbols
 from keras_interp_rnn._numbers import is_integer, is_number
-from keras_interp_rnn.analysis.statistics import cross_entropy_bits
 
 MAX_TABLE = 2**26
 """Entries of the largest table: K^order, 512 MiB in float64."""
@@ -214,57 +212,3 @@ def _not_empty(text: NDArray[np.int64]) -> NDArray[np.int64]:
     if not len(text):
         raise ValueError("Bits a symbol are a mean over at least one symbol. Received: an empty text.")
     return text
-
-
-class NaiveBayes:
-    r"""Predicts the next symbol c from the last m, as if they were independent given c (Foerster 2017, section 3.1).
-
-    p(c | x_1, ..., x_m) is proportional to p(c) times the product over the age a of p_a(x_a | c), where p_a(x | c) is
-    the frequency of x among the symbols a + 1 places before a c; one is added to every count.
-
-    Args:
-        symbols: int (time,), the training text, in [0, vocabulary_size).
-        history: m >= 0, number of symbols before c; 0 for unigrams.
-        vocabulary_size: K.
-
-    Attributes:
-        prior: (K,), log p(c). likelihood: (m, K, K), log p_a(x | c) at [a, x, c].
-
-    Raises:
-        ValueError: if `history` is negative or not shorter than the text, or a symbol outside the vocabulary.
-
-    Example:
-
-        >>> from keras_interp_rnn import analysis
-        >>> model = analysis.NaiveBayes([0, 1, 0, 1, 0, 2], 1, vocabulary_size=3)
-        >>> model.prior.shape, model.likelihood.shape
-        ((3,), (1, 3, 3))
-
-    Reference: Foerster et al., ICML 2017, section 3.1.
-    """
-
-    def __init__(self, symbols: ArrayLike, history: int, *, vocabulary_size: int) -> None:
-        text = as_symbols(symbols, vocabulary_size)
-        if not is_integer(history) or not 0 <= history < len(text):
-            raise ValueError(
-                f"history must lie in [0, {len(text) - 1}], within the text. Received: history={history!r}."
-            )
-        history, size = operator.index(history), operator.index(vocabulary_size)
-        counts = np.bincount(text, minlength=size) + 1.0
-        self.prior = np.log(counts / counts.sum())
-        self.likelihood = np.empty((history, size, size))
-        for age in range(history):
-            pairs = np.bincount(text[: -age - 1] * size + text[age + 1 :], minlength=size**2).reshape(size, size) + 1.0
-            self.likelihood[age] = np.log(pairs / pairs.sum(axis=0))
-
-    def bits(self, symbols: ArrayLike) -> float:
-        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits per symbol.
-
-        Raises:
-            ValueError: if there is no symbol, or one is outside the vocabulary.
-        """
-        text = _not_empty(as_symbols(symbols, len(self.prior)))
-        logits = np.tile(self.prior, (len(text), 1))
-        for age, table in enumerate(self.likelihood):
-            logits[age + 1 :] += table[text[: -age - 1]]
-        return float(np.mean(cross_entropy_bits(logits, text)))

@@ -1,4 +1,4 @@
-"""Plain statistics that several analyses share: cross-entropy, correlation, drift."""
+"""Plain statistics that several analyses share: cross-entropy, drift."""
 
 from __future__ import annotations
 
@@ -25,35 +25,6 @@ def cross_entropy_bits(logits: Array, wanted: NDArray[np.int64]) -> Array:
         (T,), bits.
     """
     return -log_softmax(logits, axis=1)[np.arange(len(wanted)), wanted] / np.log(2)
-
-
-def correlation(p: Array, q: Array) -> float:
-    """Pearson's correlation of two vectors.
-
-    Args:
-        p, q: (n,).
-
-    Returns:
-        The correlation; NaN if one of them has a NaN or does not vary.
-
-    Raises:
-        ValueError: if they are not numbers, or of different shapes.
-
-    Example:
-
-        >>> from keras_interp_rnn import analysis
-        >>> round(analysis.correlation(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 7.0])), 3)
-        0.993
-    """
-    p, q = np.atleast_1d(p), np.atleast_1d(q)
-    if p.ndim != 1 or p.shape != q.shape or any(x.dtype.kind not in "biuf" for x in (p, q)):
-        raise ValueError(
-            f"Two vectors of numbers have a correlation. Received: {p.dtype} {p.shape}, {q.dtype} {q.shape}."
-        )
-    p, q = p.astype(np.float64), q.astype(np.float64)
-    known = p.size and q.size and not (np.isnan(p).any() or np.isnan(q).any())
-    varied = known and all(np.ptp(x) > ROUNDING * np.abs(x).max() for x in (p, q))
-    return float(np.corrcoef(p, q)[0, 1]) if varied else float("nan")
 
 
 def relative_drift(states: NDArray[Any]) -> NDArray[np.float64]:

@@ -191,7 +191,7 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
             return f"{at}, with {_named(odd)} as a name"
         if type(getattr(one, "_handle", None)) is not type(getattr(other, "_handle", None)):
             return f"{at}._handle, {_named(one._handle)}"
-        if (name := _lively_entry(one, other)) is not None:
+        if (name := _entry_with_methods(one, other)) is not None:
             return f"{_joined(at, name)}, {_named(vars(one)[name])}, which may have methods of its own"
         parts, expected = _parts(one), _parts(other)
         if parts is None or expected is None:
@@ -252,11 +252,13 @@ def _odd_name(x: Any) -> Any:
     return next(iter(strange), None)
 
 
-def _lively_entry(one: Any, other: Any) -> str | None:
-    """The name of an entry that is not compared, but whose methods a call may run, other ones than in `other`."""
+def _entry_with_methods(one: Any, other: Any) -> str | None:
+    """The name of an entry that is not compared, but whose methods a call may run and are not those of `other`."""
     entries, expected = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
     for name, entry in entries.items():
-        if not _left_out(name) or name in _OF_ANY_TYPE or name.endswith(_ARGUMENTS_OF_WEIGHTS) or type(entry) in EXACT:
+        if not _left_out(name) or name in _OF_ANY_TYPE or name.endswith(_ARGUMENTS_OF_WEIGHTS):
+            continue
+        if type(entry) in (*EXACT, dict, list, set, tuple):
             continue
         if isinstance(entry, PLAIN) or name not in expected or type(entry) is not type(expected[name]):
             return name

@@ -41,8 +41,7 @@ class Windows(keras.utils.PyDataset):
         num_windows: int > 0, number of items; None for one pass. With `steps_per_epoch`, `fit` ends an epoch where the
             items end (Keras 3.15), so give the steps of all epochs here.
         input_table: int (num_symbols_of_the_alphabet,), applied to the inputs and not to the targets: x becomes
-            `input_table[x]`. It merges symbols that are distinguished only as targets, such as rare ones
-            (`lm1b.most_frequent`).
+            `input_table[x]`. It merges symbols that are distinguished only as targets, such as rare ones.
 
     Raises:
         ValueError: if `symbols` is not one row of integers, a size is not positive, or the text is too short for one

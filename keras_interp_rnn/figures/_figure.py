@@ -18,8 +18,8 @@ class Figure(MatplotlibFigure):
     Example:
 
     >>> from keras_interp_rnn import figures
-    >>> figure = figures.metric_progress({"CFN": figures.Progress([0, 1], [0.0, 0.1], [0.0, 0.5])})
-    >>> figure.savefig("progress.png")
+    >>> figure = figures.state_spectra({"ISAN": [0.6, 0.4]})
+    >>> figure.savefig("spectrum.png")
     """
 
     def _repr_png_(self) -> bytes:

@@ -1,13 +1,10 @@
-"""Figures 2 to 5 of Chen, "MinimalRNN", 2017, arXiv:1711.06788."""
+"""Figures 4 and 5 of Chen, "MinimalRNN", 2017, arXiv:1711.06788."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import TwoSlopeNorm
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._results import BLUE, RED
@@ -17,17 +14,6 @@ from keras_interp_rnn.figures._figure import Figure
 
 SMALLEST = 1e-12
 """Smaller singular values are drawn here: they are rounding."""
-
-
-class Progress(NamedTuple):
-    """A metric through training: three sequences of the same length.
-
-    Example: see `metric_progress`.
-    """
-
-    steps: Sequence[float]
-    hours: Sequence[float]
-    values: Sequence[float]
 
 
 @checked
@@ -141,83 +127,6 @@ def jacobian_percentiles(
     return figure
 
 
-@checked
-def latent_weights(
-    input_kernel: ArrayLike, recurrent_kernel: ArrayLike, *, blocks: Mapping[str, int] | None = None
-) -> Figure:
-    r"""Figure 3: $W_x$, which maps inputs to the latent space, above $U_h$, by which the state moves its gate.
-
-    Args:
-        input_kernel: (features, n), a row per input feature.
-        recurrent_kernel: (n, n) as the layer has it, row j for $h_{t-1}[j]$; drawn with a row per gate entry, as in
-            the paper.
-        blocks: name -> number of features, in order, for inputs that are concatenated from several.
-
-    Returns:
-        `Figure`.
-
-    Raises:
-        ValueError: if the shapes do not match.
-
-    Example:
-
-        >>> from keras_interp_rnn import figures
-        >>> figure = figures.latent_weights(np.ones((3, 2)), np.eye(2), blocks={"item": 2, "time gap": 1})
-        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
-        ['item', 'time gap']
-    """
-    inputs, recurrent = np.asarray(input_kernel, float), np.asarray(recurrent_kernel, float)
-    features, units = inputs.shape
-    blocks = blocks or {"input": features}
-    if recurrent.shape != (units, units) or sum(blocks.values()) != features:
-        raise ValueError(
-            "Weights must be (features, n) and (n, n), and blocks must add up to the features. Received: "
-            f"{inputs.shape}, {recurrent.shape}, {dict(blocks)}."
-        )
-    heights = [max(2.0, 6.0 * features / units), 6.0]
-    figure = Figure(figsize=(7.4, sum(heights) + 1.6), layout="constrained")
-    upper, lower = figure.subplots(2, 1, height_ratios=heights)
-    _heat_map(figure, upper, inputs, "$W_x$")
-    upper.set_xlabel("latent dimension")
-    starts = np.cumsum([0, *blocks.values()])
-    upper.set_yticks((starts[:-1] + starts[1:] - 1) / 2, list(blocks))
-    for start in starts[1:-1]:
-        upper.axhline(start - 0.5, color="black", linewidth=0.8)
-    _heat_map(figure, lower, recurrent.T, "$U_h$")
-    lower.set_xlabel("entry of $h_{t-1}$")
-    lower.set_ylabel("entry of the gate $u_t$")
-    return figure
-
-
-@checked
-def metric_progress(curves: Mapping[str, Progress], metric: str = "MAP@20") -> Figure:
-    """Figure 2: a metric of several architectures, by training steps and by hours.
-
-    Args:
-        curves: architecture -> `Progress`.
-        metric: its name.
-
-    Returns:
-        `Figure`.
-
-    Example:
-
-        >>> from keras_interp_rnn import figures
-        >>> figures.metric_progress({"CFN": figures.Progress([0, 1], [0.0, 0.1], [0.0, 0.5])}).axes[0].get_ylabel()
-        'MAP@20'
-    """
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    by_steps, by_hours = figure.subplots(1, 2, sharey=True)
-    for name, curve in curves.items():
-        by_steps.plot(curve.steps, curve.values, label=name)
-        by_hours.plot(curve.hours, curve.values, label=name)
-    by_steps.set_xlabel("training steps")
-    by_steps.set_ylabel(metric)
-    by_hours.set_xlabel("hours of training")
-    by_hours.legend(frameon=False)
-    return figure
-
-
 def _of_lags(name: str, values: ArrayLike, lags: Sequence[int]) -> NDArray[np.float64]:
     """(lags, values), none below `SMALLEST`."""
     array = np.asarray(values, float)
@@ -230,12 +139,3 @@ def _above(rounding: float, values: ArrayLike, lags: int) -> NDArray[np.bool_]:
     """(lags, values), whether each is at least this fraction of the largest one of its Jacobian, in the last axis."""
     array = np.asarray(values, float)
     return (array >= rounding * array.max(axis=-1, keepdims=True)).reshape(lags, -1)
-
-
-def _heat_map(figure: Figure, axis: Axes, matrix: NDArray[np.float64], title: str) -> None:
-    bound = float(np.abs(matrix).max()) or 1.0
-    image = axis.imshow(
-        matrix, aspect="auto", cmap="RdBu_r", norm=TwoSlopeNorm(0, -bound, bound), interpolation="nearest"
-    )
-    axis.set_title(title)
-    figure.colorbar(image, ax=axis, label="weight")

@@ -10,6 +10,9 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._network.chain import open_chain
 from tests.network.test_own_equations import EulerCell, SilentCell
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 FEATURES, UNITS, STEPS = 3, 4, 6
 MASK = np.array([[1, 1, 0, 1, 0, 1], [1, 1, 1, 0, 0, 0], [0, 1, 1, 1, 1, 1]], bool)
 
@@ -69,17 +72,17 @@ def test_shares_are_differences_of_the_networks_own_outputs(name, masked):
     occluded = analysis.attribution(model, x, target=1, method="occlusion", reference=reference)
     assert telescoped.residual < (1e-5 if name == "unknown cell" else 1e-12)
     assert telescoped.difference < 1e-5
-    whole = ops.convert_to_numpy(model(x))[:, 1]
-    for t in range(STEPS):
-        read = MASK[:, t] if masked else np.ones(3, bool)
-        replaced, first, shorter = x.copy(), x.copy(), x.copy()
-        present = (x != 0).any(axis=-1) if masked else np.ones((3, STEPS), bool)
-        for rows, steps in ((replaced, [t]), (first, range(t + 1, STEPS)), (shorter, range(t, STEPS))):
-            for s in steps:
-                rows[present[:, s], s] = reference
-        without, upto, before = (ops.convert_to_numpy(model(rows))[:, 1] for rows in (replaced, first, shorter))
-        np.testing.assert_allclose(occluded.shares[:, t], (whole - without) * read, atol=1e-5)
-        np.testing.assert_allclose(telescoped.shares[:, t], (upto - before) * read, atol=1e-5)
+    present = MASK if masked else np.ones((3, STEPS), bool)
+
+    def replaced(steps):
+        return np.where(present[:, :, None] & np.isin(np.arange(STEPS), steps)[:, None], reference, x)
+
+    every = [replaced([t]) for t in range(STEPS)] + [replaced(range(t, STEPS)) for t in range(STEPS)]
+    outputs = ops.convert_to_numpy(model(np.concatenate([*every, x]).astype("float32")))[:, 1]
+    without, before, [whole] = np.split(outputs.reshape(-1, 3), [STEPS, 2 * STEPS])
+    np.testing.assert_allclose(occluded.shares, ((whole - without) * present.T).T, atol=1e-5)
+    upto = np.concatenate([before[1:], [whole]])
+    np.testing.assert_allclose(telescoped.shares, ((upto - before) * present.T).T, atol=1e-5)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -5,6 +5,8 @@ from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.baselines import _counted
 from tests.oracles.ngrams import BackoffOracle
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
 
 @pytest.mark.parametrize(("symbols", "length"), [(3, 40), (5, 30), (4, 600), (2, 200)])
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -84,7 +86,6 @@ def test_sorted_and_tabled_counts_are_the_same():
         np.testing.assert_array_equal(twice, 2 * once if name in ("counts", "totals") else once)
 
 
-@pytest.mark.parametrize(("make", "name"), [(analysis.BackoffModel, "order"), (analysis.NaiveBayes, "history")])
 @pytest.mark.parametrize(
     ("symbols", "sentence"),
     [
@@ -94,41 +95,13 @@ def test_sorted_and_tabled_counts_are_the_same():
         ([[0, 1]], r"Received: int64 of shape \(1, 2\)"),
     ],
 )
-def test_symbols_outside_the_vocabulary_are_refused(make, name, symbols, sentence):
-    model = make(np.arange(40) % 5, 2, vocabulary_size=5)
-    for refused in (model.bits, lambda text: make(text, **{name: 1, "vocabulary_size": 5})):
+def test_symbols_outside_the_vocabulary_are_refused(symbols, sentence):
+    model = analysis.BackoffModel(np.arange(40) % 5, 2, vocabulary_size=5)
+    for refused in (model.bits, lambda text: analysis.BackoffModel(text, 1, vocabulary_size=5)):
         with pytest.raises(ValueError, match=sentence):
             refused(symbols)
     with pytest.raises(ValueError, match="at least one symbol. Received: an empty text"):
         model.bits([])
-
-
-@pytest.mark.parametrize(("symbols", "history"), [(3, 0), (3, 1), (5, 4), (2, 9)])
-def test_naive_bayes_is_the_brute_force_product(symbols, history):
-    rng = np.random.default_rng(symbols + history)
-    train, test = rng.integers(0, symbols, 70).tolist(), rng.integers(0, symbols, 30).tolist()
-
-    def likelihood(age, symbol, following):
-        pairs = [(train[t - age - 1], train[t]) for t in range(age + 1, len(train))]
-        both = sum(pair == (symbol, following) for pair in pairs)
-        return (both + 1) / (sum(pair[1] == following for pair in pairs) + symbols)
-
-    total = 0.0
-    for t, wanted in enumerate(test):
-        weights = []
-        for c in range(symbols):
-            weight = (train.count(c) + 1) / (len(train) + symbols)
-            for age in range(min(history, t)):
-                weight *= likelihood(age, test[t - age - 1], c)
-            weights.append(weight)
-        total -= np.log2(weights[wanted] / sum(weights))
-    model = analysis.NaiveBayes(np.array(train, np.uint8), history, vocabulary_size=symbols)
-    assert model.bits(np.array(test, np.uint8)) == pytest.approx(total / len(test), rel=1e-12)
-
-
-def test_naive_bayes_needs_a_text_longer_than_its_history():
-    with pytest.raises(ValueError, match=r"must lie in \[0, 4\].*Received: history=5"):
-        analysis.NaiveBayes(np.zeros(5, np.uint8), 5, vocabulary_size=3)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
@@ -137,5 +110,3 @@ def test_sizes_of_any_kind_of_integer_make_the_same_model(kind):
     for order in (1, 3, 5):
         own, given = (analysis.BackoffModel(text, order, vocabulary_size=size) for size in (100, kind(100)))
         assert given.bits(text[:200]) == own.bits(text[:200])
-    own, given = (analysis.NaiveBayes(text, 2, vocabulary_size=size) for size in (100, kind(100)))
-    np.testing.assert_array_equal(given.likelihood, own.likelihood)

@@ -10,6 +10,9 @@ from keras_interp_rnn._network import Stepper
 from keras_interp_rnn.analysis.generation import _draw
 from keras_interp_rnn.datasets.text import Alphabet
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 K = 7
 TEXT = np.random.default_rng(5).integers(0, K, 23)
 

@@ -16,6 +16,9 @@ from tests.autodiff import gradients
 from tests.samples import make_mask
 from tests.tolerances import TOLERANCES, assert_close
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 BACKEND = keras.backend.backend()
 BATCH, TIME, UNITS, FEATURES = 3, 8, 4, 5
 

@@ -29,21 +29,25 @@ def two(stateful):
     return [lower, layers.SRGRU(4, num_centroids=2, stateful=stateful, name="b")]
 
 
+def said_of(model):
+    """An explanation, a trace, and the shares of prototypes."""
+    explanation = analysis.explain(model, IDS[0])
+    both = np.append(explanation.output, explanation.alpha)
+    return both, analysis.trace(model, IDS), analysis.prototypes(model, IDS, min_count=1).share
+
+
 @pytest.mark.parametrize("make", [one, two])
 def test_they_say_what_they_say_without_carried_states_as_often_as_they_are_asked(make):
     model, expected = built(make, stateful=True), built(make, stateful=False)
     model.predict_on_batch(IDS[:, ::-1])
     before = carried_states.read(model)
-    for _ in range(2):
-        found, other = (analysis.explain(each, IDS[0]) for each in (model, expected))
-        np.testing.assert_allclose(found.output, other.output, rtol=1e-5)
-        np.testing.assert_allclose(found.alpha, other.alpha, rtol=1e-5)
-        found, other = (analysis.trace(each, IDS) for each in (model, expected))
-        assert list(found) == list(other)
-        for name in found:
-            np.testing.assert_allclose(found[name], other[name], rtol=1e-5)
-        found, other = (analysis.prototypes(each, IDS, min_count=1) for each in (model, expected))
-        np.testing.assert_allclose(found.share, other.share)
+    explained, traced, shared = said_of(expected)
+    for output, trace, share in (said_of(model), said_of(model)):
+        np.testing.assert_allclose(output, explained, rtol=1e-5)
+        assert list(trace) == list(traced)
+        for name in trace:
+            np.testing.assert_allclose(trace[name], traced[name], rtol=1e-5)
+        np.testing.assert_allclose(share, shared)
     assert before
     for now, then in zip(carried_states.read(model), before, strict=True):
         np.testing.assert_array_equal(now, then)

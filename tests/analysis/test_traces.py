@@ -7,6 +7,9 @@ from keras import ops
 
 from keras_interp_rnn import analysis, layers
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 UNITS, FEATURES, K = 4, 5, 3
 
 LAYERS = {

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import Certificate, _proved, proof, tomita
-from tests.automata.networks import drawn, network_of
+from keras_interp_rnn.automata import Certificate, MooreMachine, _proved, proof, tomita
+from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
+
+pytestmark = pytest.mark.usefixtures("the_proof_alone")
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,12 +48,73 @@ def test_what_is_read_back_is_the_proof(seed, transition, tmp_path):
     assert _proved.as_json(found.proved) == _proved.as_json(certificate.proved)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("layer", ["SRSimpleRNN", "SRGRU"])
-def test_networks_compiled_from_an_automaton(layer, tmp_path):
-    model = automata.compile(tomita(4), layer=layer)
-    _, file = saved(tmp_path, model, tomita(4))
+@pytest.mark.parametrize("truth", [tomita(4), MODULO_3], ids=["DFA", "MooreMachine"])
+def test_networks_compiled_from_an_automaton(truth, layer, dtype, tmp_path):
+    model = automata.compile(truth, layer=layer, dtype=dtype)
+    _, file = saved(tmp_path, model, truth)
+    found = Certificate.load(file)
+    assert found.check(model)
+    assert found.machine == truth
+    assert not found.check(network_of(truth) if truth is not MODULO_3 else automata.compile(turned(truth), layer=layer))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_machines_of_four_labels(seed, tmp_path):
+    truth = drawn(np.random.default_rng(seed), 6, "ab", ("a", 7, "b", 8))
+    model = automata.compile(truth)
+    _, file = saved(tmp_path, model, truth)
     assert Certificate.load(file).check(model)
-    assert not Certificate.load(file).check(network_of(tomita(4)))
+
+
+@pytest.fixture(scope="module")
+def content_of_labels(tmp_path_factory):
+    _, file = saved(tmp_path_factory.mktemp("moore"), automata.compile(MODULO_3, "SRSimpleRNN"), MODULO_3)
+    return json.loads(file.read_text())
+
+
+def changes_of_labels(content):
+    """Functions that change a part of the file of a network with labels."""
+    network = content["network"]
+    kernel, bias = network["head_kernel"], network["head_bias"]
+    for labels in (
+        *(None, [], ["no"], list(LABELS[:2]), ["a", "a", "b"], ["a", "b", "c"], [*LABELS, "x"]),
+        *(["yes", "no", "perhaps"], [1.5, "no", "yes"], [["no"], "perhaps", "yes"], "abc", {"a": 1}),
+    ):
+        yield "network", {**network, "labels": labels}
+    yield "network", {name: value for name, value in network.items() if name != "labels"}
+    for value in (bias[:2], 0.0):
+        yield "network", {**network, "head_bias": value}
+    for value in ([row[:2] for row in kernel], [row[0] for row in kernel], [row[::-1] for row in kernel]):
+        yield "network", {**network, "head_kernel": value}
+    yield "assumptions", list(proof.ASSUMPTIONS)
+    for part in ("dfa", "path"):
+        yield part, json.loads(tomita(1).to_json())
+        for outputs in (["perhaps", "yes", "no"], ["no", "perhaps"]):
+            yield part, {**content[part], "outputs": outputs}
+
+
+def test_rejects_changed_files_of_labels(content_of_labels, tmp_path):
+    assert content_of_labels["network"]["labels"] == list(LABELS)
+    assert content_of_labels["assumptions"][-1].startswith("The network is an Embedding, one state-regularized layer")
+    assert "of which the largest decides" in content_of_labels["assumptions"][-1]
+    for part, value in changes_of_labels(content_of_labels):
+        refused(tmp_path, with_digest({**content_of_labels, part: value}), "changed.json")
+    other = copy.deepcopy(content_of_labels)
+    other["network"]["head_bias"][0] = 0.5
+    refused(tmp_path, other, "the weights are not those of the sha256")
+    both = json.loads(MooreMachine(MODULO_3.transitions, ["x", "y", "z"]).to_json())
+    refused(tmp_path, {**content_of_labels, "dfa": both, "path": both}, "changed.json")
+
+
+def test_a_label_that_json_does_not_hold_is_not_saved(tmp_path):
+    model = automata.compile(MODULO_3)
+    model.labels = ((0,), (1,), (2,))
+    found = automata.certify(model, automata.extract(model).machine)
+    assert found.holds
+    with pytest.raises(ValueError, match=r"Outputs in JSON are strings, integers or bools. Received: \(0,\)"):
+        found.save(tmp_path / "file.json")
 
 
 def test_bounds_in_the_file_are_rounded_down_and_short(tmp_path):
@@ -286,8 +349,9 @@ runpy.run_module("keras_interp_rnn", run_name="__main__", alter_sys=True)
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
 
 
-def test_the_command_proves_a_file_again_with_numpy_alone(tmp_path):
+def test_the_command_proves_files_again_with_numpy_alone(content_of_labels, tmp_path):
     certificate, file = saved(tmp_path, network_of(tomita(4)), tomita(4))
+    (tmp_path / "labels.json").write_text(json.dumps(content_of_labels))
     done = check(file)
     assert (done.returncode, done.stderr) == (0, "")
     first, *lines = done.stdout.splitlines()
@@ -296,40 +360,39 @@ def test_the_command_proves_a_file_again_with_numpy_alone(tmp_path):
     assert f"{certificate.margins.min():.4g} nats of a transition" in lines[2]
     assert json.loads(file.read_text())["sha256"] in lines[3]
     assert lines[4:] == ["Assumed:", *(f"- {line}" for line in proof.ASSUMPTIONS)]
+    done = check(file, tmp_path / "labels.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  automaton  3 states over '0', '1', labels 'no', 'perhaps', 'yes'" in done.stdout.splitlines()
+    assumed = done.stdout.splitlines()[done.stdout.splitlines().index("Assumed:") + 1 :]
+    assert len(assumed) == len(proof.ASSUMPTIONS) + 1
+    assert sum("of which the largest decides" in line for line in assumed) == 1
 
 
 def test_the_command_says_in_one_line_what_is_wrong_and_checks_the_others(content, tmp_path):
+    """And prints no character that a terminal obeys."""
     changed = copy.deepcopy(content)
     changed["network"]["head_bias"] += 1e-3
     (tmp_path / "changed.json").write_text(json.dumps(changed))
-    (tmp_path / "good.json").write_text(json.dumps(content))
-    done = check(tmp_path / "changed.json", tmp_path / "none.json", tmp_path / "good.json")
+    (tmp_path / "good\x1b[31m\u202e.json").write_text(json.dumps(content))
+    (tmp_path / "wrong\x1b]0;x\x07.json").write_text("{")
+    names = ("changed.json", "none.json", "wrong\x1b]0;x\x07.json", "none\x9b.json", "good\x1b[31m\u202e.json")
+    done = check(*(tmp_path / name for name in names))
     assert done.returncode == 1
-    one, other = done.stderr.splitlines()
+    one, other, _, _ = done.stderr.splitlines()
     assert "the weights are not those of the sha256" in one
     assert other.endswith(f"there is no file {tmp_path / 'none.json'}. Give one that Certificate.save wrote.")
-    assert done.stdout.startswith(f"{tmp_path / 'good.json'}: ")
+    assert done.stdout.startswith(f"{tmp_path}/good\\x1b[31m\\u202e.json: the network")
     assert "Assumed" not in done.stdout
-
-
-def test_the_command_prints_no_character_that_a_terminal_obeys(content, tmp_path):
-    good, wrong = tmp_path / "good\x1b[31m\u202e.json", tmp_path / "wrong\x1b]0;x\x07.json"
-    good.write_text(json.dumps(content))
-    wrong.write_text("{")
-    done = check(good, wrong, tmp_path / "none\x9b.json")
-    assert "good\\x1b[31m\\u202e.json: the network" in done.stdout
     assert all(c.isprintable() or c == "\n" for c in done.stdout + done.stderr)
-    assert len(done.stderr.splitlines()) == 2
 
 
-@pytest.mark.parametrize("name", ["dfa", "words", "proof"])
-def test_these_modules_need_numpy_alone(name):
-    program = f"""
+def test_modules_of_proofs_and_automata_need_numpy_alone():
+    program = """
 import sys
 for module in ("keras", "tensorflow", "jax", "torch", "scipy"):
     sys.modules[module] = None
 sys.argv[0], sys.orig_argv = "-m", [sys.executable, "-m", "keras_interp_rnn"]  # as the command imports the package
-from keras_interp_rnn.automata import {name}
+from keras_interp_rnn.automata import dfa, proof, words
 print("loaded")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)

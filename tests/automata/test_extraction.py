@@ -1,22 +1,23 @@
 """Extraction from networks that are known automata, and what is said of those that are not."""
 
-import itertools
+import dataclasses
 import sys
 
 import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, extraction, tomita
-from keras_interp_rnn.automata.extraction import Extraction, accepted_words, interval, short_words
-from tests.automata.networks import drawn, network_of
+from keras_interp_rnn import automata, layers, views
+from keras_interp_rnn.automata import DFA, MooreMachine, extraction, tomita
+from keras_interp_rnn.automata._network import open_acceptor
+from keras_interp_rnn.automata.extraction import accepted_words, interval, short_words
+from tests.automata.machines import words
+from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
 METHODS = ("exact", "counts", "mean_probability")
-
-
-def words(alphabet, longest: int) -> list[tuple]:
-    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+IDS = {"a": 2, "b": 3}
+DATA = (3, [None], "0101")
+"""No lists of words."""
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -69,6 +70,21 @@ def test_mean_probabilities_are_means():
     np.testing.assert_allclose(mean.start_confidence, exact.start_confidence, rtol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def of_tomita_4():
+    return automata.extract(network_of(tomita(4)))
+
+
+@pytest.fixture(scope="module")
+def of_labels():
+    return automata.extract(automata.compile(drawn(np.random.default_rng(0), 6, "ab", LABELS)))
+
+
+def lying(found, machine):
+    """An extraction with another automaton."""
+    return dataclasses.replace(found, dfa=machine)
+
+
 def test_agreement_with_a_faithful_network_is_perfect():
     found = automata.extract(network_of(tomita(5)))
     fidelity = found.fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
@@ -80,15 +96,18 @@ def test_agreement_with_a_faithful_network_is_perfect():
     assert short == "short words: 255 of all 255 words up to length 7"
     assert long.startswith("random long words: 20 of 20 words (83.1")
     assert searched.startswith("searched words: 300 of 300 words (98.7")
-    wrong = lying_about_tomita(5).fidelity(num_short=300, num_random=0, num_searched=0).short
+    everything = DFA(found.dfa.transitions, range(len(found.dfa)), start=found.dfa.start)
+    wrong = lying(found, everything).fidelity(num_short=300, num_random=0, num_searched=0).short
     assert wrong.low == wrong.high == wrong.share < 1
 
 
-def lying_about_tomita(number):
-    """An extraction whose automaton accepts everything."""
-    found = automata.extract(network_of(tomita(number)))
-    everything = DFA(found.dfa.transitions, range(len(found.dfa)), start=found.dfa.start, alphabet="01")
-    return Extraction(**{**vars(found), "dfa": everything})
+def test_agreement_of_a_network_with_labels(of_labels):
+    fidelity = of_labels.fidelity(num_short=200, num_random=40, max_length=80, num_searched=200)
+    assert fidelity.perfect
+    assert fidelity.short.words == 127
+    wrong = lying(of_labels, turned(of_labels.dfa)).fidelity(num_short=200, num_random=10, num_searched=0)
+    assert wrong.short.agreeing == 0
+    assert wrong.short.disagreement == ()
 
 
 def fixed_length_model(length):
@@ -115,21 +134,34 @@ def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
     assert expected.fidelity(num_random=50).perfect
 
 
-def test_random_long_words_are_no_longer_than_asked(monkeypatch):
-    found, given = automata.extract(network_of(tomita(4))), []
-    original = type(found)._agreement
-    monkeypatch.setattr(
-        type(found), "_agreement", lambda self, words, what: given.append(words) or original(self, words, what)
-    )
-    found.fidelity(num_short=10, num_random=400, max_length=3, num_searched=10)
-    assert max(len(word) for word in given[1]) == 3
+def words_of_fidelity(found, monkeypatch, **numbers):
+    """The short words, the random long ones and the searched ones that `fidelity` reads."""
+    given, original = [], type(found)._agreement
+    monkeypatch.setattr(type(found), "_agreement", lambda self, w, what: given.append(w) or original(self, w, what))
+    found.fidelity(**numbers)
+    return given
 
 
-def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(monkeypatch, capsys):
+def test_random_long_words_are_no_longer_than_asked(of_tomita_4, monkeypatch):
+    read = words_of_fidelity(of_tomita_4, monkeypatch, num_short=10, num_random=400, max_length=3, num_searched=10)
+    assert max(map(len, read[1])) == 3
+
+
+def test_half_of_the_random_words_are_of_each_label_in_turn(monkeypatch):
+    """A label of one word in a million is drawn too."""
+    truth = MooreMachine([[i + 1, 9] for i in range(8)] + [[8, 9], [9, 9]], ["no"] * 8 + ["yes", "perhaps"])
+    found = automata.extract(automata.compile(truth))
+    read = words_of_fidelity(found, monkeypatch, num_short=1, num_random=60, max_length=40, num_searched=0)
+    labels = [truth.output(word) for word in read[1][:30]]
+    assert labels.count("yes") >= 8
+    assert labels.count("no") >= 8
+
+
+def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(of_tomita_4, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr("keras_interp_rnn._io.monotonic", lambda: 0.0)  # too early for the time left
     monkeypatch.setattr(extraction, "CHUNK", 1000)
-    found = automata.extract(network_of(tomita(4)))
+    found = of_tomita_4
     assert found.fidelity(num_short=300, num_random=4, max_length=300, num_searched=300).short.words == 255
     printed = capsys.readouterr().out
     shown = [line.removeprefix("fidelity: ") for line in printed.split("\r\x1b[K") if line]
@@ -145,12 +177,9 @@ def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(monkey
     assert capsys.readouterr().out == ""
 
 
-def test_disagreement_is_found_and_the_shortest_is_shown():
-    found = automata.extract(network_of(tomita(4)))
-    wrong = tomita(4)
-    wrong = DFA(wrong.transitions, {0, 1, 2, 3}, start=0, alphabet="01")  # 000 accepted too
-    lying = Extraction(**{**vars(found), "dfa": wrong})
-    fidelity = lying.fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
+def test_disagreement_is_found_and_the_shortest_is_shown(of_tomita_4):
+    wrong = DFA(tomita(4).transitions, {0, 1, 2, 3}, start=0)  # 000 accepted too
+    fidelity = lying(of_tomita_4, wrong).fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
     assert not fidelity.perfect
     assert fidelity.short.disagreement == ("0", "0", "0")
     assert fidelity.searched.disagreement is not None
@@ -185,53 +214,110 @@ def other_model(
 
 def test_a_model_of_ones_own_says_what_its_ids_mean():
     model = other_model(layers.SRGRU(4, 3))
-    found = automata.extract(model, alphabet={"a": 2, "b": 3}, start=1)
+    found = automata.extract(model, alphabet=IDS, start=1)
     assert found.dfa.alphabet == ("a", "b")
-    counted = automata.extract(model, words("ab", 4), method="counts", alphabet={"a": 2, "b": 3}, start=1)
+    counted = automata.extract(model, words("ab", 4), method="counts", alphabet=IDS, start=1)
     assert counted.support.sum() == sum(len(word) for word in words("ab", 4))
 
 
 def test_a_memory_is_read_by_counting():
     model = other_model(layers.SRLSTM(4, 3, regularize_last_step=False))
-    found = automata.extract(model, words("ab", 5), method="counts", alphabet={"a": 2, "b": 3}, start=1, end=4)
+    found = automata.extract(model, words("ab", 5), method="counts", alphabet=IDS, start=1, end=4)
     assert len(found.dfa) <= 3
     with pytest.raises(ValueError, match="whose cell has a further state. Use method='counts' or 'mean_probability'"):
         automata.extract(model, alphabet={"a": 2}, start=1, end=4)
 
 
-def test_what_cannot_be_extracted():
-    ids = {"a": 2, "b": 3}
-    with pytest.raises(ValueError, match="'exact', 'counts', 'mean_probability'. Received: 'excat'"):
-        automata.extract(network_of(tomita(1)), method="excat")
-    with pytest.raises(ValueError, match="on words. Received: no data"):
-        automata.extract(network_of(tomita(1)), [], method="counts")
-    with pytest.raises(ValueError, match="over the alphabet .* Received: the symbol '2'"):
-        automata.extract(network_of(tomita(1)), ["12"], method="counts")
-    with pytest.raises(ValueError, match="which carries no alphabet. Pass alphabet="):
-        automata.extract(other_model(layers.SRGRU(4, 3)))
-    with pytest.raises(ValueError, match="Received: a model without one. Train with a token before every word"):
-        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet=ids)
-    with pytest.raises(ValueError, match="extracted from a state-regularized layer. Received: gru"):
-        automata.extract(other_model(keras.layers.GRU(4, name="gru")), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="would read the padding"):
-        automata.extract(other_model(layers.SRGRU(4, 3), mask=False), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="one output, whether it accepts. Received: a model with 2"):
-        automata.extract(other_model(layers.SRGRU(4, 3), outputs=2), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="with a strength of 0.5. Continue training"):
-        automata.extract(other_model(layers.SRGRU(4, 3, strength=0.5)), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'. Pass {symbol: id"):
-        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet="ab", start=1)
-    with pytest.raises(ValueError, match=r"from 1 to 2147483647, as 0 is padding\. Received: 0 for the symbol 'a'"):
-        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={"a": 0, "b": 3}, start=1)
-    for wrong, begin in (({"a": 2, "b": 99}, 1), (ids, 99)):
-        with pytest.raises(
-            ValueError, match="as 0 is padding, to the last one of the Embedding. Received: .* of 5 ids"
-        ):
-            automata.extract(other_model(layers.SRGRU(4, 3)), alphabet=wrong, start=begin)
-    with pytest.raises(ValueError, match="is deterministic. Received"):
-        automata.extract(other_model(layers.SRGRU(4, 3, transition="sample")), alphabet=ids, start=1)
-    with pytest.raises(ValueError, match="which id stands for which symbol. Received: {}"):
-        automata.extract(other_model(layers.SRGRU(4, 3)), alphabet={}, start=1)
+def test_a_model_without_labels_has_the_numbers_of_its_outputs():
+    model = other_model(layers.SRGRU(5, 4), outputs=4)
+    found = automata.extract(model, alphabet=IDS, start=1)
+    assert isinstance(found.machine, MooreMachine)
+    assert set(found.machine.outputs) <= {0, 1, 2, 3}
+    assert found.machine is found.dfa
+    assert open_acceptor(model, automata.WordEncoding(IDS, start=1)).classify(words("ab", 4)).dtype.kind == "i"
+
+
+def test_an_extraction_and_a_certificate_of_labels_are_shown(tmp_path):
+    model = automata.compile(MODULO_3)
+    found, proof = automata.extract(model), automata.certify(model, MODULO_3)
+    assert str(found).startswith("3 states by exact, 3 after minimization")
+    assert str(proof).startswith("certified for every word at temperature 0.0625")
+    for result in (found, proof):
+        assert "perhaps" in result._repr_html_()
+        views.save(result, tmp_path / "result.svg")
+        assert "output perhaps" in (tmp_path / "result.svg").read_text()
+
+
+def gru(model=None, **options):
+    return other_model(layers.SRGRU(4, 3, **options), **(model or {}))
+
+
+def labelled(labels):
+    model = automata.compile(MODULO_3)
+    model.labels = labels
+    return model
+
+
+ITS = {"alphabet": IDS, "start": 1}
+FITS = "a label of its own for each output. Received: 3 outputs, labels"
+LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 ids"
+
+
+@pytest.mark.parametrize(
+    ("build", "arguments", "sentence"),
+    [
+        (
+            lambda: network_of(tomita(1)),
+            {"method": "excat"},
+            "'counts', 'mean_probability'. Received: 'excat'",
+        ),
+        *(
+            (lambda: network_of(tomita(1)), {"data": data, "method": "counts"}, sentence)
+            for data, sentence in (
+                ([], "on words. Received: no data"),
+                (["12"], "over the alphabet .* Received: the symbol '2'"),
+                *((data, "Words are sequences of symbols, given as a list of words. Received: ") for data in DATA),
+            )
+        ),
+        (gru, {}, "which carries no alphabet. Pass alphabet="),
+        (gru, {"alphabet": IDS}, "Received: a model without one. Train with a token before every word"),
+        *(
+            (
+                gru,
+                {"alphabet": IDS, "data": words("ab", 3), "method": method},
+                "An automaton needs a first state, which",
+            )
+            for method in METHODS
+        ),
+        (lambda: other_model(keras.layers.GRU(4, name="gru")), ITS, "a state-regularized layer. Received: gru"),
+        (lambda: gru({"mask": False}), ITS, "would read the padding"),
+        (lambda: gru({"outputs": 2}), ITS, "one output, whether it accepts. Received: a model with 2"),
+        (lambda: gru(strength=0.5), ITS, "with a strength of 0.5. Continue training"),
+        (lambda: gru(transition="sample"), ITS, "is deterministic. Received"),
+        (gru, {"alphabet": "ab", "start": 1}, "which id stands for which symbol. Received: 'ab'. Pass {symbol: id"),
+        (gru, {"alphabet": {}, "start": 1}, "which id stands for which symbol. Received: {}"),
+        (gru, {"alphabet": {"a": 0, "b": 3}, "start": 1}, "from 1 to 2147483647, .* Received: 0 for the symbol 'a'"),
+        (gru, {"alphabet": {"a": 2, "b": 99}, "start": 1}, LAST_ID),
+        (gru, {"alphabet": IDS, "start": 99}, LAST_ID),
+        *((lambda labels=labels: labelled(labels), {}, FITS) for labels in (LABELS[:2], ("a", "a", "b"))),
+        *(
+            (
+                lambda: labelled(LABELS),
+                {"data": ["01"], "method": method},
+                f"method='{method}' reads .* of 3 labels. Use",
+            )
+            for method in METHODS[1:]
+        ),
+    ],
+)
+def test_rejects_what_cannot_be_extracted(build, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        automata.extract(build(), **arguments)
+
+
+def test_two_outputs_are_not_certified():
+    with pytest.raises(ValueError, match="2 outputs|Received: a model with 2"):
+        automata.certify(gru({"outputs": 2}), tomita(1), **ITS)
 
 
 def test_the_only_word_over_no_symbols():
@@ -249,20 +335,13 @@ def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
 @pytest.mark.parametrize(
     ("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2), ("num_short", None)]
 )
-def test_numbers_of_words_that_there_are_not(name, value):
-    found = automata.extract(network_of(tomita(4)))
+def test_rejects_invalid_numbers_of_words(name, value, of_tomita_4):
     with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least [01]. Received: {name}={value}\."):
-        found.fidelity(**{name: value})
+        of_tomita_4.fidelity(**{name: value})
 
 
-def test_the_share_of_no_words_is_nan():
-    assert np.isnan(automata.extract(network_of(tomita(4))).agreement([]).share)
-
-
-@pytest.mark.parametrize("data", [3, [None], "0101"])
-def test_data_that_are_no_words(data):
-    with pytest.raises(ValueError, match=r"Words are sequences of symbols, given as a list of words\. Received: "):
-        automata.extract(network_of(tomita(4)), data, method="counts")
+def test_the_share_of_no_words_is_nan(of_tomita_4):
+    assert np.isnan(of_tomita_4.agreement([]).share)
 
 
 @pytest.mark.parametrize("number", range(1, 8))
@@ -281,10 +360,3 @@ def test_a_language_with_few_words_or_none():
     assert accepted_words(DFA.from_regex("000000|11|"), 9) == [(), ("1", "1"), ("0",) * 6]
     assert accepted_words(DFA.from_regex("(0000000)*"), 3) == [(), ("0",) * 7, ("0",) * 14]
     assert accepted_words(DFA([[0, 0]], []), 5) == []
-
-
-@pytest.mark.parametrize("method", ["counts", "mean_probability", "exact"])
-def test_without_a_start_token_there_is_no_first_state(method):
-    model = other_model(layers.SRGRU(4, 3))
-    with pytest.raises(ValueError, match="An automaton needs a first state, which the start token leads to"):
-        automata.extract(model, words("ab", 3), method=method, alphabet={"a": 2, "b": 3})

@@ -10,14 +10,11 @@ from keras_interp_rnn import automata, views
 from keras_interp_rnn.automata import DFA, MooreMachine, learning
 from keras_interp_rnn.automata._sample import FEWEST, sample_of
 from keras_interp_rnn.automata.recognizer import TrainingReport
-
-
-def words(longest, alphabet="ab"):
-    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
+from tests.automata.machines import words
 
 
 def test_copies_are_counted_and_are_no_evidence():
-    given = words(5)
+    given = words("ab", 5)
     labels = [word.count("a") % 3 == 1 for word in given]
     once = automata.train_recognizer(given, labels, verbose=0, method="search")
     often = automata.train_recognizer(given * 60, labels * 60, verbose=0, method="search")
@@ -29,10 +26,10 @@ def test_copies_are_counted_and_are_no_evidence():
 
 
 def test_contradictory_copies_are_decided_by_majority():
-    given = [*words(3), "a", "a", "a", "bb"]
-    labels = [len(word) % 2 == 0 for word in words(3)] + [True, False, False, False]
+    given = [*words("ab", 3), "a", "a", "a", "bb"]
+    labels = [len(word) % 2 == 0 for word in words("ab", 3)] + [True, False, False, False]
     sample = sample_of(given, labels, None, 0.0, 0, consistent=False)
-    assert sample.words == words(3)
+    assert sample.words == words("ab", 3)
     assert sample.alphabet == ("a", "b")
     assert sample.labels[sample.words.index(("a",))].item() is False
     assert sample.counts[sample.words.index(("a",))].tolist() == [3, 1]
@@ -46,7 +43,7 @@ def test_contradictory_copies_are_decided_by_majority():
 
 
 def test_words_of_every_label_and_of_all_lengths_are_held_out():
-    given = words(8)
+    given = words("ab", 8)
     labels = [("few" if word.count("a") == len(word) else "many", "more")[word.count("a") % 2] for word in given]
     for seed in range(5):
         sample = sample_of(given, labels, "ab", 0.2, seed, consistent=True)
@@ -89,7 +86,7 @@ def test_a_report_says_how_much_it_rests_on(fields, text):
 
 
 def test_more_contradicted_labels_than_may_be_wrong_are_not_learned():
-    given = words(7)
+    given = words("ab", 7)
     wrong = np.random.default_rng(1).random(len(given)) < 0.1
     labels = np.array([("b", "b") not in itertools.pairwise(word) for word in given]) ^ wrong
     report = automata.train_recognizer(given, labels, verbose=0, method="search", label_noise=0.1).report
@@ -101,7 +98,7 @@ def test_more_contradicted_labels_than_may_be_wrong_are_not_learned():
 @pytest.fixture(scope="module")
 def learned():
     """A network of words that have a c at the start and nowhere else."""
-    given = [("c", *word) for word in words(6)]
+    given = [("c", *word) for word in words("ab", 6)]
     labels = [word.count("b") % 2 == 0 for word in given]
     return automata.train_recognizer(given, labels, verbose=0, method="search"), given
 
@@ -143,7 +140,7 @@ def test_drawings_dash_what_no_word_takes(kind):
 
 
 def test_the_best_so_far_is_returned_at_the_end_of_the_time_and_on_ctrl_c(monkeypatch):
-    given, labels = words(3), [True, False, False] * 5
+    given, labels = words("ab", 3), [True, False, False] * 5
     settings = {"verbose": 0, "method": "training", "units": 2, "num_centroids": 2}
     report = automata.train_recognizer(given, labels, time_budget=0.5, **settings).report
     assert not report.learned

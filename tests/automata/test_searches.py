@@ -11,7 +11,7 @@ from keras_interp_rnn.automata import DFA, tomita
 from keras_interp_rnn.automata._deadline import NEVER, Deadline
 from keras_interp_rnn.automata._prefix_tree import is_shorter
 from keras_interp_rnn.automata._searches import Limits, Searched
-from tests.automata.test_state_merging import words as short_words
+from tests.automata.machines import words as short_words
 from tests.automata.test_state_splitting import long_words
 
 
@@ -43,7 +43,7 @@ def test_a_shorter_limit_leaves_the_earlier_ends():
 
 def test_words_that_share_prefixes_are_merged_and_others_are_told_by_patterns():
     truth = tomita(5)
-    given = short_words(8)
+    given = short_words("01", 8)
     model = automata.train_recognizer(given, [*map(truth.accepts, given)], alphabet="01", verbose=0, method="search")
     assert model.report.method == "merging"
     truth = DFA.from_regex("(a|b|c)*", "abcd")  # merging would find it too, in a minute

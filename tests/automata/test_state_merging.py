@@ -1,6 +1,5 @@
 """Automata merged from words with right and wrong labels, and the networks that `train_recognizer` makes of them."""
 
-import itertools
 import math
 
 import keras
@@ -14,11 +13,8 @@ from keras_interp_rnn.automata._deadline import Deadline
 from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, description_length, is_shorter, most_states
 from keras_interp_rnn.automata._state_merging import merge_states, smallest_automaton
 from keras_interp_rnn.automata.recognizer import TrainingReport
+from tests.automata.machines import words
 from tests.automata.networks import dfa_of, drawn
-
-
-def words(longest: int, alphabet: str = "01") -> list[tuple]:
-    return [word for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
 
 
 def tree_of(given: list[tuple], labels: np.ndarray, alphabet: str = "01") -> PrefixTree:
@@ -55,7 +51,7 @@ def test_all_words_up_to_a_length_give_the_automaton(seed):
     rng = np.random.default_rng(seed)
     alphabet, longest = ("ab", 10) if seed % 2 else ("abc", 7)
     truth = drawn(rng, int(rng.integers(3, 8)), tuple(alphabet))
-    given = words(longest, alphabet)
+    given = words(alphabet, longest)
     machine = smallest_automaton(tree_of(given, labels_of(truth, given), alphabet))
     found = dfa_of(machine, alphabet)
     assert all(found.accepts(word) == truth.accepts(word) for word in given)
@@ -66,7 +62,7 @@ def test_all_words_up_to_a_length_give_the_automaton(seed):
 
 @pytest.mark.parametrize("number", range(1, 8))
 def test_tomitas_languages_are_found(number):
-    given = words(8)
+    given = words("01", 8)
     assert dfa_of(smallest_automaton(tree_of(given, labels_of(tomita(number), given)))).equivalent(tomita(number))
 
 
@@ -85,7 +81,7 @@ def test_a_merged_automaton_contradicts_no_word_however_few_there_are(seed):
 @pytest.mark.parametrize(("number", "noise"), [(number, noise) for number in (4, 5, 6, 7) for noise in (0.01, 0.05)])
 def test_wrong_labels_are_seen_through(number, noise, known):
     rng = np.random.default_rng(number)
-    given = words(9)
+    given = words("01", 9)
     right = labels_of(tomita(number), given)
     machine = smallest_automaton(tree_of(given, right ^ (rng.random(len(given)) < noise)), noise if known else None)
     assert dfa_of(machine).equivalent(tomita(number))
@@ -97,7 +93,7 @@ def test_the_fraction_of_wrong_labels_need_not_be_known(noise):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         truth = drawn(rng, 6, ("a", "b"))
-        given = words(10, "ab")
+        given = words("ab", 10)
         wrong = rng.random(len(given)) < noise
         machine = smallest_automaton(tree_of(given, labels_of(truth, given) ^ wrong, "ab"), None, seed=seed)
         assert dfa_of(machine, "ab").equivalent(truth)
@@ -105,7 +101,7 @@ def test_the_fraction_of_wrong_labels_need_not_be_known(noise):
 
 def test_an_automaton_of_some_of_the_words_is_a_beginning():
     """It is returned if it is right, without a run of merging; and is left if it is not."""
-    given = words(8)
+    given = words("01", 8)
     wrong = np.random.default_rng(0).random(len(given)) < 0.05
     tree = tree_of(given, labels_of(tomita(7), given) ^ wrong)
     found = smallest_automaton(tree, 0.05)
@@ -115,7 +111,7 @@ def test_an_automaton_of_some_of_the_words_is_a_beginning():
 
 def test_random_labels_have_no_shorter_description():
     rng = np.random.default_rng(0)
-    given = words(7)
+    given = words("01", 7)
     tree = tree_of(given, rng.random(len(given)) < 0.5)
     assert smallest_automaton(tree, max_states=most_states(tree)) is None
     machine = smallest_automaton(tree)
@@ -127,14 +123,14 @@ def test_random_labels_have_no_shorter_description():
 
 
 def test_bounds_of_states_and_time_are_kept():
-    given = words(8)
+    given = words("01", 8)
     tree = tree_of(given, labels_of(tomita(7), given))
     assert smallest_automaton(tree, max_states=2) is None
     assert smallest_automaton(tree, until=Deadline(-math.inf)) is None
 
 
 def test_a_network_of_a_merged_automaton_is_certified(tmp_path, capsys):
-    given = words(8)
+    given = words("01", 8)
     model = automata.train_recognizer(given, labels_of(tomita(5), given), alphabet="01")
     report = model.report
     assert (report.method, report.learned, report.certified, report.contradicted) == ("merging", True, True, ())
@@ -148,7 +144,7 @@ def test_a_network_of_a_merged_automaton_is_certified(tmp_path, capsys):
 
 
 def test_contradicted_words_are_named(tmp_path):
-    given = words(8)
+    given = words("01", 8)
     labels = labels_of(tomita(4), given)
     wrong = np.random.default_rng(1).random(len(given)) < 0.02
     model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=0.02, verbose=0)
@@ -161,7 +157,7 @@ def test_contradicted_words_are_named(tmp_path):
 
 
 def test_the_fraction_of_wrong_labels_is_estimated():
-    given = words(9)
+    given = words("01", 9)
     labels = labels_of(tomita(5), given)
     wrong = np.random.default_rng(2).random(len(given)) < 0.07
     model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=None, verbose=0)
@@ -178,7 +174,7 @@ def test_the_fraction_of_wrong_labels_is_estimated():
 
 
 def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
-    given = words(4)
+    given = words("01", 4)
     labels = np.random.default_rng(0).random(len(given)) < 0.5
     trained = automata.compile(tomita(4))
     trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
@@ -205,18 +201,3 @@ def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
     assert automata.train_recognizer(given, labels, alphabet="01", num_attempts=5, verbose=0) is trained
     assert trained.report.num_attempts == 2
     assert "as it was interrupted and this is the best so far" in str(trained.report)
-
-
-@pytest.mark.parametrize(
-    ("labels", "settings", "sentence"),
-    [
-        ([1, 0, 1, 0, 0], {}, r"Received: both labels for 1 word: \('0',\)\. Remove one, or pass label_noise"),
-        ([1, 0, 1, 0, 1], {"label_noise": 0.5}, "Less than half of the labels may be wrong. Received: label_noise=0.5"),
-        ([1, 0, 1, 0, 1], {"max_states": 0}, "at least one state. Received: max_states=0"),
-        ([1, 0, 1, 0, 1], {"time_budget": 0}, "seconds above 0. Received: time_budget=0"),
-        ([1, 0, 1, 0, 1], {"sampling": "Strong"}, "'weak' or 'strong'. Received: sampling='Strong'"),
-    ],
-)
-def test_what_cannot_be_learned_from(labels, settings, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        automata.train_recognizer(["0", "1", "00", "11", "0"], labels, alphabet="01", **settings)

@@ -15,8 +15,9 @@ from keras_interp_rnn import automata, callbacks, layers
 from keras_interp_rnn.automata import SymbolEmbedding, WordEncoding, tomita
 from keras_interp_rnn.automata.words import encoding_of
 from keras_interp_rnn.datasets import LabelledWords
+from tests.automata.machines import words
 from tests.automata.networks import network_of
-from tests.automata.test_extraction import other_model, words
+from tests.automata.test_extraction import other_model
 
 some_symbols = st.lists(
     st.one_of(st.text(max_size=2), st.integers(-9, 9), st.tuples(st.integers(0, 2))),
@@ -222,7 +223,7 @@ def test_the_three_arguments_of_public_functions():
 
 
 @pytest.mark.parametrize("tokens", [{"start": 1}, {"end": 4}])
-def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(tokens):
+def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(tokens, the_proof_alone):
     model, truth = network_of(tomita(4)), tomita(4)
     for call in (
         lambda: automata.extract(model, **tokens),

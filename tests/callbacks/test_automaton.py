@@ -1,14 +1,10 @@
 """What Automaton writes, read back from the event files."""
 
 import json
-import warnings
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import tomita
@@ -17,6 +13,7 @@ from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
 from tests.automata.test_stacks import stack
+from tests.callbacks.events import described, look, points
 
 WORDS = short_words("01", 63)
 
@@ -34,15 +31,10 @@ def train(model: keras.Model, *callbacks, epochs: int = 1):
     return model.fit(ids, labels, 16, epochs, verbose=0, callbacks=list(callbacks))
 
 
-def points(folder: Path, tag: str) -> list[tuple[int, np.ndarray]]:
-    events = EventAccumulator(str(folder / "automaton"), {"tensors": 0}, purge_orphaned_data=False).Reload()
-    return [(e.step, tf.make_ndarray(e.tensor_proto)) for e in events.Tensors(f"interp_rnn/{tag}")]
-
-
 def test_the_automaton_and_what_it_agrees_with(tmp_path):
     model = compiled(network_of(tomita(4)))
     train(model, Automaton(tmp_path, tomita(4)))
-    [(first, written), (last, _)] = points(tmp_path, "automaton")
+    [(first, written), (last, _)] = points(tmp_path / "automaton", "automaton")
     assert (first, last) == (0, 4)
     table = json.loads(written.item())
     found = automata.DFA(table["transitions"], table["accepting"], start=table["start"], alphabet="01")
@@ -51,25 +43,24 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
     assert np.min(table["confidence"]) > 0.99
     assert sum(table["visits"]) == pytest.approx(1, abs=1e-5)
     assert 0 <= table["entropy"] < 0.05
-    assert points(tmp_path, "automaton_entropy")[0][1].item() == pytest.approx(table["entropy"])
+    assert points(tmp_path / "automaton", "automaton_entropy")[0][1].item() == pytest.approx(table["entropy"])
     assert (table["equivalent"], table["counterexample"]) == (True, None)
     expected = {"states": 4, "centroids": 4, "agreement": 1, "distance": 0, "equivalent": 1}
-    assert {name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in expected} == expected
-    events = EventAccumulator(str(tmp_path / "automaton")).Reload()
-    content = json.loads(events.SummaryMetadata("interp_rnn/automaton").plugin_data.content)
+    assert {name: points(tmp_path / "automaton", f"automaton_{name}")[0][1].item() for name in expected} == expected
+    content = described(tmp_path / "automaton", "automaton")
     assert content["symbols"] == ["0", "1"]
     assert content["reference"]["transitions"] == [list(row) for row in tomita(4).transitions]
 
 
 def test_the_distance_counts_both_labels_of_the_reference_alike(tmp_path):
-    train(compiled(network_of(tomita(5))), Automaton(tmp_path, tomita(4), num_words=40))
+    look(network_of(tomita(5)), Automaton(tmp_path, tomita(4), num_words=40))
     labels = [accepted_words(label, 20) for label in (tomita(4), tomita(4).complement())]
     assert [len(words) for words in labels] == [20, 20]
     apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for words in labels for word in words])
     assert 0.1 < apart < 0.9
-    assert points(tmp_path, "automaton_distance")[0][1] == pytest.approx(apart)
-    assert points(tmp_path, "automaton_equivalent")[0][1] == 0
-    table = json.loads(points(tmp_path, "automaton")[0][1].item())
+    assert points(tmp_path / "automaton", "automaton_distance")[0][1] == pytest.approx(apart)
+    assert points(tmp_path / "automaton", "automaton_equivalent")[0][1] == 0
+    table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
     assert table["equivalent"] is False
     assert tuple(table["counterexample"]) == tomita(5).counterexample(tomita(4))
 
@@ -78,18 +69,19 @@ def test_a_network_that_rejects_all_is_far_from_a_language_of_long_words(tmp_pat
     # All short words are rejected by the reference too.
     reference = automata.DFA.from_regex("(0|1)*111111(0|1)*")
     network = automata.DFA([[0, 0]], [])
-    train(compiled(network_of(network)), Automaton(tmp_path, reference, num_words=40))
+    look(network_of(network), Automaton(tmp_path, reference, num_words=40))
     said = {
-        name: points(tmp_path, f"automaton_{name}")[0][1].item() for name in ("distance", "equivalent", "agreement")
+        name: points(tmp_path / "automaton", f"automaton_{name}")[0][1].item()
+        for name in ("distance", "equivalent", "agreement")
     }
     assert said == {"distance": 0.5, "equivalent": 0, "agreement": 1}
-    table = json.loads(points(tmp_path, "automaton")[0][1].item())
+    table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
     assert table["counterexample"] == ["1"] * 6
 
 
 def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
-    train(compiled(network_of(tomita(4))), Automaton(tmp_path))
-    table = json.loads(points(tmp_path, "automaton")[0][1].item())
+    look(network_of(tomita(4)), Automaton(tmp_path))
+    table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
     assert [table[name] for name in ("distance", "equivalent", "counterexample")] == [None, None, None]
 
 
@@ -103,42 +95,29 @@ def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
         ({"num_words": "a"}, "num_words must be an integer > 0. Received: num_words='a'"),
     ],
 )
-def test_what_cannot_be_judged_by(tmp_path, arguments, sentence):
+def test_rejects_invalid_arguments(tmp_path, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         Automaton(tmp_path, **arguments)
-
-
-def count_of_ones(word):
-    return word.count("1") % 3
-
-
-def train_labels(model, reference, folder, num_words):
-    words = ["".join(word) for word in WORDS]
-    ids = model.layers[0].encoding.ids(words)
-    model.compile(keras.optimizers.SGD(0.0), keras.losses.SparseCategoricalCrossentropy())
-    labels = np.array([count_of_ones(word) for word in words])
-    model.fit(ids, labels, 16, verbose=0, callbacks=[Automaton(folder, reference, num_words=num_words)])
 
 
 MODULO_3 = automata.MooreMachine([[0, 1], [1, 2], [2, 0]], ["none", "one", "<two>"])
 
 
 def test_a_network_with_labels_is_a_moore_machine(tmp_path):
-    train_labels(automata.compile(MODULO_3), MODULO_3, tmp_path, 60)
-    table = json.loads(points(tmp_path, "automaton")[-1][1].item())
+    look(automata.compile(MODULO_3), Automaton(tmp_path, MODULO_3, num_words=60))
+    table = json.loads(points(tmp_path / "automaton", "automaton")[-1][1].item())
     assert "accepting" not in table
     found = automata.MooreMachine(table["transitions"], table["outputs"], start=table["start"])
     assert found.minimize() == MODULO_3.minimize()
     assert (table["equivalent"], table["counterexample"], table["agreement"]) == (True, None, 1)
-    events = EventAccumulator(str(tmp_path / "automaton")).Reload()
-    content = json.loads(events.SummaryMetadata("interp_rnn/automaton").plugin_data.content)
+    content = described(tmp_path / "automaton", "automaton")
     assert content["reference"]["outputs"] == ["none", "one", "<two>"]
 
 
 def test_the_distance_of_machines_counts_every_label_alike(tmp_path):
     reference = automata.MooreMachine([[0, 1], [1, 1]], ["none", "one"])  # one "1" or more
-    train_labels(automata.compile(MODULO_3), reference, tmp_path, 40)
-    said = json.loads(points(tmp_path, "automaton")[-1][1].item())
+    look(automata.compile(MODULO_3), Automaton(tmp_path, reference, num_words=40))
+    said = json.loads(points(tmp_path / "automaton", "automaton")[-1][1].item())
     groups = [accepted_words(reference.accepting(label), 20) for label in reference.labels]
     apart = [np.mean([MODULO_3.output(word) != reference.output(word) for word in words]) for words in groups]
     assert apart[0] == 0 < apart[1] < 1
@@ -149,10 +128,8 @@ def test_the_distance_of_machines_counts_every_label_alike(tmp_path):
 def test_states_of_a_stack_keep_their_numbers(tmp_path):
     model = stack(3)
     found = automata.extract(model)
-    compiled(model)
-    ids = model.layers[0].encoding.ids(["ab", "ca"])
-    model.fit(ids, np.array([0.0, 1.0]), verbose=0, callbacks=[Automaton(tmp_path)])
-    table = json.loads(points(tmp_path, "automaton")[-1][1].item())
+    look(model, Automaton(tmp_path))
+    table = json.loads(points(tmp_path / "automaton", "automaton")[-1][1].item())
     assert table["centroids"] == [4 * lower + upper for lower, upper in found.centroids]  # of 3 and 4
     assert table["names"] == [str(centroid) for centroid in found.centroids]
 
@@ -161,26 +138,21 @@ def test_nothing_is_written_while_the_centroids_are_not_the_states(tmp_path):
     model = compiled(network_of(tomita(4)))
     slide = TemperatureSchedule(strength=lambda epoch: epoch / 2)
     train(model, slide, Automaton(tmp_path), epochs=3)
-    assert [step for step, _ in points(tmp_path, "automaton")] == [0, 12]
+    assert [step for step, _ in points(tmp_path / "automaton", "automaton")] == [0, 12]
 
 
 def test_a_network_with_a_memory_is_counted_on_data(tmp_path):
     model = compiled(other_model(layers.SRLSTM(4, 3)), 0.1)
     train(model, Automaton(tmp_path, data=WORDS, method="counts", alphabet={"0": 2, "1": 3}, start=1))
-    assert len(points(tmp_path, "automaton")) == 2
+    assert len(points(tmp_path / "automaton", "automaton")) == 2
     with pytest.raises(ValueError, match="has a further state"):
         train(model, Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1))
 
 
-def test_weights_that_are_no_longer_finite_are_warned_of_once(tmp_path):
-    class Break(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch:
-                head = self.model.layers[-1]
-                head.bias.assign(np.full(1, np.nan))
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        train(compiled(network_of(tomita(4))), Break(), Automaton(tmp_path), epochs=3)
-    [sentence] = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    assert sentence.startswith("Automaton writes nothing from step 8 on. The weights must be finite.")
+@pytest.mark.parametrize(("network", "reference"), [(MODULO_3, tomita(1)), (tomita(1), MODULO_3)])
+def test_rejects_a_reference_of_another_kind(network, reference, tmp_path):
+    callback = Automaton(tmp_path, reference)
+    callback.set_model(automata.compile(network))
+    with pytest.raises(ValueError, match="is compared with a DFA, one with .* Pass one of its kind") as error:
+        callback.measure()
+    assert "\n" not in str(error.value)

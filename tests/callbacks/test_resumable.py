@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -261,74 +262,48 @@ def test_files_that_a_kill_left_of_earlier_epochs_are_deleted_when_training_goes
     assert sorted(path.name for path in tmp_path.glob("resume-*")) == ["resume-0003.keras", "resume-0003.npz"]
 
 
-def test_the_best_model_is_the_one_with_the_smallest_monitored_value(tmp_path: Path) -> None:
-    resumable, model = Resumable(tmp_path), new_model(units=2)
-    for _ in VALIDATION:
-        pretend_epoch(model, resumable)
-    assert weights_of(keras.models.load_model(resumable.best)) == {2}
-    assert weights_of(resumable.load()) == {3}
+NAN = math.nan
 
 
-def test_an_equal_value_does_not_replace_the_best_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "VALIDATION", [3.0, 3.0])
-    resumable, model = Resumable(tmp_path), new_model(units=2)
-    for _ in VALIDATION:
-        pretend_epoch(model, resumable)
-    assert weights_of(keras.models.load_model(resumable.best)) == {1}
-
-
-@pytest.mark.parametrize("values", [[math.nan, 3.0, 4.0], [4.0, math.nan, 3.0], [4.0, 3.0, math.nan]])
-def test_a_value_that_is_no_number_is_never_the_best_for_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float]
+@pytest.mark.parametrize(
+    ("arguments", "values", "losses", "best"),
+    [
+        ({}, [3.0, 2.0, 2.5], [0.0] * 3, 2),  # the smallest
+        ({}, [3.0, 3.0], [0.0] * 2, 1),  # an equal one does not replace it
+        *(({}, values, [0.0] * 3, values.index(3.0) + 1) for values in ([NAN, 3.0, 4.0], [4.0, NAN, 3.0])),
+        ({}, [4.0, 3.0, NAN], [0.0] * 3, 2),  # a value that is no number is never the best for long
+        ({"monitor": "loss"}, VALIDATION, [5.0, 6.0, 4.0], 3),  # another monitor ranks by another value
+        *(  # ties are broken by the validation loss
+            ({"monitor": "loss", "mode": "max"}, values, [0.9] * 3, 2)
+            for values in ([3.0, 2.0, 2.0], [NAN, 2.0, NAN], [3.0, 2.0, 2.5])
+        ),
+        ({"mode": "max"}, [3.0, NAN, 4.0, 4.0, 2.0], [0.0] * 5, 3),
+        ({"mode": "max"}, [1.0, 2.0, 5.0, NAN], [0.0] * 4, 3),
+    ],
+)
+def test_the_best_model_is_the_one_with_the_best_monitored_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict, values: list, losses: list, best: int
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "VALIDATION", values)
-    resumable, model = Resumable(tmp_path), new_model(units=2)
-    for _ in values:
-        pretend_epoch(model, resumable)
-    assert weights_of(keras.models.load_model(resumable.best)) == {values.index(3.0) + 1}
-    assert Resumable(tmp_path).epoch == 3
-
-
-def test_another_monitor_ranks_by_another_value(tmp_path: Path) -> None:
-    resumable, model = Resumable(tmp_path, monitor="loss"), new_model(units=2)
-    for loss in (5.0, 6.0, 4.0):
+    resumable, model = Resumable(tmp_path, **arguments), new_model(units=2)
+    for loss in losses:
         pretend_epoch(model, resumable, loss)
-    assert weights_of(keras.models.load_model(resumable.best)) == {3}
+    assert weights_of(keras.models.load_model(resumable.best)) == {best}
+    assert weights_of(resumable.load()) == {len(values)}
+    assert Resumable(tmp_path, **arguments).epoch == len(values)
 
 
-@pytest.mark.parametrize("values", [[3.0, 2.0, 2.0], [math.nan, 2.0, math.nan], [3.0, 2.0, 2.5]])
-def test_of_models_that_are_equal_by_the_monitor_the_one_of_least_loss_is_the_best(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float]
-) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "VALIDATION", values)
-    resumable, model = Resumable(tmp_path, monitor="loss", mode="max"), new_model(units=2)
-    for loss in (0.9, 0.9, 0.9):
-        pretend_epoch(model, resumable, loss)
-    assert weights_of(keras.models.load_model(resumable.best)) == {2}
-
-
-@pytest.mark.parametrize("values", [[3.0, math.nan, 4.0, 4.0, 2.0], [1.0, 2.0, 5.0, math.nan]])
-def test_the_best_may_be_the_largest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "VALIDATION", values)
-    resumable, model = Resumable(tmp_path, mode="max"), new_model(units=2)
-    for _ in values:
-        pretend_epoch(model, resumable)
-    assert weights_of(keras.models.load_model(resumable.best)) == {3}
-
-
-def test_a_mode_that_there_is_not(tmp_path: Path) -> None:
+def test_rejects_other_modes_monitors_and_directories(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"mode must be 'min' or 'max'. Received: 'auto'"):
         Resumable(tmp_path / "new", mode="auto")
     assert not (tmp_path / "new").exists()
-
-
-def test_a_run_is_not_gone_on_with_by_another_monitor(tmp_path: Path) -> None:
-    resumable, model = Resumable(tmp_path), new_model(units=2)
-    pretend_epoch(model, resumable)
-    with pytest.raises(
-        ValueError, match=r"Received: monitor='accuracy', and .* have \['loss', 'seconds', 'val_loss'\]"
-    ):
-        Resumable(tmp_path, "accuracy", mode="max")
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"A run has a directory\. Received: .*file, which is a file"):
+        Resumable(tmp_path / "file")
+    pretend_epoch(new_model(units=2), Resumable(tmp_path / "run"))
+    sentence = r"Received: monitor='accuracy', and .* have \['loss', 'seconds', 'val_loss'\]"
+    with pytest.raises(ValueError, match=sentence):
+        Resumable(tmp_path / "run", "accuracy", mode="max")
 
 
 @pytest.mark.parametrize(
@@ -441,52 +416,47 @@ def test_an_epoch_is_on_the_disk_before_the_one_before_is_deleted(
     assert {name for kind, name in log.events if kind == "delete"} == {"resume-0001.keras", "resume-0001.npz"}
 
 
-@pytest.mark.parametrize("name", ["resume-0001.keras", "resume-0001.npz"])
-@pytest.mark.parametrize("damage", ["missing", "empty", "half", "a bit"])
-def test_a_damaged_checkpoint_is_named(tmp_path: Path, name: str, damage: str) -> None:
-    pretend_epoch(new_model(units=2), Resumable(tmp_path))
-    path = tmp_path / name
+@pytest.fixture(scope="module")
+def one_epoch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("one-epoch")
+    pretend_epoch(new_model(units=2), Resumable(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        *(
+            (name, damage)
+            for name in ("resume-0001.keras", "resume-0001.npz")
+            for damage in ("missing", "empty", "half", "a bit")
+        ),
+        *(("model.keras", damage) for damage in ("missing", "empty", "half")),
+    ],
+)
+def test_a_damaged_file_is_named(one_epoch: Path, tmp_path: Path, name: str, damage: str) -> None:
+    folder = shutil.copytree(one_epoch, tmp_path / "run")
+    path = folder / name
     content = path.read_bytes()
     middle = len(content) // 2
     if damage == "missing":
         path.unlink()
     else:
-        changed = bytes([content[middle] ^ 1])
-        path.write_bytes(
-            {"empty": b"", "half": content[:middle]}.get(damage, content[:middle] + changed + content[middle + 1 :])
-        )
-    sentence = (
-        rf"files of its last epoch\. Received: .*{name}, (missing|damaged|.* in it is damaged).*Remove the directory"
-    )
-    with pytest.raises(ValueError, match=sentence):
-        Resumable(tmp_path).load()
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty", "half"])
-def test_a_damaged_best_model_is_named(tmp_path: Path, damage: str) -> None:
-    resumable = Resumable(tmp_path)
-    pretend_epoch(new_model(units=2), resumable)
-    content = resumable.best.read_bytes()
-    assert len(resumable.load_best().weights) == len(new_model(units=2).weights)
-    if damage == "missing":
-        resumable.best.unlink()
+        changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        path.write_bytes({"empty": b"", "half": content[:middle]}.get(damage, changed))
+    resumable = Resumable(folder)
+    if name == "model.keras":
+        load = resumable.load_best
+        sentence = r"of a run is a \.keras file.*Received: .*model\.keras, (missing|damaged).*train again\."
     else:
-        resumable.best.write_bytes(content[: len(content) // 2] if damage == "half" else b"")
-    sentence = r"The best model of a run is a \.keras file.*Received: .*model\.keras, (missing|damaged).*train again\."
+        load = resumable.load
+        sentence = rf"of its last epoch\. Received: .*{name}, (missing|damaged|.* in it is damaged).*Remove"
     with pytest.raises(ValueError, match=sentence):
-        resumable.load_best()
+        load()
 
 
-def test_what_a_kill_left_half_written_goes_with_the_next_epoch(tmp_path: Path) -> None:
-    (tmp_path / "partial-0123456789abcdef-resume-0001.keras").touch()
-    pretend_epoch(new_model(units=2), Resumable(tmp_path))
-    assert not list(tmp_path.glob("partial-*"))
-
-
-def test_a_directory_that_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "run").touch()
-    with pytest.raises(ValueError, match=r"A run has a directory\. Received: .*run, which is a file"):
-        Resumable(tmp_path / "run")
+def test_the_best_model_is_loaded(one_epoch: Path) -> None:
+    assert weights_of(Resumable(one_epoch).load_best()) == {1}
 
 
 LOCKING = """
@@ -516,29 +486,19 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
     resumable.on_train_end()
 
 
-def test_the_users_own_files_stay(tmp_path: Path) -> None:
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
+def test_the_users_own_files_and_checkpoints_stay(tmp_path: Path) -> None:
     own = ["epoch-notes.txt", "partial-results.csv", "epoch-0001.png", "epoch-plots/first.png"]
     for name in own:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
     (tmp_path / "partial-0123456789abcdef-resume-0001.keras").write_text("of a run that was killed")
     x = np.ones((2, 1))
-    model.fit(x, x, epochs=2, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    checkpoints = keras.callbacks.ModelCheckpoint(tmp_path / "epoch-{epoch:04d}.keras")
+    constant_model().fit(x, x, epochs=2, verbose=0, callbacks=[checkpoints, Resumable(tmp_path, "loss")])
     assert all((tmp_path / name).read_text() == "mine" for name in own)
     assert not list(tmp_path.glob("partial-*.keras"))
     assert [path.name for path in sorted(tmp_path.glob("resume-*.keras"))] == ["resume-0002.keras"]
-
-
-def test_checkpoints_of_the_user_stay(tmp_path: Path) -> None:
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    x = np.ones((2, 1))
-    own = keras.callbacks.ModelCheckpoint(tmp_path / "epoch-{epoch:04d}.keras")
-    model.fit(x, x, epochs=3, verbose=0, callbacks=[own, Resumable(tmp_path, "loss")])
-    kept = [path.name for path in sorted(tmp_path.glob("epoch-*"))]
-    assert kept == ["epoch-0001.keras", "epoch-0002.keras", "epoch-0003.keras"]
+    assert len(list(tmp_path.glob("epoch-*.keras"))) == 2
 
 
 def test_what_a_metric_has_for_each_class_is_kept_and_ranks_nothing(tmp_path: Path) -> None:

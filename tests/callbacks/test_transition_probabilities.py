@@ -1,19 +1,16 @@
 """What TransitionProbabilities writes, read back from the event files."""
 
-import copy
 import json
-import warnings
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import TransitionProbabilities
 from keras_interp_rnn.callbacks.transition_probabilities import CELL, INK, PAPER, picture, transition_counts
+from tests.callbacks.events import described, events, look, points
 
 BATCH, LENGTH, STEPS, SYMBOLS, K = 4, 7, 3, 5, 3
 WORDS = ("", "a", "b", "c", "d")
@@ -42,51 +39,36 @@ def train(model: keras.Model, *callbacks, epochs: int = 2):
     return model.fit(X, Y, BATCH, epochs, shuffle=False, callbacks=list(callbacks), verbose=0)
 
 
-def written(folder: Path) -> EventAccumulator:
-    guidance = {"tensors": 0}
-    return EventAccumulator(str(folder / "transitions"), guidance, purge_orphaned_data=False).Reload()
-
-
-def points(folder: Path, tag: str) -> list[tuple[int, np.ndarray]]:
-    return [(e.step, tf.make_ndarray(e.tensor_proto)) for e in written(folder).Tensors(f"interp_rnn/{tag}")]
-
-
-def content(folder: Path, tag: str) -> dict:
-    found = written(folder).SummaryMetadata(f"interp_rnn/{tag}")
-    assert found.plugin_data.plugin_name == "interp_rnn"
-    assert found.data_class  # without one TensorBoard does not list the tag
-    return json.loads(found.plugin_data.content)
-
-
-@pytest.mark.matrix
 def test_all_probabilities_of_the_fixed_sequences_at_every_epoch(tmp_path):
     model = network()
     before = analysis.transition_probabilities(model, X[:2])
     train(model, TransitionProbabilities(tmp_path, X[:2], tokens=WORDS))
-    steps, values = zip(*points(tmp_path, "transition_probabilities"), strict=True)
+    steps, values = zip(*points(tmp_path / "transitions", "transition_probabilities"), strict=True)
     assert steps == (0, STEPS, 2 * STEPS)
     np.testing.assert_array_equal(values[0], before)
     np.testing.assert_array_equal(values[-1], analysis.transition_probabilities(model, X[:2]))
     assert np.isnan(values[0][0, 5:]).all()
-    described = content(tmp_path, "transition_probabilities")
-    assert described["kind"] == "transition_probabilities"
-    assert described["tokens"] == [[WORDS[i] for i in row] for row in X[:2]]
+    content = described(tmp_path / "transitions", "transition_probabilities")
+    assert content["kind"] == "transition_probabilities"
+    assert content["tokens"] == [[WORDS[i] for i in row] for row in X[:2]]
 
 
 def test_tokens_that_print_nothing_are_visible(tmp_path):
     names = ["", "\n", " ", "\t", "a\nb"]
-    train(network(), TransitionProbabilities(tmp_path, X[:2], tokens=names), epochs=1)
+    look(network(), TransitionProbabilities(tmp_path, X[:2], tokens=names))
     shown = ["", "⏎", "␣", "⇥", "a⏎b"]
-    assert content(tmp_path, "transition_probabilities")["tokens"] == [[shown[i] for i in row] for row in X[:2]]
-    assert content(tmp_path, "transition_counts")["symbols"] == shown[: X[:2].max() + 1]
+    assert described(tmp_path / "transitions", "transition_probabilities")["tokens"] == [
+        [shown[i] for i in row] for row in X[:2]
+    ]
+    assert described(tmp_path / "transitions", "transition_counts")["symbols"] == shown[: X[:2].max() + 1]
 
 
 def test_the_image_has_a_row_for_each_centroid_and_a_column_for_each_token_read(tmp_path):
     model = network()
-    train(model, TransitionProbabilities(tmp_path, X[:3], num_images=2), epochs=1)
-    tags = [tag for tag in written(tmp_path).Tags()["tensors"] if "sequence" in tag]
+    look(model, TransitionProbabilities(tmp_path, X[:3], num_images=2))
+    tags = [tag for tag in events(tmp_path / "transitions").Tags()["tensors"] if "sequence" in tag]
     assert tags == ["interp_rnn/transitions/sequence_0", "interp_rnn/transitions/sequence_1"]
-    width, height, encoded = points(tmp_path, "transitions/sequence_0")[-1][1]
+    width, height, encoded = points(tmp_path / "transitions", "transitions/sequence_0")[-1][1]
     assert (int(width), int(height)) == (5 * CELL, K * CELL)
     expected = picture(analysis.transition_probabilities(model, X[:1])[0, :5])
     np.testing.assert_array_equal(tf.io.decode_png(encoded), expected)
@@ -101,20 +83,22 @@ def test_white_is_zero_and_ink_is_one():
 
 def test_scalars_over_the_validation_set(tmp_path):
     model = network(temperature=0.2)
-    train(model, TransitionProbabilities(tmp_path, X[:2], validation=X), epochs=1)
+    look(model, TransitionProbabilities(tmp_path, X[:2], validation=X))
     found = analysis.trace(model, X)
     read = found["centroid"] >= 0
     alpha = found["alpha"][read].astype(float)
-    assert points(tmp_path, "alpha_entropy")[-1][1] == pytest.approx(-(alpha * np.log(alpha)).sum(-1).mean(), rel=1e-5)
+    assert points(tmp_path / "transitions", "alpha_entropy")[-1][1] == pytest.approx(
+        -(alpha * np.log(alpha)).sum(-1).mean(), rel=1e-5
+    )
     shares = np.bincount(found["centroid"][read], minlength=K) / read.sum()
-    assert points(tmp_path, "centroids_used")[-1][1] == (shares > 0).sum()
+    assert points(tmp_path / "transitions", "centroids_used")[-1][1] == (shares > 0).sum()
     shares = shares[shares > 0]
     effective = np.exp(-(shares * np.log(shares)).sum())
-    assert points(tmp_path, "centroids_effective")[-1][1] == pytest.approx(effective, rel=1e-5)
-    counts = points(tmp_path, "transition_counts")[-1][1]
+    assert points(tmp_path / "transitions", "centroids_effective")[-1][1] == pytest.approx(effective, rel=1e-5)
+    counts = points(tmp_path / "transitions", "transition_counts")[-1][1]
     assert counts.shape == (SYMBOLS, K, K)
     assert counts.sum() == (read[:, 1:] & read[:, :-1]).sum()
-    assert content(tmp_path, "transition_counts")["symbols"] == [str(i) for i in range(SYMBOLS)]
+    assert described(tmp_path / "transitions", "transition_counts")["symbols"] == [str(i) for i in range(SYMBOLS)]
 
 
 def test_counts_by_hand():
@@ -145,94 +129,56 @@ def test_moves_of_a_layer_that_reads_backwards_are_in_its_order(tmp_path):
         ]
     )
     ids = np.random.default_rng(0).integers(0, 4, (6, 9))
-    model.compile(keras.optimizers.SGD(0.0), "mse")
-    model.fit(ids, np.zeros((6, 1)), verbose=0, callbacks=[TransitionProbabilities(tmp_path, ids)])
+    look(model, TransitionProbabilities(tmp_path, ids))
     read = analysis.trace(model, ids)["centroid"]  # in reading order
     expected = np.zeros((ids.max() + 1, 3, 3))
     for row, centroids in zip(ids[:, ::-1], read, strict=True):
         for symbol, before, after in zip(row[1:], centroids[:-1], centroids[1:], strict=True):
             expected[symbol, before, after] += 1
-    np.testing.assert_array_equal(points(tmp_path, "transition_counts")[-1][1], expected)
+    np.testing.assert_array_equal(points(tmp_path / "transitions", "transition_counts")[-1][1], expected)
 
 
 def test_a_layer_that_reads_backwards_is_shown_in_the_order_of_the_tokens(tmp_path):
     model = network(go_backwards=True)
-    train(model, TransitionProbabilities(tmp_path, X[:2]), epochs=1)
-    [*_, (_, values)] = points(tmp_path, "transition_probabilities")
+    look(model, TransitionProbabilities(tmp_path, X[:2]))
+    [*_, (_, values)] = points(tmp_path / "transitions", "transition_probabilities")
     np.testing.assert_array_equal(np.isnan(values[..., 0]), X[:2] == 0)
 
 
-@pytest.mark.matrix
-def test_steps_go_on_in_a_saved_model_and_looking_leaves_no_trace(tmp_path):
-    watched, alone = network(), network()
-    callback = copy.deepcopy(TransitionProbabilities(tmp_path, X[:2], update_freq=2))  # as a tuner copies it
-    train(watched, callback, epochs=1)
-    watched.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    train(again, TransitionProbabilities(tmp_path, X[:2], update_freq=2), epochs=1)
-    train(alone, epochs=1)
-    assert [step for step, _ in points(tmp_path, "alpha_entropy")] == [0, 2, 3, 4, 6]
-    for found, expected in zip(watched.get_weights(), alone.get_weights(), strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.matrix
 def test_real_valued_inputs_have_no_tokens(tmp_path):
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((5, 2)), layers.SRSimpleRNN(3, K), keras.layers.Dense(1)])
-    model.compile("adam", "mse")
     x = rng.normal(size=(4, 5, 2)).astype("float32")
-    model.fit(x, x[:, 0, :1], verbose=0, callbacks=[TransitionProbabilities(tmp_path, x[:1])])
-    assert content(tmp_path, "transition_probabilities")["tokens"] == []
-    assert points(tmp_path, "transition_counts")[0][1].shape == (1, K, K)
+    look(model, TransitionProbabilities(tmp_path, x[:1]))
+    assert described(tmp_path / "transitions", "transition_probabilities")["tokens"] == []
+    assert points(tmp_path / "transitions", "transition_counts")[0][1].shape == (1, K, K)
 
 
-@pytest.mark.matrix
-def test_weights_that_are_no_longer_finite_are_warned_of_once(tmp_path):
-    class Break(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch:
-                self.model.get_layer("watched").cell.centroids.assign(np.full((K, 4), np.nan))
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        train(network(), Break(), TransitionProbabilities(tmp_path, X[:2]), epochs=3)
-    [sentence] = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    assert sentence.startswith("TransitionProbabilities writes nothing from step 6 on. The weights must be finite.")
-
-
-def test_what_it_refuses(tmp_path):
-    with pytest.raises(ValueError, match="reads a fixed batch. Received: no sequence"):
-        TransitionProbabilities(tmp_path, X[:0])
-    plain = keras.Sequential(
-        [keras.layers.Embedding(SYMBOLS, 3), keras.layers.GRU(2, name="gru"), keras.layers.Dense(1)]
-    )
-    plain.compile("sgd", "mse")
+def test_rejects_other_layers_and_sequences_that_are_all_padding(tmp_path):
+    plain = keras.Sequential([keras.layers.Embedding(SYMBOLS, 3), keras.layers.GRU(2, name="gru")])
     with pytest.raises(ValueError, match="reads a state-regularized layer. Received: gru"):
-        train(plain, TransitionProbabilities(tmp_path, X[:2]))
+        look(plain, TransitionProbabilities(tmp_path, X[:2]))
     with pytest.raises(ValueError, match="mask that is False all along for sequence 0"):
-        train(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))
+        look(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))
 
 
-@pytest.mark.matrix
 def test_outputs_are_the_heads_of_centroids_and_sequences(tmp_path):
     model = network()
-    train(model, TransitionProbabilities(tmp_path, X[:3]), epochs=1)
-    _, values = points(tmp_path, "outputs")[-1]
+    look(model, TransitionProbabilities(tmp_path, X[:3]))
+    _, values = points(tmp_path / "transitions", "outputs")[-1]
     assert values.shape == (K + 3, 1)
     centroids = model.get_layer("watched").cell.centroids.numpy()
     kernel, bias = model.layers[-1].get_weights()
     np.testing.assert_allclose(values[:K], centroids @ kernel + bias, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(values[K:], model.predict(X[:3], verbose=0), rtol=1e-5, atol=1e-6)
-    assert content(tmp_path, "outputs")["middle"] == 0
+    assert described(tmp_path / "transitions", "outputs")["middle"] == 0
 
 
-@pytest.mark.matrix
 def test_texts_name_what_moved_the_network(tmp_path):
-    train(network(), TransitionProbabilities(tmp_path, X[:2], validation=X, tokens=WORDS), epochs=1)
-    _, written_texts = points(tmp_path, "transition_texts")[-1]
+    look(network(), TransitionProbabilities(tmp_path, X[:2], validation=X, tokens=WORDS))
+    _, written_texts = points(tmp_path / "transitions", "transition_texts")[-1]
     texts = json.loads(written_texts.item())
-    _, counts = points(tmp_path, "transition_counts")[-1]
+    _, counts = points(tmp_path / "transitions", "transition_counts")[-1]
     assert {tuple(move[:3]) for move in texts["moves"]} == {tuple(move) for move in np.argwhere(counts).tolist()}
     sentences = {" ".join(WORDS[token] for token in row if token) for row in X}
     for symbol, _, _, text in texts["moves"]:

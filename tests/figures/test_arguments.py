@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis, figures, layers
-from keras_interp_rnn.analysis.isan.biases import BiasParts
 from keras_interp_rnn.figures._arguments import fits
 
 
@@ -33,7 +32,7 @@ def test_a_value_fits_a_type_or_does_not(wanted, right, wrong):
 
 def test_an_argument_of_another_type_is_refused_before_anything_is_drawn():
     with pytest.raises(ValueError, match=r"contributions is of the type Contributions\. Received: contributions=None"):
-        figures.prediction_stack(None)
+        figures.contribution_column(None)
     with pytest.raises(ValueError, match=r"spectra is of the type Mapping\[str, ArrayLike\]\. Received: spectra=\[1"):
         figures.state_spectra([1.0])
     with pytest.raises(TypeError, match="missing a required argument: 'tokens'"):
@@ -41,27 +40,10 @@ def test_an_argument_of_another_type_is_refused_before_anything_is_drawn():
 
 
 def test_what_does_not_belong_together_is_refused():
-    norms = BiasParts(np.ones(2), np.ones(2), np.zeros(2))
-    with pytest.raises(ValueError, match="and a name for each symbol. Received: 2, 3 and 2"):
-        figures.bias_norms(norms, [-1.0, -0.5, -2.0], names="ab")
     with pytest.raises(ValueError, match="steps of .'CFN'., values of .'GRU'., and 1 lags"):
         figures.jacobian_percentiles({"CFN": [0.0]}, {"GRU": np.ones((1, 1, 3))}, lags=[0])
     with pytest.raises(ValueError, match="one kind of state or more"):
         figures.state_paths({}, "ab")
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
-    with pytest.raises(ValueError, match="The 4 symbols have a name each. Received: 3 names, and symbol=0"):
-        figures.ngram_agreement(analysis.ngram_agreement(model, [0, 2, 1, 0, 3, 0, 2]), "abc")
     with pytest.raises(ValueError, match="target is an index into 3 targets. Received: target=3"):
         figures.contribution_column(analysis.contributions(model, [0, 2, 1]), 3)
-
-
-@pytest.mark.parametrize("names", ["ab", "aab", "abcd"])
-def test_every_bias_has_a_name_of_its_own(names):
-    with pytest.raises(ValueError, match="Every symbol has a name of its own. Received: 3 symbols and"):
-        figures.bias_cosines(BiasParts(*[np.eye(3)] * 3), names)
-
-
-def test_words_are_drawn_of_networks_with_an_output_for_each_symbol():
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
-    with pytest.raises(ValueError, match="so every symbol has an output. Received: symbol 3, and 2 outputs."):
-        figures.word_contributions(analysis.contributions(model, [0, 2, 3], alphabet="ab d"))

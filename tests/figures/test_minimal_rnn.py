@@ -79,29 +79,12 @@ def test_the_middle_line_of_the_percentiles_is_the_median():
     assert band.max() == pytest.approx(given["GRU"][:, 0].max())
 
 
-def test_gate_entries_are_the_rows_of_the_recurrent_weights():
-    recurrent = values((4, 4))
-    figure = figures.latent_weights(values((6, 4)), recurrent, blocks={"item": 4, "page": 2})
-    assert_inside(figure)
-    assert {"item", "page", "latent dimension"} <= set(texts(figure))
-    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), recurrent.T)
-
-
-def test_progress_is_drawn_by_steps_and_by_hours():
-    figure = figures.metric_progress({name: figures.Progress([1, 2], [0.1, 0.3], [0.2, 0.4]) for name in NAMES})
-    assert_inside(figure)
-    assert figure.axes[1].lines[0].get_xdata().tolist() == [0.1, 0.3]
-    assert {"MAP@20", *NAMES} <= set(texts(figure))
-
-
 @pytest.mark.parametrize(
     ("call", "place"),
     [
         (lambda: figures.jacobian_histogram({}, LAGS), "at least one architecture"),
         (lambda: figures.jacobian_histogram({"GRU": values((3, 2))}, LAGS), "GRU"),
         (lambda: figures.jacobian_percentiles({"GRU": [1]}, {"GRU": values((2, 2, 5))}, lags=LAGS), "GRU, 1 and 2"),
-        (lambda: figures.latent_weights(values((6, 4)), values((3, 3))), r"\(3, 3\)"),
-        (lambda: figures.latent_weights(values((6, 4)), values((4, 4)), blocks={"item": 5}), "'item': 5"),
     ],
 )
 def test_what_does_not_fit_together_is_named(call, place):

@@ -96,56 +96,6 @@ def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
         figures.state_paths(states, "(()")
 
 
-def test_pixel_maps_are_a_grid_of_named_images():
-    values = np.random.default_rng(0).random((2, 3, 5, 4))
-    figure = figures.pixel_maps(values, ["0", "1"], columns=["a", "b", "c"], label="share")
-    *images, bar = figure.axes
-    for axis, wanted in zip(images, values.reshape(6, 5, 4), strict=True):
-        np.testing.assert_array_equal(axis.images[0].get_array(), wanted)
-        assert axis.images[0].get_clim() == (0, 1)
-    assert [axis.get_title() for axis in images] == ["a", "b", "c", "", "", ""]
-    assert [axis.get_ylabel() for axis in images] == ["0", "", "", "1", "", ""]
-    assert bar.get_ylabel() == "share"
-    figure = figures.pixel_maps(values, ["0", "1"], columns=["a", "b", "c"], max_value=0.5)
-    assert figure.axes[0].images[0].get_clim() == (0, 0.5)
-    with pytest.raises(ValueError, match=r"in each of 2 rows and 2 columns. Received: \(2, 3, 5, 4\)"):
-        figures.pixel_maps(values, ["0", "1"], columns=["a", "b"])
-
-
-def test_the_feature_map_has_a_colour_for_each_label():
-    points = np.random.default_rng(0).normal(size=(5, 2))
-    [axis] = figures.feature_map(points, ["a", "b", "a", "a", "b"]).axes
-    drawn = {collection.get_label(): collection.get_offsets() for collection in axis.collections}
-    np.testing.assert_array_equal(drawn["b"], points[[1, 4]])
-    assert list(drawn) == ["a", "b"]
-    with pytest.raises(ValueError, match=r"for each of 2 labels. Received: \(5, 2\)"):
-        figures.feature_map(points, ["a", "b"])
-
-
-def test_error_curves_have_a_thin_line_and_the_least_so_far_for_each_network():
-    figure = figures.error_curves({"k = 2": ([1, 2, 3], [0.4, 0.1, 0.2]), "k = 5": ([2, 4], [0.3, 0.2])})
-    [axis] = figure.axes
-    assert [line.get_ydata().tolist() for line in axis.lines] == [[40, 10, 10], [40, 10, 20], [30, 20], [30, 20]]
-    assert axis.lines[0].get_color() == axis.lines[1].get_color() != axis.lines[2].get_color()
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["k = 2", "k = 5"]
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("training steps", "validation error [%]")
-    with pytest.raises(ValueError, match=r"an error for each step. Received: 'a', \(2,\) and \(3,\)"):
-        figures.error_curves({"a": ([1, 2], [0.1, 0.2, 0.3])})
-
-
-def test_counts_read_have_a_line_for_each_network_and_the_diagonal():
-    figure = figures.counts_read({"LSTM": [0.5, 1.5], "SR-LSTM-P": [0, 1, 2]}, "brackets")
-    [axis] = figure.axes
-    assert [line.get_ydata().tolist() for line in axis.lines] == [[0.5, 1.5], [0, 1, 2], [0, 2]]
-    assert list(axis.lines[-1].get_xdata()) == [0, 2]
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["LSTM", "SR-LSTM-P"]
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("brackets, true", "brackets, as read")
-    with pytest.raises(ValueError, match=r"a vector. Received: 'a', of shape \(1, 2\)"):
-        figures.counts_read({"a": [[0, 1]]})
-    with pytest.raises(ValueError, match="readings of one network or more"):
-        figures.counts_read({})
-
-
 def test_temperatures_of_nothing_and_tokens_that_look_like_formulas():
     with pytest.raises(ValueError, match="at least one temperature"):
         figures.temperatures({}, [])

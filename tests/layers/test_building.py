@@ -21,6 +21,9 @@ from tests.layers.common import numpy, says
 from tests.layers.contract import BACKEND
 from tests.layers.subjects import SUBJECTS, TRIED
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 BATCH, TIME, SYMBOLS = 2, 4, 5
 IDS = np.random.default_rng(0).integers(SYMBOLS, size=(BATCH, TIME))
 

@@ -32,6 +32,9 @@ from tests.layers.subjects import (
 )
 from tests.samples import MASKS
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 TENSORFLOW = BACKEND == "tensorflow"
 QUICK = False if TENSORFLOW else "auto"  # `jit_compile`: XLA compiles longer than these models train
 SMALL = {"batch": 2, "time": 4, "features": 5}

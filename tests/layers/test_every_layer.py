@@ -19,6 +19,9 @@ from tests.layers.contract import Subject
 from tests.layers.subjects import ALL, every_subject, no_variant
 from tests.oracles.minimal_rnn import complex_step
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 LAYERS = [name for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)]
 CLASSES = [name for name in layers.__all__ if name != "WordDropout"]
 README = (Path(__file__).parents[2] / "README.md").read_text()

@@ -15,6 +15,9 @@ from keras_interp_rnn import layers
 from tests.layers.common import numpy
 from tests.tolerances import assert_close
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 BACKEND = keras.backend.backend()
 SYMBOLS, BATCH, TIME = 6, 3, 7
 LAYERS = {

@@ -20,6 +20,9 @@ from tests.layers.contract import BACKEND
 from tests.oracles import minimal_rnn as oracle
 from tests.samples import outputs_of
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 X = np.zeros((3, 7, 5), "float32")
 IDS = np.zeros((3, 7), "int32")
 

@@ -11,11 +11,12 @@ from keras import ops
 from keras_interp_rnn import losses
 from keras_interp_rnn.layers import ISAN, FactoredISAN, ISANCell
 from tests.layers.common import next_symbols, reads_ids_back, says
-from tests.layers.contract import Subject
+from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import SUBJECTS, parametrized
 from tests.oracles import isan as oracle
 from tests.samples import sample
 
+QUICK = False if BACKEND == "tensorflow" else "auto"  # `jit_compile`: XLA compiles longer than these models train
 IDS = np.zeros((3, 7), "int32")
 DISTRIBUTION = np.full((3, 7, 5), 0.2, "float32")
 
@@ -75,7 +76,7 @@ class TestInitialState:
         x, y = next_symbols(4)
         layer = make(return_sequences=True, learn_initial_state=False, initial_state_initializer="ones")
         model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(5)])
-        model.compile(keras.optimizers.SGD(0.5), losses.BitsPerSymbol())
+        model.compile(keras.optimizers.SGD(0.5), losses.BitsPerSymbol(), jit_compile=QUICK)
         assert [weight.name for weight in layer.non_trainable_weights] == ["initial_state"]
         assert "initial_state" not in {weight.name for weight in layer.trainable_weights}
         before = [ops.convert_to_numpy(weight).copy() for weight in layer.trainable_weights]

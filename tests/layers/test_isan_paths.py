@@ -19,6 +19,9 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 # So that the layer groups the symbols by default. 4 units are too few for that, 26 are not.
 SIZES = {"batch": 3, "time": 11, "vocabulary_size": 7, "units": 30}
 

@@ -36,6 +36,9 @@ from tests.state_regularized_samples import (
     variables,
 )
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 QUICK = False if BACKEND == "tensorflow" else "auto"  # `jit_compile`: XLA compiles longer than these models train
 SEED = 11
 SMALL = {"batch": 2, "time": 3, "features": 5, "units": 4, "centroids": 6}
@@ -699,11 +702,12 @@ class TestPrecision:
 class TestConfiguration:
     def test_the_defaults(self) -> None:
         parameters = inspect.signature(StateRegularizedCell).parameters
-        defaults = [parameter.default for parameter in parameters.values() if parameter.kind != parameter.VAR_KEYWORD]
-        of_centroids = list(parameters).index("centroids_initializer")
-        del defaults[of_centroids]
-        empty = inspect.Parameter.empty
-        assert defaults == [empty, empty, 1.0, "mixture", 1.0, False, False, False, 1.0, None, None, True, None]
+        defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+        del defaults["centroids_initializer"]
+        numbers = {"temperature": 1.0, "transition": "mixture", "strength": 1.0, "noise": 1.0, "learn_centroids": True}
+        off = dict.fromkeys(("learn_temperature", "straight_through", "sample_at_inference"), False)
+        none = dict.fromkeys(("centroids_regularizer", "centroids_constraint", "seed"))
+        assert defaults == numbers | off | none
 
 
 class TestSaving:

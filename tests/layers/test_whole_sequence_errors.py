@@ -12,6 +12,9 @@ from tests.layers.common import says
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import ALL, no_variant, parametrized
 
+pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+
+
 only_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="elsewhere a compiled function knows its shapes")
 of_features = parametrized([subject for subject in ALL if subject.reads == "features" and not subject.variant])
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from examples.papers import _characters as characters
+from examples.papers import _ngrams
 from keras_interp_rnn import analysis
 from keras_interp_rnn.callbacks import Resumable
 from keras_interp_rnn.datasets import Windows
@@ -118,7 +119,7 @@ def test_counted_models_are_those_of_the_analysis(model):
     result = characters.count(model, text)["result"]
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     if model == "naive Bayes":
-        found = [analysis.NaiveBayes(train, window, vocabulary_size=27) for window in range(1, 7)]
+        found = [_ngrams.NaiveBayes(train, window, vocabulary_size=27) for window in range(1, 7)]
         best = min(found, key=lambda one: one.bits(validation))
     else:
         best = analysis.BackoffModel(train, 1 if model == "unigrams" else 2, vocabulary_size=27)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples.papers import _binary
 from examples.papers._presets import PASSAGE, REVIEWS
 from keras_interp_rnn import analysis, datasets, presets
 from keras_interp_rnn.presets import cards
@@ -93,8 +94,8 @@ def test_in_its_basis_the_counting_network_consists_of_zeros_and_ones():
     basis = preset.basis
     assert basis.num_binary == preset.card.figure("binary") == len(basis.blocks) * 6
     changed, readout = analysis.change_basis(preset.model, basis)
-    blocks = analysis.named_blocks(changed, basis)
-    off = analysis.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset)
+    blocks = _binary.named_blocks(changed, basis)
+    off = _binary.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset)
     assert off == pytest.approx(preset.card.figure("off"), abs=1e-6)
     # The rounded network counts too.
     layer, head = analysis.binarized_network(preset.model, basis)

@@ -67,7 +67,7 @@ def files(source: PathLike, *patterns: str, what: str) -> dict[str, bytes]:
         with opened(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
-                matched = next((pattern for pattern in patterns if name.match(pattern)), None)
+                matched = next(filter(name.match, patterns), None)
                 if matched and member.isfile() and not name.name.startswith("."):
                     content = archive.extractfile(member)
                     assert content is not None  # of a file

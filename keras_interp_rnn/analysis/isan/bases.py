@@ -80,29 +80,6 @@ class Basis(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BasisBlocks(Unpackable):
-    r"""The blocks of eq. 7, by the paper's names, states as rows.
-
-    Attributes:
-        rr: (K, r, r), from the readout to itself.
-        rc: (K, c, r), from the computation to the readout: the paper's $W^{rc}_x$, transposed.
-        cr: (K, r, c), from the readout to the computation.
-        cc: (K, c, c), from the computation to itself.
-        b_r: (K, r), biases of the readout.
-        b_c: (K, c), biases of the computation.
-
-    Example: see `named_blocks`.
-    """
-
-    rr: Array
-    rc: Array
-    cr: Array
-    cc: Array
-    b_r: Array
-    b_c: Array
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class TransformedNetwork(Unpackable):
     """A network in other coordinates; it unpacks into its layer and its readout.
 
@@ -312,39 +289,6 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
             AffineForm(before.initial_state, before.kernel, before.bias, *head),
             AffineForm(after.initial_state, after.kernel, after.bias, *new_head),
         ),
-    )
-
-
-def named_blocks(network: Any, basis: Basis) -> BasisBlocks:
-    r"""The blocks of eq. 7 of a network in a basis.
-
-    Args:
-        network: the layer that `change_basis` returned for `basis`.
-        basis: its first `num_readout` coordinates are the readout's. The computation is the other binary coordinates,
-            or all others where there are no binary ones.
-
-    Returns:
-        `BasisBlocks`, without what leads to and from the coordinates that are not binary.
-
-    Raises:
-        ValueError: if there is no ISAN.
-
-    Exactness: slices of the weights.
-    Example:
-
-        >>> from keras_interp_rnn import analysis, layers
-        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
-        >>> basis = analysis.readout_basis(model)
-        >>> analysis.named_blocks(analysis.change_basis(model, basis).layer, basis).rc.shape
-        (3, 2, 3)
-
-    Reference: Foerster et al., ICML 2017, eqs. 7 and 8.
-    """
-    check_basis(basis)
-    kernel, bias, _ = isan_weights(network)
-    r, m = basis.num_readout, basis.num_binary or kernel.shape[1]
-    return BasisBlocks(
-        kernel[:, :r, :r], kernel[:, r:m, :r], kernel[:, :r, r:m], kernel[:, r:m, r:m], bias[:, :r], bias[:, r:m]
     )
 
 

@@ -17,49 +17,14 @@ from keras_interp_rnn.analysis.isan.bases import (
     TransformedNetwork,
     change_basis,
     check_basis,
-    check_tolerance,
 )
 
 
 def rounding_error(*arrays: ArrayLike) -> float:
-    """Largest distance of any entry from the nearer of 0 and 1.
-
-    Args:
-        *arrays: of any shapes.
-
-    Returns:
-        The distance; 0 for no entries.
-
-    Example:
-
-        >>> from keras_interp_rnn import analysis
-        >>> analysis.rounding_error([0.0, 1.0], [1.25])
-        0.25
-    """
+    """Largest distance of any entry from the nearer of 0 and 1; 0 for no entries."""
     return max(
         float(np.minimum(np.abs(a), np.abs(np.asarray(a) - 1)).max(initial=0.0)) for a in map(np.asarray, arrays)
     )
-
-
-def fraction_near_zero(*arrays: ArrayLike, tolerance: float = 0.05) -> float:
-    """The fraction of entries whose absolute value is at most `tolerance`.
-
-    Args:
-        *arrays: of any shapes.
-        tolerance: the largest absolute value that counts as near zero.
-
-    Returns:
-        The fraction, in [0, 1]; 1 for no entries.
-
-    Example:
-
-        >>> from keras_interp_rnn import analysis
-        >>> analysis.fraction_near_zero([0.0, 0.04, 0.5, 1.0])
-        0.5
-    """
-    check_tolerance("tolerance", tolerance)
-    entries = np.concatenate([np.ravel(array) for array in arrays])
-    return float(np.mean(np.abs(entries) <= tolerance)) if entries.size else 1.0
 
 
 def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
@@ -80,8 +45,8 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     Raises:
         ValueError: if the basis has no binary coordinates, or an entry is 0.5 or farther from 0 and 1.
 
-    Exactness: none promised: test it on fresh texts. `residual` is the largest change of an output after one symbol,
-        `rounding_error` the largest change of an entry.
+    Exactness: none promised: test it on fresh texts. `residual` is the largest change of an output after one
+        symbol.
     Example: a network that delays one bit by a step.
 
         >>> from keras_interp_rnn import analysis, layers

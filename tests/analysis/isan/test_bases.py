@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from examples.papers import _binary
 from keras_interp_rnn import analysis
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.layers import ISAN
@@ -15,6 +16,9 @@ from tests.oracles import counting as oracle
 from tests.oracles import isan as loops
 from tests.samples import sample
 from tests.tolerances import assert_close
+
+pytestmark = pytest.mark.core(2)  # cases are seeds, sizes and budgets
+
 
 # types, maximum, delay, noise, further units that remember what no output needs
 HIDDEN = [(2, 5, 1, 1, 0), (2, 3, 1, 1, 5), (1, 2, 2, 2, 3), (3, 2, 0, 0, 2)]
@@ -269,8 +273,8 @@ def test_small_errors_of_the_weights_stay_small(method):
     given = hidden(2, 3, 1, 1, 0, seed=2, error=1e-4)
     basis = found(given, method)
     changed, head = analysis.change_basis(given.layer, basis, readout=given.readout)
-    parts = analysis.named_blocks(changed, basis)
-    assert 1e-5 < analysis.rounding_error(*parts, head.matrix[: basis.num_binary]) < 0.01
+    parts = _binary.named_blocks(changed, basis)
+    assert 1e-5 < _binary.rounding_error(*parts, head.matrix[: basis.num_binary]) < 0.01
     text = np.random.default_rng(7).integers(5, size=(3, 40))
     assert_close(outputs(changed, head, text), outputs(given.layer, given.readout, text), "float64")
 
@@ -280,7 +284,7 @@ def test_the_parts_are_those_of_equation_8(seed):
     given = hidden(2, 3, 1, 1, 0, seed)
     basis = found(given, "none")
     changed, _ = analysis.change_basis(given.layer, basis, readout=given.readout)
-    parts = analysis.named_blocks(changed, basis)
+    parts = _binary.named_blocks(changed, basis)
     np.testing.assert_allclose(parts.rr, 0, atol=1e-9)
     np.testing.assert_allclose(parts.cr, 0, atol=1e-9)
     for symbol in range(5):
@@ -308,10 +312,10 @@ def test_a_set_of_states_alone_does_not_tell_the_count_from_the_count_before():
 
 
 def test_shares_and_distances():
-    assert analysis.rounding_error([0.1, 0.9], [[1.2]]) == pytest.approx(0.2)
-    assert analysis.rounding_error(np.zeros((3, 0))) == 0
-    assert analysis.fraction_near_zero([0.0, 0.04, -0.04], [1.0]) == 0.75
-    assert analysis.fraction_near_zero([0.3, -0.2], tolerance=0.25) == 0.5
+    assert _binary.rounding_error([0.1, 0.9], [[1.2]]) == pytest.approx(0.2)
+    assert _binary.rounding_error(np.zeros((3, 0))) == 0
+    assert _binary.fraction_near_zero([0.0, 0.04, -0.04], [1.0]) == 0.75
+    assert _binary.fraction_near_zero([0.3, -0.2], tolerance=0.25) == 0.5
 
 
 def constant_on(state):

@@ -8,6 +8,8 @@ from keras_interp_rnn.analysis.isan.biases import bias_parts
 from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network, readout_of_rank
 from tests.oracles import isan_reading as reading
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
 
 @pytest.mark.parametrize("rank", [0, 1, 2, 4])
 @pytest.mark.parametrize("seed", [0, 1])

@@ -13,6 +13,9 @@ from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentat
 from tests.analysis.isan.networks import network
 from tests.oracles import composition as oracle
 
+pytestmark = pytest.mark.core(2)  # cases are seeds, sizes and budgets
+
+
 ROOT = Path(__file__).parents[2]
 SIZES = [(5, 3), (4, 7), (6, 2)]
 

@@ -12,6 +12,8 @@ from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
 
 @pytest.mark.parametrize("shape", [(40, 5), (3, 5), (2, 6), (5, 8, 3), (2, 4, 3, 7), (9, 1)])
 @pytest.mark.parametrize("seed", [0, 1])

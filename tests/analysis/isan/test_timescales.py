@@ -14,6 +14,9 @@ from tests.analysis.isan.networks import CLOSE, isan_of
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 SYMBOLS, UNITS = 4, 6
 
 
@@ -57,6 +60,7 @@ def test_no_contribution_is_older_than_the_text():
 MIXED = text_of(3, 24)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("text", "oldest", "separator"),
     [

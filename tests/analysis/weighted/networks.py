@@ -31,6 +31,11 @@ class Network(NamedTuple):
     def outputs(self, word) -> np.ndarray:
         return oracle.value(*self.oracle(), word)
 
+    def all_outputs(self, words) -> np.ndarray:
+        """(words, outputs)."""
+        weights = self.oracle()
+        return np.array([oracle.value(*weights, word) for word in words])
+
     def pair(self) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
         """The layer and its readout."""
         layer = ISAN(self.units, len(self.kernel), dtype="float64", recurrent_constraint=None)
@@ -80,6 +85,14 @@ class Network(NamedTuple):
         kernel = self.kernel.copy()
         kernel[tuple(rng.integers(size) for size in kernel.shape)] += by
         return self._replace(kernel=kernel)
+
+
+def stored(pair: Any) -> Network:
+    """The weights of a layer and its readout as they are stored, in float64."""
+    layer, readout = pair
+    cell = layer.cell
+    weights = (np.asarray(w, np.float64) for w in (cell.recurrent_kernel, cell.bias, cell.initial_state))
+    return Network(*weights, readout.matrix, readout.offset)
 
 
 def drawn(seed: int = 0, units: int = 5, symbols: int = 3, outputs: int = 4, gain: float = 0.5) -> Network:

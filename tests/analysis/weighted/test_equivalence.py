@@ -12,11 +12,14 @@ from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomi
 from tests.analysis.weighted.networks import Network, drawn, rotation, scales
 from tests.oracles import weighted_automata as oracle
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 WORDS = list(oracle.words(3, 6))
 
 
 def apart(first, second, words=WORDS):
-    return max(np.abs(first.outputs(word) - second.outputs(word)).max() for word in words)
+    return np.abs(first.all_outputs(words) - second.all_outputs(words)).max()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -6,27 +6,20 @@ import pytest
 
 from keras_interp_rnn import analysis, layers, presets
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
-from tests.analysis.weighted.networks import drawn, rotation, scales
+from tests.analysis.weighted.networks import drawn, rotation, scales, stored
 from tests.oracles import counting
 from tests.oracles import weighted_automata as oracle
 from tests.tolerances import atol_of_layer
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
 WORDS = list(oracle.words(3, 5))
 
 
-def outputs(minimized, word):
-    """Of the weights as they are stored, in float64."""
-    layer, readout = minimized
-    weights = layer.cell.recurrent_kernel, layer.cell.bias, layer.cell.initial_state
-    kernel, bias, state = (np.asarray(weight, np.float64) for weight in weights)
-    for symbol in word:
-        state = state @ kernel[symbol] + bias[symbol]
-    return readout.apply(state)
-
-
-def assert_same(minimized, network, words=WORDS, tolerance=1e-11):
-    for word in words:
-        np.testing.assert_allclose(outputs(minimized, word), network.outputs(word), rtol=0, atol=tolerance)
+def assert_same(minimized, network, tolerance=1e-11):
+    found, expected = stored(minimized).all_outputs(WORDS), network.all_outputs(WORDS)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -75,9 +68,9 @@ def test_the_languages_of_tomita_come_down_to_their_rank(number):
     size = oracle.hankel_rank(lambda word: automaton.value([dfa.alphabet[i] for i in word]), 2, 4, constant=True) - 1
     minimized = analysis.minimize(dfa)
     assert minimized.units == size <= len(dfa)
-    assert [round(float(outputs(minimized, w)[0])) for w in oracle.words(2, 7)] == [
-        dfa.accepts([dfa.alphabet[i] for i in w]) for w in oracle.words(2, 7)
-    ]
+    words = list(oracle.words(2, 7))
+    accepted = [dfa.accepts([dfa.alphabet[i] for i in word]) for word in words]
+    np.testing.assert_array_equal(stored(minimized).all_outputs(words)[:, 0].round(), accepted)
 
 
 @pytest.mark.parametrize("modulus", [2, 3, 7, 12])
@@ -105,7 +98,7 @@ def test_a_constant_is_one_unit_that_stays_zero():
     minimized = analysis.minimize(constant.pair())
     assert minimized.units == 0
     assert minimized.layer.units == 1
-    np.testing.assert_allclose(outputs(minimized, [0, 2, 1]), network.offset)
+    np.testing.assert_allclose(stored(minimized).outputs([0, 2, 1]), network.offset)
 
 
 def test_a_model_with_a_softmax_keeps_its_logits():
@@ -135,7 +128,7 @@ def test_a_factored_isan_becomes_an_isan():
     word = [2, 0, 1, 1]
     [state] = keras.ops.convert_to_numpy(layer(np.array([word])))
     logits = state @ readout[0] + readout[1]
-    np.testing.assert_allclose(outputs(minimized, word), logits, atol=atol_of_layer(1e-12))
+    np.testing.assert_allclose(stored(minimized).outputs(word), logits, atol=atol_of_layer(1e-12))
 
 
 def test_directions_below_the_tolerance_go_and_the_residual_says_so():
@@ -174,7 +167,7 @@ def test_the_scales_of_units_decide_no_size(seed, mixed):
     assert_same(minimized, network, tolerance=minimized.residual)
     smallest = scaled.automaton().minimize()
     assert len(smallest) == 6
-    np.testing.assert_allclose(smallest.values(WORDS), [network.outputs(word) for word in WORDS], atol=1e-9)
+    np.testing.assert_allclose(smallest.values(WORDS), network.all_outputs(WORDS), atol=1e-9)
     assert analysis.equivalent(scaled.pair(), minimized).equal
 
 
@@ -187,9 +180,10 @@ def test_a_small_step_that_is_read_by_a_large_weight_stays(step, decay):
     smallest, minimized = automaton.minimize(), analysis.minimize(automaton)
     assert len(smallest) == 2
     assert minimized.residual < 1e-12
-    for word in oracle.words(2, 7):
-        assert smallest.value(word) == pytest.approx(automaton.value(word), abs=1e-12)
-        assert outputs(minimized, word)[0] == pytest.approx(automaton.value(word), abs=1e-12)
+    words = list(oracle.words(2, 7))
+    expected = [automaton.value(word) for word in words]
+    np.testing.assert_allclose([smallest.value(word) for word in words], expected, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(stored(minimized).all_outputs(words)[:, 0], expected, rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -206,7 +200,7 @@ def test_the_residual_bounds_what_the_outputs_differ_by(seed, gain, tolerance, d
     assert (minimized.max_length is None) == (gain < 1)
     assert longest >= 6
     words = list(oracle.words(3, 6))
-    apart = max(np.abs(outputs(minimized, word) - weak.outputs(word)).max() for word in words)
+    apart = np.abs(stored(minimized).all_outputs(words) - weak.all_outputs(words)).max()
     assert apart <= minimized.residual * (1 + 1e-9) + 1e-13
     where = "all words of at most" if gain > 1 else "all words;"
     assert f"outputs differ by at most {minimized.residual:.1e} on {where}" in str(minimized)

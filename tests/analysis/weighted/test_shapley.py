@@ -130,6 +130,18 @@ def test_of_an_automaton_with_missing_transitions():
     assert_equal(analysis.shapley_values(dfa, "acab"), brute_force(dfa, "acab"))
 
 
+def worth_by_verdicts(model, word):
+    """v(S) by the verdicts of a recognizer on all words of this length, each asked for once."""
+    every = list(itertools.product("01", repeat=len(word)))
+    verdicts = dict(zip(every, model.classify(every), strict=True))
+
+    def worth(coalition):
+        mixed = [tuple(word[t] if t in coalition else z[t] for t in range(len(word))) for z in every]
+        return np.mean([verdicts[w] for w in mixed], keepdims=True)
+
+    return worth
+
+
 def test_of_a_certified_network_they_explain_its_own_verdicts():
     dfa = tomita(4)
     model = network_of(dfa)
@@ -137,13 +149,7 @@ def test_of_a_certified_network_they_explain_its_own_verdicts():
     assert certificate.holds
     word = ("1", "0", "0", "0", "1")
     shares = analysis.shapley_values(certificate, word)
-    every = list(itertools.product("01", repeat=5))
-
-    def worth(coalition):
-        mixed = [tuple(word[t] if t in coalition else z[t] for t in range(5)) for z in every]
-        return model.classify(mixed).mean(keepdims=True)
-
-    assert_equal(shares, oracle.shapley_values(worth, 5))
+    assert_equal(shares, oracle.shapley_values(worth_by_verdicts(model, word), 5))
     assert shares.logits[0, 0] == model.classify([word])[0] == 0
     assert (shares.values[2:5, 0, 0] < shares.values[[1, 5], 0, 0].min()).all()  # the three 0s in a row
 
@@ -212,15 +218,9 @@ def test_values_that_no_float_holds_are_refused():
 def test_the_worked_example_is_right_for_the_trained_network_itself():
     """The numbers of docs/shapley-values.md, by all 128 coalitions and the verdicts of the network on all 128 words."""
     network = presets.load("tomita-4")
-    word, every = "1000110", list(itertools.product("01", repeat=7))
-    verdicts = dict(zip(every, network.model.classify(every), strict=True))
-
-    def worth(coalition):
-        mixed = [tuple(word[t] if t in coalition else z[t] for t in range(7)) for z in every]
-        return np.mean([verdicts[w] for w in mixed], keepdims=True)
-
+    word = "1000110"
     shares = analysis.shapley_values(network.certificate, word)
-    assert_equal(shares, oracle.shapley_values(worth, 7))
+    assert_equal(shares, oracle.shapley_values(worth_by_verdicts(network.model, word), 7))
     page = (Path(__file__).parents[3] / "docs" / "shapley-values.md").read_text(encoding="utf-8")
     for line in str(shares).splitlines():
         assert line.strip() in page

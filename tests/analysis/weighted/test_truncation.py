@@ -6,18 +6,14 @@ import pytest
 from scipy.special import log_softmax
 
 from keras_interp_rnn import analysis, layers
-from tests.analysis.weighted.networks import Network, drawn, rotation, scales
+from tests.analysis.weighted.networks import Network, drawn, rotation, scales, stored
 from tests.oracles import weighted_automata as oracle
 
+pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
+
+
+WORDS = list(oracle.words(3, 4))
 TEXTS = [np.random.default_rng(i).integers(3, size=size) for i, size in enumerate((300, 1, 0, 120))]
-
-
-def outputs(pair, word):
-    layer, readout = pair
-    state = np.asarray(layer.cell.initial_state)
-    for symbol in word:
-        state = state @ np.asarray(layer.cell.recurrent_kernel)[symbol] + np.asarray(layer.cell.bias)[symbol]
-    return readout.apply(state)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -25,8 +21,7 @@ def test_with_all_units_nothing_changes(seed):
     network = drawn(seed)
     whole = analysis.truncate(network.pair(), 5, sequences=TEXTS)
     assert whole.residual < 1e-9
-    for word in oracle.words(3, 4):
-        np.testing.assert_allclose(outputs(whole, word), network.outputs(word), atol=1e-9)
+    np.testing.assert_allclose(stored(whole).all_outputs(WORDS), network.all_outputs(WORDS), atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -59,8 +54,7 @@ def test_what_varies_but_hardly_shows_goes_first():
     )
     small = analysis.truncate(both.pair(), 5, sequences=TEXTS)
     assert small.logit_error < 1e-3
-    for word in oracle.words(3, 4):
-        np.testing.assert_allclose(outputs(small, word), both.outputs(word), atol=1e-2)
+    np.testing.assert_allclose(stored(small).all_outputs(WORDS), both.all_outputs(WORDS), atol=1e-2)
 
 
 @pytest.mark.matrix
@@ -70,13 +64,14 @@ def test_fewer_units_cost_more_and_the_price_is_what_both_put_out():
     errors = []
     for units in range(1, 9):
         small = analysis.truncate(network.pair(), units, sequences=texts)
+        cut = stored(small)
         gaps, bits = [], []
         for text in texts:
             for t in range(len(text) + 1):
-                gap = network.outputs(text[:t]) - outputs(small, text[:t])
+                gap = network.outputs(text[:t]) - cut.outputs(text[:t])
                 gaps.append(gap - gap.mean())
                 if t < len(text):
-                    bits.append(-log_softmax(outputs(small, text[:t]))[text[t]] / np.log(2))
+                    bits.append(-log_softmax(cut.outputs(text[:t]))[text[t]] / np.log(2))
         assert small.residual == pytest.approx(np.abs(gaps).max(), rel=1e-6, abs=1e-9)
         assert small.logit_error == pytest.approx(np.sqrt(np.mean(np.square(gaps))), rel=1e-6, abs=1e-9)
         assert small.bits_after == pytest.approx(np.mean(bits), rel=1e-9)

@@ -1,0 +1,353 @@
+"""The papers' figures that only these experiments draw; the others are `keras_interp_rnn.figures`.
+
+Figures 2 and 5 to 9 of Foerster et al., ICML 2017, "Input Switched Affine Networks for Recurrent Neural Networks"; 2
+and 3 of Chen, "MinimalRNN", 2017, arXiv:1711.06788; 6 to 9 of Wang, Lawrence and Niepert, "State-Regularized Recurrent
+Neural Networks", 2022; and curves of the report.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from matplotlib import ticker
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+
+from keras_interp_rnn.figures import Figure
+
+if TYPE_CHECKING:
+    from examples.papers._ngrams import NgramAgreement
+    from keras_interp_rnn.analysis.isan.biases import BiasParts
+    from keras_interp_rnn.analysis.isan.contributions import Contributions
+
+BLUE, RED, ORANGE, GREEN, GREY = "#2166ac", "#b2182b", "#e08214", "#1b7837", "#888888"
+
+SUBSPACES = "whole bias", "readout subspace", "computational subspace"
+
+
+def prediction_stack(contributions: Contributions) -> Figure:
+    """Foerster, figure 2: every contribution of every symbol to every prediction of a short text.
+
+    A column for each output of each step; a row for each source, then the readout's bias, then the logits, which are
+    the sum of all rows above; below, the probabilities, with the winner's name.
+    """
+    steps, outputs = contributions.logits.shape
+    bias = np.broadcast_to(contributions.bias, (1, steps, outputs))
+    rows = np.concatenate([contributions.values, bias, contributions.logits[None]])
+    figure = Figure(figsize=(max(5.0, 0.5 * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 5])
+    image = _signed(upper, rows.reshape(len(rows), steps * outputs), "RdBu")
+    upper.set_yticks(range(len(rows)), ["$h_0$", *map(contributions.name, contributions.symbols), "bias", "logits"])
+    upper.set_ylabel("source")
+    probabilities = softmax(contributions.logits, axis=-1)
+    lower.bar(np.arange(steps * outputs), probabilities.ravel(), width=1.0, color=BLUE)
+    for t, winner in enumerate(probabilities.argmax(axis=1)):
+        name = contributions.output_name(int(winner))
+        lift = 0.12 if name in ("_", "␣") else 0.04  # both hang below the line
+        lower.text(t * outputs + winner, probabilities[t, winner] + lift, name, ha="center")
+    for axis in (upper, lower):
+        for t in range(1, steps):
+            axis.axvline(t * outputs - 0.5, color=GREY, linewidth=0.4)
+    lower.set(ylim=(0, 1.25), yticks=[0, 1], ylabel="probability", xlabel="after reading (each column: all outputs)")
+    lower.set_xticks((np.arange(steps) + 0.5) * outputs - 0.5, _read(contributions))
+    figure.colorbar(image, ax=upper, label="nats", shrink=0.8)
+    return figure
+
+
+def word_contributions(contributions: Contributions) -> Figure:
+    """Foerster, figure 5: how much each earlier word moves each prediction, and what is lost without distant words."""
+    words = contributions.by_word()
+    steps = len(contributions.targets)
+    norms = np.where(words.starts[1:, None] <= contributions.targets, words.norms()[1:], np.nan)
+    figure = Figure(figsize=(max(6.0, 0.3 * steps + 1.8), 0.3 * len(norms) + 3.2), layout="constrained")
+    upper, lower = figure.subplots(2, 1, height_ratios=[len(norms), 8], sharex=True)
+    image = upper.imshow(norms, cmap="viridis", aspect="auto", interpolation="nearest")
+    upper.set_yticks(range(len(norms)), words.names[1:])
+    upper.set_ylabel("contribution of")
+    figure.colorbar(image, ax=upper, label="norm, nats")
+    # The next symbol of the text; nothing is known after its end.
+    ends = contributions.targets[-1] == len(contributions.symbols)
+    wanted = contributions.symbols[contributions.targets[:-1] if ends else contributions.targets]
+    of_word = np.searchsorted(words.starts, contributions.targets, side="right") - 1
+    whole = len(norms)
+    for count in dict.fromkeys(count for count in (whole, 3, 2, 1) if count <= whole):
+        kept = (words.values[max(1, word - count + 1) : word + 1, t].sum(axis=0) for t, word in enumerate(of_word))
+        probabilities = softmax(contributions.bias + np.array([*kept]), axis=-1)[np.arange(len(wanted)), wanted]
+        label = "all words" if count == whole else f"the last {count}" if count > 1 else "this word alone"
+        shade = 0.2 + 0.8 * count / whole
+        lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
+    lower.set(ylim=(-0.02, 1.05), ylabel="probability of\nwhat comes next", xlabel="after reading")
+    lower.set_xticks(range(steps), _read(contributions))
+    figure.legend(*lower.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower right", ncols=4)
+    return figure
+
+
+def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[str]) -> Figure:
+    """Foerster, figure 6: norms of the biases and of their parts against the frequency of the symbols."""
+    x = np.asarray(log_probability)
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    for axis, y, title in zip(figure.subplots(1, 3), norms, SUBSPACES, strict=True):
+        axis.scatter(x, y, s=0)
+        for name, at, height in zip(names, x, y, strict=True):
+            axis.text(at, height, _shown(name), ha="center", va="center", color=BLUE)
+        axis.set(xlabel="log probability, nats", ylabel="norm")
+        axis.set_title(f"{title}: correlation {np.corrcoef(x, y)[0, 1]:+.2f}", fontsize=10)
+        axis.margins(0.08)
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aeiou") -> Figure:
+    """Foerster, figure 7: cosine distances, 0 to 2, between the biases of symbols, those of `first` first."""
+    order = sorted(range(len(names)), key=lambda i: first.index(names[i]) if names[i] in first else len(first))
+    labels = [_shown(names[i]) for i in order]
+    figure = Figure(figsize=(14, 4.6), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for axis, cosine, title in zip(axes, cosines, SUBSPACES, strict=True):
+        image = axis.imshow(1 - cosine[np.ix_(order, order)], cmap="gray_r", vmin=0, vmax=2, interpolation="nearest")
+        for draw in (axis.axvline, axis.axhline):
+            draw(sum(name in first for name in names) - 0.5, color=ORANGE, linewidth=1)
+        axis.set_xticks(range(len(labels)), labels, fontsize=7)
+        axis.set_yticks(range(len(labels)), labels, fontsize=7)
+        axis.set_title(title, fontsize=10)
+    figure.colorbar(image, ax=axes, label="cosine distance", shrink=0.85)
+    return figure
+
+
+def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: int = 0) -> Figure:
+    """Foerster, figure 8: unigrams and bigrams of the network, after `symbol`, beside those counted in a text."""
+    names = [_shown(name) for name in names]
+    figure = Figure(figsize=(13.2, 3.8), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    places = np.arange(len(names))
+    after = agreement.bigram[symbol], agreement.counted_bigram[symbol], agreement.bigram_correlations[symbol]
+    for axis, (ours, counted, known), title in (
+        (left, (agreement.unigram, agreement.counted_unigram, agreement.unigram_correlation), "unigrams"),
+        (middle, after, f"after {names[symbol]}"),
+    ):
+        axis.bar(places - 0.2, ours, width=0.4, color=BLUE, label="network")
+        axis.bar(places + 0.2, counted, width=0.4, color=ORANGE, label="counted")
+        axis.set_xticks(places, names, fontsize=8)
+        axis.margins(x=0.01)
+        axis.set_ylabel("probability")
+        axis.set_title(f"{title}: correlation {known:.2f}", fontsize=10)
+        axis.legend(frameon=False)
+    right.plot([-1, 1], [-1, 1], ":", color=GREY)
+    for name, x, y in zip(names, agreement.unigram_baseline, agreement.bigram_correlations, strict=True):
+        if not np.isnan(x + y):  # nothing follows this symbol
+            right.text(x, y, name, ha="center", va="center", color=BLUE)
+    low = np.nanmin([agreement.unigram_baseline, agreement.bigram_correlations]) - 0.08
+    right.set(xlim=(low, 1.05), ylim=(low, 1.05))
+    right.set(xlabel="correlation of unigrams with bigrams", ylabel="correlation of the network with bigrams")
+    return figure
+
+
+def change_of_basis(
+    matrices: tuple[ArrayLike, ArrayLike],
+    states: tuple[ArrayLike, ArrayLike],
+    *,
+    symbol: str,
+    tokens: Sequence[str],
+    parts: Sequence[tuple[str, int]],
+) -> Figure:
+    r"""Foerster, figure 9: the matrix of a symbol and states over time, in the original basis and in another.
+
+    As in the paper, states are columns: a matrix leads from its columns to its rows, the last of them the constant 1.
+
+    Args:
+        matrices: $W'_x$ of `analysis.homogeneous_matrices`, (n + 1, n + 1) and (m + 1, m + 1), states as rows.
+        states: (T, n) and (T, m), as rows, along one text.
+        symbol: name of the symbol of the matrix. tokens: names of the T symbols that are read.
+        parts: (name, dimensions) of the other basis, in order, such as readout and computation.
+    """
+    figure = Figure(figsize=(11, 9.6), layout="constrained")
+    axes = figure.subplots(2, 2)
+    for row, matrix, path, letters, basis in zip(
+        axes, matrices, states, ("ab", "cd"), ("", ", new basis"), strict=True
+    ):
+        path = np.asarray(path, float)
+        homogeneous = np.concatenate([path, np.ones((len(path), 1))], axis=1)
+        titles = f"{letters[0]}) matrix of '{symbol}'{basis}", f"{letters[1]}) states{basis}"
+        for axis, values, title in zip(row, (np.asarray(matrix, float).T, homogeneous.T), titles, strict=True):
+            image = _signed(axis, values, "RdBu_r")
+            axis.set_title(title, fontsize=11, loc="left", pad=22)
+            axis.set_ylabel("dimension", fontsize=9)
+            axis.tick_params(labelsize=8)
+            figure.colorbar(image, ax=axis, shrink=0.9).ax.tick_params(labelsize=8)
+        row[0].set(xlabel="from dimension (the last one: 1)", ylabel="to dimension (the last one: 1)")
+        row[1].set_xlabel("symbol read")
+        row[1].set_xticks(range(len(tokens)), tokens, fontsize=8)
+    matrix, states_after = axes[1]
+    for (name, size), end in zip(parts, np.cumsum([size for _, size in parts]), strict=True):
+        at = float(end - size / 2 - 0.5)
+        for line in (matrix.axhline, matrix.axvline, states_after.axhline):
+            line(end - 0.5, color="black", linewidth=0.6)
+        above, beside = matrix.get_xaxis_transform(), states_after.get_yaxis_transform()
+        matrix.text(at, 1.01, name, transform=above, ha="center", va="bottom", fontsize=8)
+        states_after.text(1.01, at, name, transform=beside, ha="left", va="center", fontsize=8, rotation=270)
+    return figure
+
+
+def bits_by_units(units: ArrayLike, curves: Mapping[str, ArrayLike], *, before: tuple[int, float]) -> Figure:
+    """Bits per symbol of smaller networks by their number of units, beside the network that they were made from.
+
+    Args:
+        units: (sizes,), state sizes. curves: name -> (sizes,), bits per symbol.
+        before: units and bits of the network before it was made smaller.
+    """
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axis = figure.subplots()
+    sizes = np.asarray(units, float)
+    axis.axhline(before[1], color=GREY, linestyle=":", label=f"before: {before[0]} units, {before[1]:.3f} bits")
+    for (name, bits), color, marker in zip(curves.items(), itertools.cycle((RED, BLUE, GREEN)), itertools.cycle("osD")):
+        axis.plot(sizes, np.asarray(bits, float), marker=marker, color=color, label=name)
+    axis.set(xlabel="units", ylabel="bits per symbol", xticks=sizes)
+    axis.legend(frameon=False)
+    return figure
+
+
+class Progress(NamedTuple):
+    """A metric through training: three sequences of the same length."""
+
+    steps: Sequence[float]
+    hours: Sequence[float]
+    values: Sequence[float]
+
+
+def metric_progress(curves: Mapping[str, Progress], metric: str = "MAP@20") -> Figure:
+    """Chen, figure 2: a metric of several architectures, by training steps and by hours."""
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    by_steps, by_hours = figure.subplots(1, 2, sharey=True)
+    for name, curve in curves.items():
+        by_steps.plot(curve.steps, curve.values, label=name)
+        by_hours.plot(curve.hours, curve.values, label=name)
+    by_steps.set_xlabel("training steps")
+    by_steps.set_ylabel(metric)
+    by_hours.set_xlabel("hours of training")
+    by_hours.legend(frameon=False)
+    return figure
+
+
+def latent_weights(inputs: NDArray[Any], recurrent: NDArray[Any], *, blocks: Mapping[str, int]) -> Figure:
+    r"""Chen, figure 3: $W_x$, which maps inputs to the latent space, above $U_h$, by which the state moves its gate.
+
+    Args:
+        inputs: (features, n), a row per input feature. recurrent: (n, n) as the layer has it, row j for
+            $h_{t-1}[j]$; drawn with a row per gate entry, as in the paper.
+        blocks: name -> number of features, in order, of the inputs that are concatenated.
+    """
+    features, units = inputs.shape
+    heights = [max(2.0, 6.0 * features / units), 6.0]
+    figure = Figure(figsize=(7.4, sum(heights) + 1.6), layout="constrained")
+    upper, lower = figure.subplots(2, 1, height_ratios=heights)
+    for axis, matrix, title in ((upper, inputs, "$W_x$"), (lower, recurrent.T, "$U_h$")):
+        figure.colorbar(_signed(axis, matrix, "RdBu_r"), ax=axis, label="weight")
+        axis.set_title(title)
+    upper.set_xlabel("latent dimension")
+    starts = np.cumsum([0, *blocks.values()])
+    upper.set_yticks((starts[:-1] + starts[1:] - 1) / 2, list(blocks))
+    for start in starts[1:-1]:
+        upper.axhline(start - 0.5, color="black", linewidth=0.8)
+    lower.set(xlabel="entry of $h_{t-1}$", ylabel="entry of the gate $u_t$")
+    return figure
+
+
+def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
+    """Wang, figure 6: the validation error through training, thin, and its minimum so far, of several networks.
+
+    Args:
+        curves: name -> steps and errors, in [0, 1], of equal length.
+    """
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axis = figure.subplots()
+    for name, (steps, errors) in curves.items():
+        x, y = np.asarray(steps, float), 100 * np.asarray(errors, float)
+        [line] = axis.plot(x, np.minimum.accumulate(y), label=name)
+        axis.plot(x, y, color=line.get_color(), alpha=0.3, linewidth=0.8)
+    axis.set_xlabel("training steps")
+    axis.set_ylabel("validation error [%]")
+    axis.set_ylim(bottom=0)
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def counts_read(curves: Mapping[str, ArrayLike], label: str = "open brackets") -> Figure:
+    """The count that is read off a state, by the true one, of several networks; on the dashed line it is right.
+
+    Args:
+        curves: name -> what is read at a true count of 0, 1, 2, ...; (counts,). label: what is counted.
+    """
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axis = figure.subplots()
+    for name, values in curves.items():
+        axis.plot(np.asarray(values, float), label=name, marker=".")
+    most = max(np.size(values) for values in curves.values()) - 1
+    axis.plot([0, most], [0, most], color="grey", linestyle="--", linewidth=1)
+    for numbers in (axis.xaxis, axis.yaxis):
+        numbers.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    axis.set_xlabel(f"{label}, true")
+    axis.set_ylabel(f"{label}, as read")
+    axis.grid(alpha=0.3, linewidth=0.5)
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def pixel_maps(
+    values: ArrayLike,
+    rows: Sequence[str],
+    *,
+    columns: Sequence[str],
+    label: str = "probability",
+    max_value: float = 1.0,
+) -> Figure:
+    """Wang, figures 7 and 8: a grid of images whose pixels are numbers from 0 up, such as transition probabilities.
+
+    Args:
+        values: (rows, columns, height, width). rows, columns: their names.
+        label: of the colour bar. max_value: the number that is black.
+    """
+    figure = Figure(figsize=(0.72 * len(columns) + 1.9, 0.72 * len(rows) + 0.7))
+    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    axes = figure.subplots(len(rows), len(columns), squeeze=False)
+    for of_row, images, row in zip(axes, np.asarray(values, float), rows, strict=True):
+        for axis, pixels in zip(of_row, images, strict=True):
+            image = axis.imshow(pixels, cmap="Greys", vmin=0, vmax=max_value, interpolation="nearest")
+            axis.set(xticks=[], yticks=[])
+        of_row[0].set_ylabel(row, fontsize=9, rotation=0, ha="right", va="center")
+    for axis, column in zip(axes[0], columns, strict=True):
+        axis.set_title(column, fontsize=9)
+    figure.colorbar(image, ax=axes, label=label, shrink=min(1.0, 3 / len(rows)))
+    return figure
+
+
+def feature_map(points: NDArray[Any], labels: Sequence[str]) -> Figure:
+    """Wang, figure 9: points in the plane (samples, 2), such as a t-SNE of transition probabilities, by their label."""
+    figure = Figure(figsize=(5.6, 4.6), layout="constrained")
+    axis = figure.subplots()
+    names = np.asarray(labels)
+    for name in dict.fromkeys(labels):
+        x, y = points[names == name].T
+        axis.scatter(x, y, s=6, alpha=0.7, label=name)
+    axis.set(xticks=[], yticks=[])
+    axis.legend(markerscale=2, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def _shown(name: str) -> str:
+    """The name of a letter, the space as a sign that is seen, as `Contributions.name` has it."""
+    return "␣" if name == " " else name
+
+
+def _read(contributions: Contributions) -> list[str]:
+    """The names of the symbols after which the targets are predicted."""
+    return [contributions.name(int(contributions.symbols[t - 1])) for t in contributions.targets]
+
+
+def _signed(axis: Any, values: NDArray[Any], colors: str) -> Any:
+    """An image whose colours are white at 0."""
+    limit = float(np.abs(values).max()) or 1.0
+    return axis.imshow(values, cmap=colors, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
