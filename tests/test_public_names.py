@@ -87,7 +87,7 @@ def test_a_page_an_example_or_a_notebook_shows_every_public_name():
 
     def shown(module, name):
         place = module.rpartition(".")[2]
-        return re.search(rf"\b{place}\.{name}\b|`{name}`|`{name}\.|import [^\n]*\b{name}\b", text)
+        return re.search(rf"\b{place}\.{name}\b|`{name}[`.(]|import [^\n]*\b{name}\b", text)
 
     names = [(module, name) for module in PUBLIC for name in PUBLIC[module] if not name.endswith("Cell")]
     assert not [f"{module}.{name}" for module, name in names if not shown(module, name)]
