@@ -102,10 +102,10 @@ def test_agreement_with_a_faithful_network_is_perfect():
 
 
 def test_agreement_of_a_network_with_labels(of_labels):
-    fidelity = of_labels.fidelity(num_short=200, num_random=40, max_length=80, num_searched=200)
+    fidelity = of_labels.fidelity(num_short=200, num_random=12, max_length=20, num_searched=40)
     assert fidelity.perfect
     assert fidelity.short.words == 127
-    wrong = lying(of_labels, turned(of_labels.dfa)).fidelity(num_short=200, num_random=10, num_searched=0)
+    wrong = lying(of_labels, turned(of_labels.dfa)).fidelity(num_short=200, num_random=0, num_searched=0)
     assert wrong.short.agreeing == 0
     assert wrong.short.disagreement == ()
 

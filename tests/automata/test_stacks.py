@@ -110,16 +110,20 @@ def test_the_automaton_of_a_stack_is_that_of_all_tuples_of_centroids(seed, funct
     assert automata.extract(found.network.model, [found.dfa.alphabet[:1]]).support.sum() == 1
 
 
-def test_some_of_these_stacks_have_states_that_differ_in_either_layer():
-    tuples = [pair for seed in range(6) for pair in automata.extract(stack(seed)).centroids]
+@pytest.fixture(scope="module")
+def extracted():
+    return [automata.extract(stack(seed)) for seed in range(6)]
+
+
+def test_some_of_these_stacks_have_states_that_differ_in_either_layer(extracted):
+    tuples = [pair for found in extracted for pair in found.centroids]
     assert len({lower for lower, _ in tuples}) > 1
     assert len({upper for _, upper in tuples}) > 1
-    assert max(len(automata.extract(stack(seed)).centroids) for seed in range(6)) > 3
+    assert max(len(found.centroids) for found in extracted) > 3
 
 
-def test_a_stack_that_is_sure_decides_as_its_automaton():
-    for seed in range(6):
-        found = automata.extract(stack(seed))
+def test_a_stack_that_is_sure_decides_as_its_automaton(extracted):
+    for found in extracted:
         if min(found.confidence.min(), found.start_confidence) > 0.999:
             fidelity = found.fidelity(num_short=40, num_random=20, max_length=30, num_searched=40)
             assert fidelity.perfect
