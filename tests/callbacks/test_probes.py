@@ -146,7 +146,7 @@ def test_rejects_a_folder_that_cannot_be_made(tmp_path):
         fit(small_model(), Weight(tmp_path / "file", "epoch"))
 
 
-@pytest.mark.parametrize("inputs", [X[:0], [X[:0], X[:0]], []])
+@pytest.mark.parametrize("inputs", [X[:0], [X[:0], X[:0]], [], 3])
 @pytest.mark.parametrize("kind", [callbacks.JacobianHistograms, callbacks.TransitionProbabilities, callbacks.Traces])
 def test_rejects_an_empty_batch(tmp_path, inputs, kind):
     with pytest.raises(ValueError, match=rf"{kind.__name__} reads a fixed batch. Received: no sequence. Give it a few"):
