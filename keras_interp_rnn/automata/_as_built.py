@@ -102,7 +102,8 @@ def built_again(model: Any, chain: list[Any], dtype: str) -> Any:
     """
     again = {id(layer): _layer(layer, dtype) for layer in chain}
     shape = tuple(None if size is None else _exact(size) for size in model.inputs[0].shape)
-    ids = keras.layers.InputLayer(batch_shape=shape, dtype=model.inputs[0].dtype, name="ids")
+    of_ids = str.__str__(model.inputs[0].dtype)  # a plain text, whatever class it is of
+    ids = keras.layers.InputLayer(batch_shape=shape, dtype=of_ids, name="ids")
     if isinstance(model, keras.Sequential):
         return type(model)([ids, *(again[id(layer)] for layer in chain)], name=model.name)
 

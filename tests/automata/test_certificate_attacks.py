@@ -459,6 +459,14 @@ def forgets_rare(step):
     return new_step
 
 
+def dtypes_with_methods(model):
+    embedding, layer, head = model.layers
+    for part in (embedding, layer, layer.cell, layer.cell.cell, head):
+        policy = keras.DTypePolicy("float32")
+        vars(policy).update(_compute_dtype=Text("float32"), _variable_dtype=Text("float32"))
+        vars(part).update(_dtype_policy=policy)
+
+
 def noise_at_inference(model):
     cell = model.layers[1].cell
     cell.transition.sample_at_inference = True
@@ -597,6 +605,7 @@ CHANGED = {
         lambda m: vars(m).update(_run_eagerly=Truth()),
         r"\._run_eagerly, a Truth, which may have methods",
     ),
+    "a dtype with methods": (dtypes_with_methods, r"_dtype='float32' of the class Text in place of 'float32'"),
     "a number of units with methods": (
         lambda m: setattr(m.layers[1].cell.cell, "units", Size(m.layers[1].units)),
         r"\.units=\d+ of the class Size in place of \d",
@@ -638,6 +647,14 @@ def test_rejects_what_was_changed_after_building(name, certified_after_rare):
 def test_a_dropout_of_another_dtype_is_refused(policy):
     model = network_after_rare(keras.layers.Dropout(0.5, dtype=policy))
     with pytest.raises(ValueError, match=f"all layers are in float32.* of {policy}"):
+        automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
+
+
+def test_an_input_whose_dtype_has_methods_is_refused():
+    embedding, layer, head = network_after_rare().layers
+    ids = keras.Input((None,), dtype=Text("int32"))
+    model = keras.Model(ids, head(layer(embedding(ids))))
+    with pytest.raises(ValueError, match=r"_dtype='int32' of the class Text in place of 'int32'"):
         automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
 
 
