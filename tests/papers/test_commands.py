@@ -149,7 +149,10 @@ def test_a_verb_refuses_options_of_others(given, capsys):
     [
         (["sr-imbd"], "The experiments are isan-text8, .* `list` says more. Received: 'sr-imbd'"),
         (["sr-imdb", "--rows", "BERT"], "sr-imdb has the rows 'LSTM', 'LSTM-P', .*Received: 'BERT'. Take one"),
-        (["sr-imdb", "--data", "nowhere"], "`--data` must be a folder with reviews. Received: nowhere"),
+        (
+            ["sr-imdb", "--data", "nowhere"],
+            "`--data` must be a file or folder. Received: nowhere, which does not exist",
+        ),
         (["isan-text8", "--data", "nowhere.xz"], "`--data` must be a file. Received: nowhere.xz, which does not exist"),
     ],
 )

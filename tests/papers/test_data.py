@@ -384,8 +384,11 @@ def test_a_damaged_file_is_named(tmp_path, name, file, content, message):
 def test_a_source_that_is_missing_or_another(tmp_path, name):
     (tmp_path / "text").write_text("no archive")
     for source, message in (
-        (tmp_path / "nowhere", "must be readable to its end. Received: .*nowhere"),
-        (tmp_path / "empty", r"must be (readable|a folder with .*, or an archive of it\. Received: .*which has none)"),
+        (tmp_path / "nowhere", "`source` must be a file or folder. Received: .*nowhere, which does not exist"),
+        (
+            tmp_path / "empty",
+            r"must be (a file or folder|a folder with .*, or an archive of it\. Received: .*which has none)",
+        ),
     ):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(DataError, match=message):
@@ -400,7 +403,7 @@ def test_a_damaged_archive_is_refused(tmp_path, kind, place):
     damaged = bytearray(path.read_bytes())
     damaged[int(place * len(damaged)) if place > 0 else place] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(DataError, match="must be readable to its end. Received: .*download it again"):
+    with pytest.raises(DataError, match="must be readable to its end. Received: .*Download it again"):
         _sources.files(path, "x.txt", what="")
     path.write_text("no archive")
     with pytest.raises(DataError, match="must be readable to its end"):

@@ -27,6 +27,8 @@ def opened(path: Path) -> Iterator[Any]:
     Raises:
         DataError: if the file is missing or damaged.
     """
+    if not path.exists():
+        raise DataError(f"`source` must be a file or folder. Received: {path}, which does not exist. Check the path.")
     try:
         with path.open("rb") as file:
             start = file.read(6)
@@ -37,8 +39,7 @@ def opened(path: Path) -> Iterator[Any]:
                 pass
     except (EOFError, OSError, lzma.LZMAError, tarfile.TarError, zlib.error) as error:
         raise DataError(
-            f"A file must be readable to its end. Received: {path}, which is not ({error}). Check the path, or "
-            "download it again."
+            f"A file must be readable to its end. Received: {path}, which is not ({error}). Download it again."
         ) from error
 
 
