@@ -430,7 +430,7 @@ def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
     assert report("--records", str(RECORDS), "--out", str(out)) == 0
     drawn = [
-        *("isan-truncation.png", "jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
+        *("jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
         *("parentheses-centroids.png", "parentheses-counts.png", "recommendation_progress.png"),
     ]
     assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
