@@ -1,0 +1,44 @@
+"""Keras, NumPy and the package, each imported when a name of it is first used: `list` and the report come at once."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from examples.papers import _training as training
+    from keras_interp_rnn import (
+        analysis,
+        automata,
+        callbacks,
+        constraints,
+        datasets,
+        figures,
+        initializers,
+        layers,
+        losses,
+    )
+
+    Array = NDArray[Any]
+else:
+
+    class _Lazy:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(importlib.import_module(self._name), name)
+
+    keras, np, training = _Lazy("keras"), _Lazy("numpy"), _Lazy("examples.papers._training")
+    analysis, automata, callbacks, constraints, datasets, figures, initializers, layers, losses = (
+        _Lazy(f"keras_interp_rnn.{name}")
+        for name in "analysis automata callbacks constraints datasets figures initializers layers losses".split()
+    )
+    Array = Any
+
+__all__ = ["Array", "analysis", "automata", "callbacks", "constraints", "datasets", "figures", "initializers", "keras"]
+__all__ += ["layers", "losses", "np", "training"]
