@@ -135,7 +135,7 @@ def run_environment(folder: Path) -> dict[str, Any]:
 
 def _environments(folder: Path) -> list[dict[str, Any]]:
     path = folder / ENVIRONMENTS_FILE
-    return read_json(path, "Remove it.", environments=list)["environments"] if path.exists() else []
+    return read_json(path, "Give another folder, or delete it.", environments=list)["environments"] if path.exists() else []
 
 
 def sha256(*arrays: Any) -> str:

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from examples.papers import _characters as characters
-from examples.papers import _report as report
 from examples.papers import lm1b
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.datasets import lm1b as corpus
-from tests.papers.common import EXPERIMENTS, tables
+from tests.papers.common import EXPERIMENTS
 
 EXPERIMENT = EXPERIMENTS["isan-lm1b"]
 
@@ -77,9 +76,3 @@ def test_claims_on_width_and_samples():
     records = [record_of("ISAN", 2.1, known=0.89), record_of(lm1b.WIDE, 2.0), lstm]
     assert [claim.verdict for claim in EXPERIMENT.claims(records)] == ["not found", "found", "partly"]
     assert [claim.verdict for claim in EXPERIMENT.claims([lstm])] == ["not tried", "not tried", "not tried"]
-
-
-def test_the_section_has_the_words_and_a_sample():
-    section = report.section(EXPERIMENT, [record_of("ISAN", 2.1), record_of("LSTM", 3.0)], None)
-    assert tables(section)[1][1] == ["ISAN, seed 0", "95.0% (99.0%)", "21.0% (20.0%)", "0.4% (0.1%)"]
-    assert "> The pole / said" in section

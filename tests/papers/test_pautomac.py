@@ -8,7 +8,7 @@ import pytest
 
 from examples.papers import _records as records
 from examples.papers import pautomac
-from examples.papers._reset import ResetAt
+from examples.papers._layers import ResetAt
 from keras_interp_rnn.automata import WeightedAutomaton
 from keras_interp_rnn.datasets import pautomac as data
 from tests.papers.common import a_run, tables
