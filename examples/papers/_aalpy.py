@@ -7,12 +7,9 @@ import time
 import warnings
 from collections.abc import Hashable, Sequence
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers._lazy import automata, keras
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA, Recognizer
 
 Words = Sequence[Sequence[Hashable]]
 
@@ -21,7 +18,7 @@ MERGING = ("RPNI", "EDSM")
 
 def merged(
     learner: str, words: Words, labels: Sequence[bool], alphabet: Sequence[Hashable], seconds: float
-) -> tuple[float, DFA | None]:
+) -> tuple[float, automata.DFA | None]:
     """The automaton that one of `MERGING` finds, taking all labels for right, and the seconds that it took.
 
     It is ended after `seconds`; then there is no automaton.
@@ -59,7 +56,7 @@ def _merge(
     sender.send((time.monotonic() - began, automata.DFA.from_aalpy(learned, alphabet).to_json()))
 
 
-def asked(model: Recognizer, words: Words, alphabet: Sequence[Hashable], max_symbols: int) -> DFA:
+def asked(model: automata.Recognizer, words: Words, alphabet: Sequence[Hashable], max_symbols: int) -> automata.DFA:
     """The automaton that L* learns from a network: it agrees with the network on these words.
 
     Counterexamples are looked for in the words, in their order. TimeoutError if the network would have to read more
@@ -80,7 +77,7 @@ def asked(model: Recognizer, words: Words, alphabet: Sequence[Hashable], max_sym
     return automata.DFA.from_aalpy(learned, alphabet)
 
 
-def queried(model: Recognizer, max_symbols: int) -> Any:
+def queried(model: automata.Recognizer, max_symbols: int) -> Any:
     """The network as AALpy queries it: after each symbol, whether it accepts the word so far. No prefix is read twice.
 
     A step raises TimeoutError when the network has read `max_symbols`.

@@ -11,16 +11,12 @@ import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Result, Run
+from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
 from examples.papers._files import write_json
 from examples.papers._lazy import Array, analysis, callbacks, constraints, datasets, keras, layers, losses, training
-from examples.papers.tuning import Tunable
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.datasets import Windows
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 """Of the paper's table 1; `text8` has rows for each."""
@@ -89,7 +85,7 @@ class Text:
         """Number of symbols that are distinguished when read, K."""
         return self.outputs if self.read is None else int(self.read.max()) + 1
 
-    def windows(self, part: str, protocol: Protocol, **which: Any) -> Windows:
+    def windows(self, part: str, protocol: Protocol, **which: Any) -> datasets.Windows:
         """Batches of a part."""
         return datasets.Windows(
             self.parts[part], protocol.batch, length=protocol.length, input_table=self.read, **which

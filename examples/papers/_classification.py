@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Result, Run
+from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
 from examples.papers._lazy import Array, callbacks, datasets, keras, layers, np, training
-from examples.papers.tuning import Tunable
 
 NETWORKS = {
     **{"RNN": "SimpleRNN", "GRU": "GRU", "LSTM": "LSTM", "LSTM-P": "PeepholeLSTM"},

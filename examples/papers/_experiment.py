@@ -142,6 +142,31 @@ class Result:
         return f"test_{unit}", f"validation_{unit}", "training_seconds", "characters" if unit == "bits" else "sequences"
 
 
+@dataclasses.dataclass(frozen=True)
+class Tunable:
+    """A network whose settings `tuning.search` searches.
+
+    Attributes:
+        base: its protocol, a dataclass; steps and epochs are those of a trial. space: hyperparameters of KerasTuner ->
+            the settings of a trial that differ. build: protocol -> compiled model.
+        fit: (protocol, model, **kwargs) -> history of a training as long as a trial; `kwargs` as in Keras's `fit`.
+        data: what a record says of the data. seed: of the weights. worst: stands for the loss of a training that
+            diverged.
+    """
+
+    base: Any
+    space: Callable[[Any], dict[str, Any]]
+    build: Callable[[Any], Any]
+    fit: Callable[..., Any]
+    data: Mapping[str, Any]
+    seed: int
+    worst: float
+
+    def protocol(self, hp: Any) -> Any:
+        """The protocol of a trial."""
+        return dataclasses.replace(self.base, **self.space(hp))
+
+
 class Experiment(abc.ABC):
     """A table or figure of a paper, repeated.
 
@@ -216,8 +241,8 @@ class Experiment(abc.ABC):
                 raise ValueError(re.sub("`(source|path|data_dir)`", "`--data`", str(error))) from None
         return self._loaded[1]
 
-    def tunable(self, run: Run, steps: int, epochs: int) -> Any:
-        """The `tuning.Tunable` that `tune` searches, with trials of `epochs` epochs of `steps`."""
+    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
+        """The network that `tune` searches, with trials of `epochs` epochs of `steps`."""
         raise ValueError(
             f"Networks on characters and on classes are tuned. Received: {self.name}, {run.row}. Choose another."
         )
@@ -244,7 +269,7 @@ class Experiment(abc.ABC):
         """The paper's claims that these records bear on, in the paper's order."""
         return []
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def pictures(self, records: Sequence[Record]) -> Mapping[str, Figure]:
         """File name -> figure drawn from the records; ImportError without matplotlib."""
         return {}
 

@@ -14,15 +14,11 @@ import random
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, percent, runs, table
 from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA
-    from keras_interp_rnn.datasets import LabelledWords
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -138,7 +134,7 @@ def _initialize_as_published(model: keras.Model, seed: int) -> None:
 class Schedule:
     """Which words each pass reads, and when training ends; the seed is that of the orders."""
 
-    def __init__(self, words: LabelledWords, protocol: Protocol, seed: int) -> None:
+    def __init__(self, words: datasets.LabelledWords, protocol: Protocol, seed: int) -> None:
         self.protocol, self.seed = protocol, seed
         self.lengths = np.array([len(word) for word in words.words])
         longest = int(self.lengths.max())
@@ -185,8 +181,8 @@ class Schedule:
 
 def train(
     network: str,
-    words: LabelledWords,
-    validation: LabelledWords,
+    words: datasets.LabelledWords,
+    validation: datasets.LabelledWords,
     protocol: Protocol,
     seed: int,
     folder: Path,
@@ -244,12 +240,12 @@ def _point(entry: Mapping[str, float]) -> dict[str, Any]:
     return {**point, "length": int(entry["length"]), "step": int(entry["step"])}
 
 
-def error(model: keras.Model, words: LabelledWords, start_token: bool = False) -> float:
+def error(model: keras.Model, words: datasets.LabelledWords, start_token: bool = False) -> float:
     """Fraction of the words that are misclassified; `start_token` as in `Protocol`."""
     return float(np.mean((predict(model, words, start_token) > 0) != words.labels))
 
 
-def predict(model: keras.Model, words: LabelledWords, start_token: bool = False) -> Array:
+def predict(model: keras.Model, words: datasets.LabelledWords, start_token: bool = False) -> Array:
     """The logit of every word."""
     longest, num_tokens = max(map(len, words.words)), 1 + start_token
     length = next((n for n in (100, 200, 500, 1000) if n >= longest), longest)  # few shapes, for each is compiled
@@ -261,13 +257,13 @@ def predict(model: keras.Model, words: LabelledWords, start_token: bool = False)
     return np.concatenate(logits)[: len(rows)]
 
 
-def short_words(language: DFA, max_length: int) -> LabelledWords:
+def short_words(language: automata.DFA, max_length: int) -> datasets.LabelledWords:
     """All words over 0 and 1 of at most this length, with their labels."""
     words = ["".join(word) for n in range(max_length + 1) for word in itertools.product("01", repeat=n)]
     return datasets.LabelledWords(tuple(words), np.array([language.accepts(word) for word in words]), "01")
 
 
-def generated(seed: int = 0) -> LabelledWords:
+def generated(seed: int = 0) -> datasets.LabelledWords:
     """Words of nearly one length, labelled by whether they begin with a bracket; for `smoke`, in a moment."""
     rng = random.Random(seed)
     words = tuple("".join(rng.choices("()abcde", k=rng.randint(18, 20))) for _ in range(200))
@@ -288,7 +284,9 @@ class LanguageExperiment(Experiment):
     language: ClassVar[str]
     tests: ClassVar[tuple[str, ...]]
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
+    def read(
+        self, data: Path | None, smoke: bool, settings: Mapping[str, Any]
+    ) -> Callable[[str], datasets.LabelledWords]:
         """Split -> its words."""
         if smoke:
             return functools.cache(lambda split: generated(("train", "validation", *self.tests).index(split)))

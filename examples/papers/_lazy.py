@@ -5,12 +5,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+
+class _Lazy:
+    """A module that is imported when a name of it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+training: Any = _Lazy("examples.papers._training")
+
 if TYPE_CHECKING:
     import keras
     import numpy as np
     from numpy.typing import NDArray
 
-    from examples.papers import _training as training
     from keras_interp_rnn import (
         analysis,
         automata,
@@ -25,15 +37,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 else:
-
-    class _Lazy:
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(importlib.import_module(self._name), name)
-
-    keras, np, training = _Lazy("keras"), _Lazy("numpy"), _Lazy("examples.papers._training")
+    keras, np = _Lazy("keras"), _Lazy("numpy")
     analysis, automata, callbacks, constraints, datasets, figures, initializers, layers, losses = (
         _Lazy(f"keras_interp_rnn.{name}")
         for name in "analysis automata callbacks constraints datasets figures initializers layers losses".split()

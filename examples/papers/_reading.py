@@ -9,22 +9,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from examples.papers._classification import ClassTable, Sequences
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, keras, np
 
 NUM_TEXTS = 1000
 """Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
 
 
-class ReadTable(ClassTable):
-    """A table of networks that classify texts, below which is shown what the centroids of the best one stand for."""
+class Readable(Experiment):
+    """Below the table of networks that classify texts is shown what the centroids of the best one stand for.
+
+    The first of two bases, before `ClassTable`.
+    """
 
     def is_readable(self, settings: Mapping[str, Any]) -> bool:
         """Whether a row's head reads hidden states of a network with centroids alone, so that it classifies them."""
         return settings["network"].startswith("SR") and settings["head"] != "last_and_cell"
 
-    def interpreted(self, model: keras.Model, data: Sequences, run: Run) -> Record:
+    def interpreted(self, model: keras.Model, data: Any, run: Run) -> Record:
         return {"reading": interpret(model, data)} if self.is_readable(run.settings) else {}
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
@@ -51,18 +53,17 @@ class ReadTable(ClassTable):
         }
 
 
-def interpret(model: keras.Model, data: Sequences) -> dict[str, Any]:
+def interpret(model: keras.Model, data: Any) -> dict[str, Any]:
     """Prototypes of every centroid, phrases for every class, and an explained text for each of two classes.
 
     Args:
-        model: of ids, with one state-regularized layer whose hidden states alone reach the head.
+        model: of ids, with one state-regularized layer whose hidden states alone reach the head. data: `Sequences`.
 
     Returns:
         `centroids`: class, share of the steps, and [word, mean probability] of each centroid in use, the most frequent
         first. `phrases`: for each length, the best [phrase, mean probability] of each class. `explained`: predicted
         class, words, and each word's probability of moving to a centroid of that class.
     """
-    assert data.vocabulary is not None
     (x, y), words, classes = data.test, data.vocabulary, data.classes
     rows = np.sort(np.random.default_rng(0).permutation(len(x))[:NUM_TEXTS])
     x, y = x[rows], y[rows]

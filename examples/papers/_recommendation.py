@@ -19,7 +19,6 @@ from examples.papers._lazy import Array, analysis, callbacks, datasets, keras, n
 from examples.papers._minimal_rnn import recurrent_layer
 
 if TYPE_CHECKING:
-    from keras_interp_rnn.datasets.interactions import Examples, Interactions
     from keras_interp_rnn.recommender import Recommender
 
 TOP = 20
@@ -85,7 +84,12 @@ def recommender(
 
 
 def curve_of(
-    model: Recommender, examples: Examples, probe: Any, lags: Sequence[int], folder: Path, epoch: int = 0
+    model: Recommender,
+    examples: datasets.interactions.Examples,
+    probe: Any,
+    lags: Sequence[int],
+    folder: Path,
+    epoch: int = 0,
 ) -> tuple[list[dict[str, Any]], keras.callbacks.Callback]:
     """A curve, and what adds to it after every epoch: metrics of held-out items, singular values of the Jacobians.
 
@@ -121,7 +125,7 @@ def curve_of(
     return curve, keras.callbacks.LambdaCallback(on_epoch_end=add)
 
 
-def identity(name: str, data: Interactions) -> dict[str, Any]:
+def identity(name: str, data: datasets.interactions.Interactions) -> dict[str, Any]:
     """What a record says of the data."""
     digest = _records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps]))
     return {"name": name, "items": len(data.names), "interactions": len(data.items), "sha256": digest}
@@ -152,7 +156,12 @@ def read_attributes(path: Path, names: Sequence[Any]) -> Array:
 
 
 def train(
-    kind: str, name: str, data: Interactions, protocol: Protocol, run: Run, attributes: Array | None = None
+    kind: str,
+    name: str,
+    data: datasets.interactions.Interactions,
+    protocol: Protocol,
+    run: Run,
+    attributes: Array | None = None,
 ) -> tuple[Record, Recommender]:
     """Trains a recommender, or resumes its training; judges its best epoch by validation MAP on each user's last item.
 
@@ -252,7 +261,7 @@ def gate_weights(recurrent: Array) -> dict[str, float]:
     return {name: float(size / moving.mean()) for name, size in largest.items()}
 
 
-def ranks(model: Recommender, examples: Examples, batch_size: int = 256) -> Array:
+def ranks(model: Recommender, examples: datasets.interactions.Examples, batch_size: int = 256) -> Array:
     """Rank of every example's target, among all items, after its history."""
     of_targets = np.empty(len(examples.targets), np.int64)
     for rows in examples.histories.batches(batch_size):
@@ -264,7 +273,7 @@ def ranks(model: Recommender, examples: Examples, batch_size: int = 256) -> Arra
     return of_targets
 
 
-def popularity(data: Interactions) -> dict[str, float]:
+def popularity(data: datasets.interactions.Interactions) -> dict[str, float]:
     """Metrics of one list for everybody, the items most frequent in training, on each user's last item.
 
     As in `Catalogue.ranks` all items are ranked, and ties count against the target.

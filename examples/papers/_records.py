@@ -135,7 +135,9 @@ def run_environment(folder: Path) -> dict[str, Any]:
 
 def _environments(folder: Path) -> list[dict[str, Any]]:
     path = folder / ENVIRONMENTS_FILE
-    return read_json(path, "Give another folder, or delete it.", environments=list)["environments"] if path.exists() else []
+    if not path.exists():
+        return []
+    return list(read_json(path, "Give another folder, or delete it.", environments=list)["environments"])
 
 
 def sha256(*arrays: Any) -> str:

@@ -16,8 +16,6 @@ from examples.papers._lazy import automata, np
 from examples.papers.mlregtest import recognized
 
 if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA
-
     Word = tuple[str, ...]
 
 NUM_AUTOMATA = 40
@@ -120,7 +118,7 @@ class AutomataFromNoise(Experiment):
         }
 
 
-def automaton(index: int) -> DFA:
+def automaton(index: int) -> automata.DFA:
     """A minimal automaton with a random table, of the states and symbols whose turn it is."""
     rng = np.random.default_rng([index, 0])
     states, alphabet = STATES[index % len(STATES)], "abcd"[: SYMBOLS[index % len(SYMBOLS)]]
@@ -132,7 +130,7 @@ def automaton(index: int) -> DFA:
             return dfa
 
 
-def sample(truth: DFA, noise: float, seed: Sequence[int], short: int = SHORT, longer: int = LONGER) -> Sample:
+def sample(truth: automata.DFA, noise: float, seed: Sequence[int], short: int = SHORT, longer: int = LONGER) -> Sample:
     """Words of an automaton: drawn from one seed, their noise from another, and fresh words from a third."""
     symbols = [str(symbol) for symbol in truth.alphabet]
     words: list[Word] = [()]
@@ -171,7 +169,7 @@ def _compared(index: int, run: Run) -> dict[str, Any]:
     return result
 
 
-def _searched(truth: DFA, given: Sample, run: Run) -> dict[str, Any]:
+def _searched(truth: automata.DFA, given: Sample, run: Run) -> dict[str, Any]:
     """What the search finds."""
     began = time.monotonic()
     noise = run.settings["noise"] if run.settings["known"] else None
@@ -188,7 +186,7 @@ def _searched(truth: DFA, given: Sample, run: Run) -> dict[str, Any]:
     }
 
 
-def _quality(truth: DFA, dfa: DFA | None, given: Sample) -> dict[str, Any]:
+def _quality(truth: automata.DFA, dfa: automata.DFA | None, given: Sample) -> dict[str, Any]:
     """States, whether they are the right ones, and accuracy on fresh words; None where nothing was found."""
     if dfa is None:
         return {"found": None, "exact": False, "accuracy": None}

@@ -10,19 +10,15 @@ import operator
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _aalpy, _languages
 from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
-from examples.papers._lazy import automata, keras, np
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA, Recognizer
-    from keras_interp_rnn.datasets import LabelledWords
+from examples.papers._lazy import automata, datasets, keras, np
 
 ALPHABET = ("0", "1")
 
-Learner = Callable[["Recognizer", int], tuple["DFA", int]]
+Learner = Callable[["automata.Recognizer", int], tuple["automata.DFA", int]]
 """Network and the number of symbols that it may read -> automaton, and the number that it read."""
 
 
@@ -108,7 +104,7 @@ def _cells(row: Record) -> list[object]:
     return [*own, row["states"], f"{row['seconds']:.2f}", f"{row['read']:,}", f"{row['agreement']:.1%}", true]
 
 
-def _train(recurrent: Any, words: LabelledWords, num_batches: int) -> Recognizer:
+def _train(recurrent: Any, words: datasets.LabelledWords, num_batches: int) -> automata.Recognizer:
     """A network without centroids, trained on short words before long ones."""
     embedding = automata.SymbolEmbedding(ALPHABET, 4)
     model = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1)])
@@ -137,7 +133,7 @@ def _learners() -> dict[str, Learner]:
         raise ImportError(f"compare-extraction needs AALpy ({error}): {install}") from error
 
     def learner(algorithm: Any, oracle: Any, settings: dict[str, int]) -> Learner:
-        def learn(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
+        def learn(model: automata.Recognizer, max_symbols: int) -> tuple[automata.DFA, int]:
             system, letters = _aalpy.queried(model, max_symbols), list(ALPHABET)
             asks = oracle(letters, system, **settings)
             learned = algorithm(letters, system, asks, automaton_type="dfa", print_level=0)
@@ -157,14 +153,16 @@ def _learners() -> dict[str, Learner]:
     }
 
 
-def _extract(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
+def _extract(model: automata.Recognizer, max_symbols: int) -> tuple[automata.DFA, int]:
     """The automaton that is read off the network, and the number of its transitions."""
     dfa = automata.extract(model).dfa
     assert isinstance(dfa, automata.DFA)  # of a network with one output
     return dfa, len(dfa) * len(ALPHABET)
 
 
-def _tested(model: Recognizer, learn: Learner, max_symbols: int, tests: list[str], truth: DFA) -> Record:
+def _tested(
+    model: automata.Recognizer, learn: Learner, max_symbols: int, tests: list[str], truth: automata.DFA
+) -> Record:
     """What is recorded of an automaton; all but the symbols read is None where the learner gave up."""
     started = time.perf_counter()
     try:

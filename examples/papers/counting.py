@@ -8,14 +8,11 @@ is tested beside the trained one on fresh symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _records
 from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
 from examples.papers._lazy import Array, analysis, callbacks, datasets, figures, keras, layers, np, training
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.datasets.counting import Counts
 
 BATCH, LENGTH, STEPS, RATE = 32, 60, 250, 5e-3
 """Sequences in a batch, their length, batches in an epoch, and Adam's highest learning rate."""
@@ -150,7 +147,7 @@ def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run
     return model, [{"step": STEPS * (i + 1), **logs} for i, logs in enumerate(resumable.history)]
 
 
-def _stream(rng: np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> Counts:
+def _stream(rng: np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> datasets.counting.Counts:
     """A batch of fresh sequences of a task, which has its names in records."""
     sizes = {"num_types": task["types"], "max_count": task["maximum"], "num_noise_symbols": task["noise"]}
     return next(datasets.counting.stream(rng, batch, length=length, delay=task["delay"], **sizes))

@@ -53,7 +53,7 @@ BLOCK = 50
 """Neighbouring ids that are held out together where films are not known."""
 
 
-class Reviews(_reading.ReadTable):
+class Reviews(_reading.Readable, _classification.ClassTable):
     """Networks that classify film reviews."""
 
     name = "sr-imdb"

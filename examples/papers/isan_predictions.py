@@ -7,14 +7,10 @@ would predict another next letter, as in the paper's "annual reve", where "annua
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from examples.papers import _isan_text
 from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, datasets, figures, keras
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.analysis import Contributions
 
 PHRASE, SENTENCE = " annual revenue ", " the population was higher than in the "
 """Texts of figures 2 and 5."""
@@ -140,7 +136,7 @@ def decided_by_a_word(model: keras.Model, symbols: Array, max_pairs: int) -> lis
     return sorted(decided, reverse=True)
 
 
-def _split(model: keras.Model, words: str) -> Contributions:
+def _split(model: keras.Model, words: str) -> analysis.Contributions:
     return analysis.contributions(model, datasets.text.encode(words), alphabet=datasets.text.ALPHABET)
 
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _recommendation
 from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped, runs, table
 from examples.papers._lazy import Array, datasets, figures, np
 from examples.papers._minimal_rnn import GATED, NETWORKS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from keras_interp_rnn.datasets.interactions import Interactions
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
 
@@ -46,7 +41,9 @@ class Recommendation(Experiment):
         WITH_ATTRIBUTES: {"network": "MinimalRNN", "attributes": True},
     }
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> tuple[str, Interactions]:
+    def read(
+        self, data: Path | None, smoke: bool, settings: Mapping[str, Any]
+    ) -> tuple[str, datasets.interactions.Interactions]:
         """The name of the data, and the data."""
         if smoke:
             return "smoke", datasets.interactions.generate(50, 64, length=30)
@@ -176,7 +173,7 @@ class Recommendation(Experiment):
             *_of_figure_5(records),
         ]
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
         """Validation MAP@20 and singular values through training, of the first seed of every network."""
         gates = _first(records, GATED)
         first = {kind: record for kind, record in _first(records).items() if kind in NETWORKS}
@@ -294,7 +291,7 @@ def _first(records: Sequence[Record], networks: Sequence[str] = NETWORKS) -> dic
     }
 
 
-def _percentiles(records: Mapping[str, Record]) -> Figure:
+def _percentiles(records: Mapping[str, Record]) -> figures.Figure:
     """Figure 5, of these networks."""
     steps = {kind: [point["step"] for point in record["curve"]] for kind, record in records.items()}
     singular = {kind: [point["singular_values"] for point in record["curve"]] for kind, record in records.items()}

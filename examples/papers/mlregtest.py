@@ -7,15 +7,12 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run, runs, table
 from examples.papers._files import kept
 from examples.papers._lazy import automata, datasets, np
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA
 
 CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "SF", "Zp", "Reg")
 """Strictly local and piecewise; locally, and piecewise, testable; with thresholds; star-free; counting; regular. T is
@@ -50,7 +47,7 @@ class OnLanguages(Experiment):
     data = "the benchmark's automata, a folder or an archive of it"
     options = frozenset({"data"})
 
-    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
+    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, automata.DFA]:
         """Language -> automaton."""
         if smoke:
             return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
@@ -68,11 +65,11 @@ class OnLanguages(Experiment):
         text = "\n".join(f"{name} {dfa.to_json()}" for name, dfa in self.load(run).items())
         return {"sha256": _records.sha256(np.frombuffer(text.encode(), np.uint8))}
 
-    def chosen(self, run: Run) -> dict[str, DFA]:
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
         """The languages of a row."""
         raise NotImplementedError
 
-    def learned(self, name: str, truth: DFA, run: Run) -> dict[str, Any]:
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
         """What is recorded of a language."""
         raise NotImplementedError
 
@@ -113,11 +110,11 @@ class RegularLanguages(OnLanguages):
         if (letters, kind) not in NONE
     }
 
-    def chosen(self, run: Run) -> dict[str, DFA]:
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
         row = run.settings["letters"], run.settings["kind"]
         return {name: truth for name, truth in self.load(run).items() if run.smoke or row_of(name) == row}
 
-    def learned(self, name: str, truth: DFA, run: Run) -> dict[str, Any]:
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
         return searched(truth, word_sets(name, truth, run), run)
 
     def said(self, one: Mapping[str, Any]) -> str:
@@ -165,7 +162,7 @@ def row_of(name: str) -> tuple[str, str]:
     return letters, kind
 
 
-def word_sets(name: str, truth: DFA, run: Run) -> dict[str, Words]:
+def word_sets(name: str, truth: automata.DFA, run: Run) -> dict[str, Words]:
     """The words of a language: to train on, to validate on, and of each of `TESTS`."""
     splits = ("train", *TESTS.values(), "validation")
     if run.smoke:
@@ -183,7 +180,7 @@ def word_sets(name: str, truth: DFA, run: Run) -> dict[str, Words]:
     return sets
 
 
-def quality(dfa: DFA | None, truth: DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
+def quality(dfa: automata.DFA | None, truth: automata.DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
     """States of an automaton, whether it is the language's, and its accuracy on each test set; None without one."""
     if dfa is None:
         return {"found": None, "exact": False, **dict.fromkeys(TESTS)}
@@ -195,7 +192,7 @@ def quality(dfa: DFA | None, truth: DFA, sets: Mapping[str, Words]) -> dict[str,
     return {"found": len(dfa), "exact": dfa.equivalent(truth), **accuracies}
 
 
-def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
+def searched(truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
     """What the search finds of a language, with the seconds of computing that it takes."""
     began = time.process_time()
     model, dfa = recognized(*sets["train"], truth, run, sampling=run.settings.get("sampling", "weak"))
@@ -206,8 +203,8 @@ def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
 
 
 def recognized(
-    words: Sequence[Sequence[Hashable]], labels: Sequence[bool], truth: DFA, run: Run, **settings: Any
-) -> tuple[Any, DFA | None]:
+    words: Sequence[Sequence[Hashable]], labels: Sequence[bool], truth: automata.DFA, run: Run, **settings: Any
+) -> tuple[Any, automata.DFA | None]:
     """The network that `train_recognizer` compiles of an automaton that it finds, and this automaton; or None."""
     try:
         model = automata.train_recognizer(

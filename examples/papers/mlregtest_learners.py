@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _aalpy
 from examples.papers._experiment import Record, Run, runs, table
@@ -23,9 +23,6 @@ from examples.papers.mlregtest import (
     searched,
     word_sets,
 )
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA, Recognizer
 
 UNITS, DROPOUT, BATCH, EPOCHS = 100, 0.1, 64, 30
 """Of the networks, as in the benchmark's public code, with Adam's own learning rate; UNITS is also the embedding's."""
@@ -59,7 +56,7 @@ class Learners(OnLanguages):
         for learner in (SEARCH, STRONG, *NETWORKS, *_aalpy.MERGING)
     }
 
-    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
+    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, automata.DFA]:
         """Language -> automaton: the middle one of each row of `mlregtest`."""
         of_row: dict[tuple[str, str], list[str]] = {}
         every = super().read(data, smoke, settings)
@@ -68,10 +65,10 @@ class Learners(OnLanguages):
         middle = [names[len(names) // 2] for names in of_row.values()]
         return {name: every[name] for name in middle}
 
-    def chosen(self, run: Run) -> dict[str, DFA]:
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
         return dict([*self.load(run).items()][:: EVERY.get(run.settings["learner"], 1)])
 
-    def learned(self, name: str, truth: DFA, run: Run) -> dict[str, Any]:
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
         learner, sets = run.settings["learner"], word_sets(name, truth, run)
         if learner in (SEARCH, STRONG):
             return searched(truth, sets, run)
@@ -115,7 +112,7 @@ class Learners(OnLanguages):
         return fields
 
 
-def _trained(layer: str, truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
+def _trained(layer: str, truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
     """Accuracy of a network on each test set, and the seconds of its training; of a GRU also what L* learns of it."""
     keras.utils.set_random_seed(run.seed)
     model = automata.Recognizer(
@@ -135,7 +132,7 @@ def _trained(layer: str, truth: DFA, sets: Mapping[str, Words], run: Run) -> dic
     return {**result, "asked": _asked(model, truth, sets)} if layer == "GRU" else result
 
 
-def _fitted(model: Recognizer, sets: Mapping[str, Words], smoke: bool) -> float:
+def _fitted(model: automata.Recognizer, sets: Mapping[str, Words], smoke: bool) -> float:
     """Trains a network, and returns the accuracy on the validation words of the weights that it keeps."""
     model.compile(
         "adam",
@@ -154,7 +151,7 @@ def _fitted(model: Recognizer, sets: Mapping[str, Words], smoke: bool) -> float:
     return float(max(fitted.history["val_accuracy"]))
 
 
-def _asked(model: Recognizer, truth: DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
+def _asked(model: automata.Recognizer, truth: automata.DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
     """What L* learns from a network, until they agree on the training words."""
     began = time.process_time()
     try:

@@ -23,7 +23,7 @@ worse than these settings."""
 VOCABULARY, MAX_LENGTH = 10_003, 200
 
 
-class Posts(_reading.ReadTable):
+class Posts(_reading.Readable, _classification.ClassTable):
     """Networks that classify posts, with and without their headers."""
 
     name = "sr-newsgroups"

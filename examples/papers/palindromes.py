@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _languages
 from examples.papers._experiment import Claim, Finding, Record, below, claim, percent
 from examples.papers._languages import NETWORKS, PAPER, rows_of
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.datasets import LabelledWords
+from examples.papers._lazy import datasets
 
 
 class Palindromes(_languages.LanguageTable):
@@ -37,7 +35,9 @@ class Palindromes(_languages.LanguageTable):
     paper_errors |= {row.replace("large", "large_paper"): errors for row, errors in paper_errors.items()}
     paper = _languages.percentages(paper_errors)
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
+    def read(
+        self, data: Path | None, smoke: bool, settings: Mapping[str, Any]
+    ) -> Callable[[str], datasets.LabelledWords]:
         """Split -> its words; `..._paper` is the paper's training on the words of the config before it."""
         config = str(settings.get("config", "")).removesuffix("_paper")
         return super().read(data, smoke, {**settings, "config": config})

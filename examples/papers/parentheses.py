@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from examples.papers import _languages
 from examples.papers._experiment import Claim, Finding, Record, claim, percent
 from examples.papers._languages import NETWORKS, PAPER, rows_of
 from examples.papers._lazy import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CONFIGS = {"large": 2, "large_near": 2, "small": 20, "small_near": 20}
 """Set of words -> passes over the words of each stage."""
@@ -133,7 +129,7 @@ class Parentheses(_languages.LanguageTable):
             ),
         ]
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
         """Figure 6: validation errors on `small` by the number of centroids, of the run with the lowest seed."""
         curves = {}
         for centroids, record in by_centroids(records).items():

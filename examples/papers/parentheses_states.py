@@ -12,10 +12,6 @@ from examples.papers._experiment import Claim, Finding, Record, Run, below, clai
 from examples.papers._lazy import Array, analysis, datasets, figures, keras, np
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from keras_interp_rnn.datasets import LabelledWords
-
     Along = tuple[Mapping[str, list[Array]], list[Array]]
     """Name of a traced quantity -> its values after each symbol of some strings; and the counts there."""
 
@@ -110,7 +106,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             ),
         ]
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
         """The count that the memory has, by the true one, of strings as the paper's."""
         read = {
             f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]
@@ -156,7 +152,7 @@ def _shown(value: float | None, form: str) -> str | None:
     return None if value is None else format(value, form)
 
 
-def states_along(model: keras.Model, words: LabelledWords, start_token: bool) -> Along:
+def states_along(model: keras.Model, words: datasets.LabelledWords, start_token: bool) -> Along:
     """States after each symbol of the first `STRINGS` strings in the language, and the numbers of open brackets.
 
     Args:
@@ -224,7 +220,7 @@ def counts_read(fitted: Along, deepest: Along) -> list[float]:
     return [float(said[counts == count].mean()) for count in range(int(counts.max()) + 1)]
 
 
-def rejected(model: keras.Model, words: LabelledWords, start_token: bool) -> float:
+def rejected(model: keras.Model, words: datasets.LabelledWords, start_token: bool) -> float:
     """The share of the words in the language that a network rejects. Arguments as `states_along`."""
     return float(np.mean(_languages.predict(model, words, start_token)[words.labels] <= 0))
 

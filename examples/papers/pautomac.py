@@ -19,9 +19,6 @@ from examples.papers._files import kept
 from examples.papers._lazy import Array, analysis, automata, datasets, keras, layers, losses, np, training
 
 if TYPE_CHECKING:
-    from keras_interp_rnn.analysis import BackoffModel
-    from keras_interp_rnn.automata import WeightedAutomaton
-
     Words = Sequence[Array]
 
 PROBLEMS = (3, 6, 9, 10, 19, 24, 34, 47)
@@ -170,22 +167,22 @@ def _learned(model: str, problem: Problem, run: Run, folder: Path) -> tuple[Call
 # Counted and spectral models
 
 
-def _ngrams(problem: Problem) -> BackoffModel:
+def _ngrams(problem: Problem) -> analysis.BackoffModel:
     """The order with the lowest loss on the validation words."""
     text, size = _text(problem.train, problem.end), problem.end + 1
     models = [analysis.BackoffModel(text, order, vocabulary_size=size) for order in ORDERS]
     return max(models, key=lambda one: _of_ngrams(one, problem.validation, problem.end).sum())
 
 
-def _of_ngrams(model: BackoffModel, words: Words, end: int) -> Array:
+def _of_ngrams(model: analysis.BackoffModel, words: Words, end: int) -> Array:
     first = model.bits([end])
     texts = [_text([word], end) for word in words]
     return np.array([first - model.bits(text) * len(text) for text in texts]) * np.log(2)
 
 
-def _spectral(problem: Problem, ranks: Sequence[int]) -> WeightedAutomaton:
+def _spectral(problem: Problem, ranks: Sequence[int]) -> automata.WeightedAutomaton:
     """The rank with the lowest loss on the validation words."""
-    found: list[tuple[float, int, WeightedAutomaton]] = []
+    found: list[tuple[float, int, automata.WeightedAutomaton]] = []
     for rank in ranks:
         try:
             automaton = automata.WeightedAutomaton.from_hankel(problem.train, rank, num_symbols=problem.end)
@@ -204,7 +201,7 @@ def _unigrams(problem: Problem) -> Array:
     return np.asarray(counts / counts.sum())
 
 
-def of_automaton(automaton: WeightedAutomaton, words: Words, unigrams: Array | None = None) -> Array:
+def of_automaton(automaton: automata.WeightedAutomaton, words: Words, unigrams: Array | None = None) -> Array:
     """Logarithms of the probabilities of words: sums of those of each symbol after its prefix.
 
     With unigrams, those of a symbol after a prefix are mixed with them, as estimates may be 0 or below; these count as

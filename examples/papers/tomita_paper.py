@@ -10,14 +10,11 @@ from __future__ import annotations
 import functools
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _languages, _records
 from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped
 from examples.papers._lazy import automata, callbacks, datasets, keras, layers, np, training
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.datasets import LabelledWords
 
 LEARNED = ("1", "2", "3", "4", "7")
 """The languages on which the paper's GRU converged."""
@@ -215,7 +212,7 @@ def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
 
 
 def _train(
-    network: str, words: LabelledWords, protocol: Mapping[str, Any], run: Run
+    network: str, words: datasets.LabelledWords, protocol: Mapping[str, Any], run: Run
 ) -> tuple[keras.Model, list[dict[str, float]]]:
     """Epochs in the order of the words' lengths, then in a random order, until every word is right or time is up.
 
@@ -254,7 +251,7 @@ def _epochs_to_learn(curve: Sequence[Mapping[str, float]]) -> int | None:
     return next((i for i, point in enumerate(curve, 1) if point["wrong"] == 0), None)
 
 
-def _wrong(model: keras.Model, words: LabelledWords) -> int:
+def _wrong(model: keras.Model, words: datasets.LabelledWords) -> int:
     """The number of words that are misclassified."""
     longest = max(map(len, words.words)) + 1
     logits = model.predict(words.ids(start=True, length=longest), batch_size=512, verbose=0)[:, 0]

@@ -16,41 +16,16 @@ import dataclasses
 import math
 import statistics
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Experiment, Record, Run, Tunable
 from examples.papers._lazy import keras
 
 if TYPE_CHECKING:
     import keras_tuner
-
-
-@dataclasses.dataclass(frozen=True)
-class Tunable:
-    """A network whose settings are searched.
-
-    Attributes:
-        base: its protocol, a dataclass; steps and epochs are those of a trial. space: hyperparameters of KerasTuner ->
-            the settings of a trial that differ. build: protocol -> compiled model.
-        fit: (protocol, model, **kwargs) -> history of a training as long as a trial; `kwargs` as in Keras's `fit`.
-        data: what a record says of the data. seed: of the weights. worst: stands for the loss of a training that
-            diverged.
-    """
-
-    base: Any
-    space: Callable[[Any], dict[str, Any]]
-    build: Callable[[Any], keras.Model]
-    fit: Callable[..., keras.callbacks.History]
-    data: Mapping[str, Any]
-    seed: int
-    worst: float
-
-    def protocol(self, hp: Any) -> Any:
-        """The protocol of a trial."""
-        return dataclasses.replace(self.base, **self.space(hp))
 
 
 def hypermodel(network: Tunable) -> keras_tuner.HyperModel:
