@@ -46,10 +46,6 @@ def test_the_largest_network_within_a_number_of_weights(network):
     assert characters.parameters(network, units) <= 80_000 < characters.parameters(network, units + 1)
 
 
-def test_the_papers_largest_isan():
-    assert characters.largest_units("ISAN", 1.28e6) == 216
-
-
 @pytest.mark.matrix
 def test_bits_are_those_of_the_best_model(tmp_path):
     text = text_of("isan-text8")

@@ -171,16 +171,6 @@ class TestBuild:
         np.testing.assert_allclose(found, head(plain), rtol=1e-5, atol=1e-5)
         assert np.abs(found - head(regularized)).min() > 0.01
 
-    @every_network
-    def test_a_seed_repeats(self, network):
-        first, again, other = (languages.build(network, 3, SMALL, seed) for seed in (3, 3, 4))
-        for a, b in zip(first.get_weights(), again.get_weights(), strict=True):
-            np.testing.assert_array_equal(a, b)
-        drawn = [variable.ndim == 2 for variable in first.weights]
-        assert sum(drawn) >= 4
-        for a, c, random in zip(first.get_weights(), other.get_weights(), drawn, strict=True):
-            assert (np.abs(a - c).max() > 0.01) == random
-
 
 class TestError:
     @pytest.mark.matrix
@@ -237,12 +227,6 @@ class TestTrain:
             counts = [read.count(word) for word in among]
             assert max(counts) - min(counts) <= 1
             assert fit.labels.tolist() == [labels[word] for word in read]
-
-    def test_rows_have_three_lengths_that_hold_the_words_and_no_shorter_would(self, scripted):
-        trained = scripted(self.WORDS)
-        widths = [fit.rows.shape[1] for fit in trained.fits]
-        assert widths == [min(w for w in (7, 14, 21) if w > point["length"]) for point in trained.curve]
-        assert set(widths) == {7, 14, 21}
 
     def test_a_seed_repeats_the_order_and_another_does_not(self, scripted):
         orders = [[fit.rows for fit in scripted(self.WORDS, passes=2, seed=seed).fits] for seed in (1, 1, 2)]

@@ -1,7 +1,5 @@
 """Bytes of the Billion Word corpus: the table before the network, its samples, and the claims."""
 
-from collections import Counter
-
 import keras
 import numpy as np
 import pytest
@@ -48,10 +46,6 @@ def test_samples_are_told_by_their_words(monkeypatch):
     assert found["written"][0] == "The polish The pOle Xyz the"
     assert (found["known"], found["capitalized"], found["mixed"]) == pytest.approx((1 / 3, 2 / 3, 1 / 3))
     assert found["text"] == {"known": 1.0, "capitalized": 0.4, "mixed": 0.0}
-
-
-def test_no_words_have_no_shares():
-    assert lm1b._of_words([], Counter()) == {"known": 0.0, "capitalized": 0.0, "mixed": 0.0}
 
 
 def record_of(row, bits, **samples):

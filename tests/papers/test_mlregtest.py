@@ -74,13 +74,3 @@ def test_the_kept_weights_are_those_of_the_highest_accuracy_on_the_validation_wo
     best = mlregtest_learners._fitted(model, sets, False)
     words, labels = sets["validation"]
     assert best == pytest.approx(np.mean(model.classify(words) == labels))
-
-
-def test_a_row_with_few_words_draws_as_many():
-    rows = EXPERIMENT.rows
-    assert len(rows) == 4 * len([row for row in rows if "," not in row]) == 96
-    assert rows["04.SL, strong, 1,000 words"] == {
-        **{"letters": "04", "kind": "SL", "sampling": "strong"},
-        "words": 1_000,
-    }
-    assert LEARNERS.rows["GRU, 1,000 words"] == {"learner": "GRU", "words": 1_000}
