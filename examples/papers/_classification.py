@@ -353,15 +353,14 @@ class ClassTable(Experiment):
 
         def space(hp: Any) -> dict[str, Any]:
             """A trial reads the same number of rows, whatever its batch size."""
-            batch = hp.Choice("batch", sorted({base.batch // 2, base.batch, 2 * base.batch}))
             settings = {
-                "batch": batch,
-                "steps": max(1, base.steps * base.batch // batch),
                 "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
                 "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
                 "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
                 "dropout": hp.Float("dropout", 0.0, 0.6) if base.dropout else 0.0,
+                "batch": hp.Choice("batch", sorted({base.batch // 2, base.batch, 2 * base.batch})),
             }
+            settings["steps"] = max(1, base.steps * base.batch // settings["batch"])
             if data.vocabulary is not None:
                 settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
             if base.network.startswith("SR"):
