@@ -2,8 +2,7 @@
 
 An ISAN of n units has a matrix of n² weights for each symbol. A FactoredISAN has one common matrix and switches f
 factors, W(x) = W_0 + U diag(g(x)) V, so that many symbols cost few weights. Trains both on pairs of characters, 729
-symbols, with about the same number of weights. `python -m examples.papers run factored-isan` compares more
-ranks, an LSTM, and networks that follow an oscillator.
+symbols, with about the same number of weights.
 
     python examples/factored_isan.py                         # Python's own documentation; five minutes on two cores
     python examples/factored_isan.py --text text8.zip --steps 20000

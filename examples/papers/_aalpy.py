@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Hashable, Sequence
+import warnings
+from collections.abc import Hashable, Sequence
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA, Recognizer
+from examples.papers._lazy import automata, keras
+
+Words = Sequence[Sequence[Hashable]]
 
 MERGING = ("RPNI", "EDSM")
 
 
 def merged(
-    learner: str,
-    words: Sequence[Sequence[Hashable]],
-    labels: Sequence[bool],
-    alphabet: Sequence[Hashable],
-    seconds: float,
-) -> tuple[float, DFA | None]:
-    """The automaton that RPNI or EDSM finds, with the seconds that it took; none if it has not ended in time.
+    learner: str, words: Words, labels: Sequence[bool], alphabet: Sequence[Hashable], seconds: float
+) -> tuple[float, automata.DFA | None]:
+    """The automaton that one of `MERGING` finds, taking all labels for right, and the seconds that it took.
 
-    Args:
-        learner: of `MERGING`. words, labels: all are taken for right. alphabet: of the automaton.
-        seconds: after which it is ended.
+    It is ended after `seconds`; then there is no automaton.
     """
-    from keras_interp_rnn import automata
-
     spawn = multiprocessing.get_context("spawn")
     receiver, sender = spawn.Pipe(duplex=False)
     task = spawn.Process(target=_merge, args=(learner, words, labels, alphabet, sender))
@@ -46,66 +40,48 @@ def merged(
 
 
 def _merge(
-    learner: str,
-    words: Sequence[Sequence[Hashable]],
-    labels: Sequence[bool],
-    alphabet: Sequence[Hashable],
-    sender: Connection,
+    learner: str, words: Words, labels: Sequence[bool], alphabet: Sequence[Hashable], sender: Connection
 ) -> None:
     """Sends a word when it begins, then the seconds and the automaton as JSON."""
-    import warnings
-
     from aalpy.learning_algs import run_EDSM, run_RPNI
 
-    from keras_interp_rnn import automata
-
-    learn: Callable[..., Any] = {"RPNI": run_RPNI, "EDSM": run_EDSM}[learner]
+    automata.DFA  # noqa: B018 - imported before the clock starts
     data = [*zip(words, labels, strict=True)]
     sender.send("begins")
     began = time.monotonic()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Automaton (is not input-complete|has unknown outputs)")
+        learn = {"RPNI": run_RPNI, "EDSM": run_EDSM}[learner]
         learned = learn(data, automaton_type="dfa", print_info=False)
     sender.send((time.monotonic() - began, automata.DFA.from_aalpy(learned, alphabet).to_json()))
 
 
-def asked(
-    model: Recognizer, words: Sequence[Sequence[Hashable]], alphabet: Sequence[Hashable], max_symbols: int
-) -> DFA:
+def asked(model: automata.Recognizer, words: Words, alphabet: Sequence[Hashable], max_symbols: int) -> automata.DFA:
     """The automaton that L* learns from a network: it agrees with the network on these words.
 
-    Args:
-        model: which says whether it accepts a word. words: in which counterexamples are looked for, in their order.
-        alphabet: of the automaton. max_symbols: that the network reads, at most.
-
-    Raises:
-        TimeoutError: if these are too few.
+    Counterexamples are looked for in the words, in their order. TimeoutError if the network would have to read more
+    than `max_symbols`.
     """
     from aalpy.base import Oracle
     from aalpy.learning_algs import run_Lstar
-
-    from keras_interp_rnn import automata
 
     system, letters, said = queried(model, max_symbols), list(alphabet), model.classify(words)
 
     class FirstOfWords(Oracle):
         def find_cex(self, hypothesis: Any) -> tuple[Hashable, ...] | None:
             dfa = automata.DFA.from_aalpy(hypothesis, alphabet)
-            for word, accepted in zip(words, said, strict=True):
-                if dfa.accepts(word) != accepted:
-                    return tuple(word)
-            return None
+            pairs = zip(words, said, strict=True)
+            return next((tuple(word) for word, accepted in pairs if dfa.accepts(word) != accepted), None)
 
     learned = run_Lstar(letters, system, FirstOfWords(letters, system), automaton_type="dfa", print_level=0)
     return automata.DFA.from_aalpy(learned, alphabet)
 
 
-def queried(model: Recognizer, max_symbols: int) -> Any:
+def queried(model: automata.Recognizer, max_symbols: int) -> Any:
     """The network as AALpy queries it: after each symbol, whether it accepts the word so far. No prefix is read twice.
 
     A step raises TimeoutError when the network has read `max_symbols`.
     """
-    import keras
     from aalpy.base import SUL
 
     embedding, recurrent, head = model.layers

@@ -7,22 +7,27 @@ epoch, and the weights with the lowest validation loss are evaluated on the test
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Result, Run
+from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
 from examples.papers._files import write_json
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.datasets import Windows
+from examples.papers._lazy import (
+    Array,
+    analysis,
+    callbacks,
+    constraints,
+    datasets,
+    keras,
+    layers,
+    losses,
+    ngrams,
+    training,
+)
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 """Of the paper's table 1; `text8` has rows for each."""
@@ -68,8 +73,6 @@ LONG: dict[str, dict[str, Any]] = {
 """Settings in these rows beside those of `BASELINE`. The searches had short trials; with their larger rates networks
 stop improving early."""
 
-TEXT = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Text:
@@ -82,9 +85,9 @@ class Text:
         info: what the record says of the text. characters_per_symbol: characters in a symbol.
     """
 
-    parts: Mapping[str, NDArray[Any]]
+    parts: Mapping[str, Array]
     outputs: int
-    read: NDArray[Any] | None
+    read: Array | None
     info: Mapping[str, Any]
     characters_per_symbol: int = 1
 
@@ -93,31 +96,54 @@ class Text:
         """Number of symbols that are distinguished when read, K."""
         return self.outputs if self.read is None else int(self.read.max()) + 1
 
+    def windows(self, part: str, protocol: Protocol, **which: Any) -> datasets.Windows:
+        """Batches of a part."""
+        return datasets.Windows(
+            self.parts[part], protocol.batch, length=protocol.length, input_table=self.read, **which
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Protocol:
-    """How a network is trained.
+    """A network, and how it is trained.
 
     Args:
+        network: of `RATES`. size: largest number of weights.
         batch: sequences read side by side. length: characters in a window. steps: batches in an epoch. epochs: number.
-        learning_rate: Adam's highest, times the number of units. warm_up: steps over which it grows linearly; then it
-            falls along a cosine to the fraction `decay` of it. clip: largest global norm of a gradient, in bits.
+        learning_rate: Adam's highest, times the number of units; 0 for that of `RATES`. warm_up: steps over which it
+            grows linearly; then it falls along a cosine to the fraction `decay` of it. clip: largest global norm of a
+            gradient, in bits.
         validation: windows of the validation text read after an epoch; None reads all.
         optimizer: "adam", or "adagrad" as in the paper for the Billion Word text, with the same learning rate.
         scale: gain of the initial orthogonal recurrent kernels; for an IRNN of the identity.
     """
 
+    network: str
+    size: str
     batch: int = 256
     length: int = 100
     steps: int = 1000
-    epochs: int = 20
-    learning_rate: float = RATES["ISAN"]
+    epochs: int = 10
+    learning_rate: float = 0.0
     warm_up: int = 200
     clip: float = 0.144
     validation: int | None = None
     optimizer: str = "adam"
     decay: float = 0.01
     scale: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.network not in RATES:
+            raise ValueError(
+                f"A network on characters must be one of {', '.join(RATES)}. Received: {self.network!r}. Correct the "
+                "row, or add the network to RATES, `parameters` and `build`."
+            )
+        if not self.learning_rate:
+            object.__setattr__(self, "learning_rate", RATES[self.network])
+
+    def units(self, text: Text) -> int:
+        """The largest state size for which the network has at most `size` weights."""
+        return largest_units(self.network, float(self.size), text.inputs, text.outputs)
 
 
 def settings(network: str, size: str, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,8 +169,7 @@ def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) ->
         return inputs * units * (units + 1) + units + readout
     if network == "linear, nonlinear readout":
         readout = 4 * units * (units + 1) + outputs * (4 * units + 1)
-    one_gate = dict.fromkeys(("RNN", "IRNN", "linear", "linear, nonlinear readout"), (1, 1))
-    gates, biases = {"GRU": (3, 2), "LSTM": (4, 1), **one_gate}[network]
+    gates, biases = {"GRU": (3, 2), "LSTM": (4, 1)}.get(network, (1, 1))
     return gates * units * (units + inputs + biases) + readout
 
 
@@ -153,108 +178,82 @@ def largest_units(network: str, max_parameters: float, inputs: int = 27, outputs
     return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= max_parameters)
 
 
-def build(network: str, units: int, text: Text, protocol: Protocol) -> keras.Model:
+def build(text: Text, protocol: Protocol) -> keras.Model:
     """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
 
     All networks except the ISAN read symbols one-hot. The ISAN has no constraint, as in the paper. IRNN: rectified, its
     recurrent kernel initialized with the identity (Le, Jaitly and Hinton, 2015).
     """
-    import keras
-
-    from examples.papers import _training
-    from keras_interp_rnn import constraints, layers, losses
-
-    flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
+    network, units = protocol.network, protocol.units(text)
     scale = protocol.scale or (0.9 if network.startswith(("ISAN", "linear")) else 1.0)
-    flags["recurrent_initializer"] = (
-        keras.initializers.Identity(scale) if network == "IRNN" else keras.initializers.Orthogonal(scale)
-    )
+    start = keras.initializers.Identity if network == "IRNN" else keras.initializers.Orthogonal
+    flags: dict[str, Any] = {"return_sequences": True, "stateful": True, "recurrent_initializer": start(scale)}
     if network.startswith("ISAN"):
-        without_biases = {"bias_initializer": "zeros", "bias_constraint": constraints.Zero()}
-        more: dict[str, Any] = without_biases if network == "ISAN without biases" else {}
-        recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **more, **flags)]
+        if network == "ISAN without biases":
+            flags |= {"bias_initializer": "zeros", "bias_constraint": constraints.Zero()}
+        recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **flags)]
     else:
         one_hot = keras.layers.Embedding(text.inputs, text.inputs, embeddings_initializer="identity", trainable=False)
-        if network == "IRNN":
-            recurrent = [one_hot, keras.layers.SimpleRNN(units, "relu", **flags)]
-        elif network.startswith("linear"):
-            recurrent = [one_hot, keras.layers.SimpleRNN(units, "linear", **flags)]
-            if network != "linear":
-                recurrent.append(keras.layers.Dense(4 * units, "relu"))
-        else:
-            kind = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}[network]
-            recurrent = [one_hot, kind(units, **flags)]
+        gated = {"GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
+        if network not in gated:
+            flags["activation"] = {"RNN": "tanh", "IRNN": "relu"}.get(network, "linear")
+        recurrent = [one_hot, gated.get(network, keras.layers.SimpleRNN)(units, **flags)]
+        if network == "linear, nonlinear readout":
+            recurrent.append(keras.layers.Dense(4 * units, "relu"))
     inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
     model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.outputs)])
-    rate = _training.schedule(
-        protocol.learning_rate / units, protocol.epochs * protocol.steps, protocol.warm_up, protocol.decay
-    )
+    steps = protocol.epochs * protocol.steps
+    rate = training.schedule(protocol.learning_rate / units, steps, protocol.warm_up, protocol.decay)
     if protocol.optimizer == "adagrad":
         # Squares of these gradients are far below Keras's initial sum of them, 0.1, which would make it plain SGD.
-        optimizer = keras.optimizers.Adagrad(
-            rate, initial_accumulator_value=1e-7, epsilon=1e-12, global_clipnorm=protocol.clip
-        )
+        start_of_sums = {"initial_accumulator_value": 1e-7, "epsilon": 1e-12}
+        optimizer = keras.optimizers.Adagrad(rate, global_clipnorm=protocol.clip, **start_of_sums)
     else:
         optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip)
     model.compile(optimizer, losses.BitsPerSymbol())
     return model
 
 
-def train(network: str, size: str, text: Text, protocol: Protocol, run: Run) -> Record:
+def train(text: Text, protocol: Protocol, run: Run) -> Record:
     """Trains a network, or resumes its training; the record.
 
-    Args:
-        network: one of `NETWORKS` or `ABLATIONS`. size: largest number of weights.
-        text, protocol: what it reads and how. run: in its folder are the checkpoints, TensorBoard's logs and the plan.
-            Its minutes of training are without validation: a dozen steps are timed before the first epoch, and the
-            number of steps that fit is written into the folder. None for `protocol.steps`.
+    In the folder of the run are the checkpoints, TensorBoard's logs and the plan. Its minutes of training, without
+    validation, replace `protocol.steps`.
     """
-    import keras
-
-    from examples.papers import _training
-    from keras_interp_rnn.datasets import Windows
-
-    units = largest_units(network, float(size), text.inputs, text.outputs)
-    weights = parameters(network, units, text.inputs, text.outputs)
-
-    def windows(part: str, **which: Any) -> Windows:
-        return Windows(text.parts[part], protocol.batch, length=protocol.length, input_table=text.read, **which)
-
-    own = {"network": network, "units": units, "seed": run.seed, "minutes": run.minutes, "data": text.info}
+    units = protocol.units(text)
+    weights = parameters(protocol.network, units, text.inputs, text.outputs)
+    own = {"units": units, "seed": run.seed, "minutes": run.minutes, "data": text.info}
     environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
     if text.read is not None:
         write_json(run.folder / "symbols.json", {"read": text.read.tolist()})
     if run.minutes is not None:
-        steps = _training.steps_for_minutes(
-            run.folder,
-            run.minutes,
-            protocol.epochs,
-            _training.trial_steps(lambda: (build(network, units, text, protocol), windows("train"))),
+        steps = training.steps_for_minutes(
+            run.folder, run.minutes, protocol.epochs, lambda: (build(text, protocol), text.windows("train", protocol))
         )
         protocol = dataclasses.replace(protocol, steps=steps)
     keras.utils.set_random_seed(run.seed)
     print(f"\n{run.row}: {units} units, {weights:,} weights.")
-    done = _training.fit(
+    done = training.fit(
         run.folder,
-        lambda: build(network, units, text, protocol),
-        lambda start, count: windows("train", start=start, num_windows=count),
-        windows("validation", num_windows=protocol.validation),
+        lambda: build(text, protocol),
+        lambda start, count: text.windows("train", protocol, start=start, num_windows=count),
+        text.windows("validation", protocol, num_windows=protocol.validation),
         protocol.steps,
         protocol.epochs,
         run.verbose,
     )
-    best = done.load_best()
-    characters = protocol.epochs * protocol.steps * protocol.batch * protocol.length
+    test = done.load_best().evaluate(text.windows("test", protocol), verbose=0)
+    symbols = protocol.epochs * protocol.steps * protocol.batch * protocol.length
     return {
         "environment": environment,
         "data": dict(text.info),
-        "model": {"layer": network, "units": units, "parameters": weights, "size": size},
+        "model": {"layer": protocol.network, "units": units, "parameters": weights, "size": protocol.size},
         "protocol": {**dataclasses.asdict(protocol), "seed": run.seed},
         "result": Result(
-            test=best.evaluate(windows("test"), verbose=0) / text.characters_per_symbol,
+            test=test / text.characters_per_symbol,
             validation=min(entry["val_loss"] for entry in done.history) / text.characters_per_symbol,
-            seconds=_training.training_seconds(done.history),
-            read=characters * text.characters_per_symbol,
+            seconds=training.training_seconds(done.history),
+            read=symbols * text.characters_per_symbol,
             unit="bits",
             more={"seconds": done.history[-1]["seconds"]},
         ),
@@ -267,13 +266,10 @@ def count(model: str, text: Text) -> Record:
 
     The window of naive Bayes, 1 to 6 characters, is chosen on the validation text.
     """
-    from examples.papers import _ngrams
-    from keras_interp_rnn import analysis
-
     started = time.monotonic()
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     models: list[Any] = (
-        [_ngrams.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
+        [ngrams.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
         if model == "naive Bayes"
         else [analysis.BackoffModel(train, 1 + COUNTED.index(model), vocabulary_size=text.outputs)]
     )
@@ -297,8 +293,6 @@ def count(model: str, text: Text) -> Record:
 
 def text8(data: Path | None, smoke: bool = False) -> Text:
     """text8, or the text in a file, split 90/5/5; generated in a moment for `smoke`."""
-    from keras_interp_rnn import datasets
-
     names = ("train", "validation", "test")
     symbols = len(datasets.text.ALPHABET)
     if smoke:
@@ -311,36 +305,26 @@ def text8(data: Path | None, smoke: bool = False) -> Text:
 
 
 class CharacterTable(Experiment):
-    """A table of networks that predict the next symbol; a row's settings are those of `Protocol`, network and size."""
+    """A table of networks that predict the next symbol; a row's settings are those of `Protocol`."""
 
     measure = "bits per character"
-    data = TEXT
+    data = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
     options = frozenset({"data", "budget"})
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Text:
-        """The text."""
         return text8(data, smoke)
 
-    def setting(self, run: Run) -> tuple[str, str, Text, Protocol]:
-        """Network, size, text and protocol of a run."""
-        chosen = {"epochs": 10, **run.settings}
-        network, size = chosen.pop("network"), chosen.pop("size")
-        if network not in RATES:
-            raise ValueError(
-                f"A network on characters is one of {', '.join(RATES)}. Received: {network!r}. Correct the row, or add "
-                "the network to RATES, `parameters` and `build`."
-            )
-        chosen.setdefault("learning_rate", RATES[network])
-        protocol = self.of_protocol(Protocol, chosen)
-        if run.smoke:
-            size = "4e3"
-            protocol = dataclasses.replace(protocol, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
-        return network, size, self.load(run), protocol
+    def protocol(self, run: Run) -> Protocol:
+        """The protocol of a run."""
+        if not run.smoke:
+            return Protocol(**run.settings)
+        small = {"size": "4e3", "batch": 8, "length": 20, "steps": 3, "epochs": 2, "warm_up": 1, "validation": 2}
+        return Protocol(**{**run.settings, **small})
 
     def run(self, run: Run) -> Record:
         if run.settings["network"] in COUNTED:
             return count(run.settings["network"], self.load(run))
-        return train(*self.setting(run), run)
+        return train(self.load(run), self.protocol(run), run)
 
     def identity(self, run: Run) -> dict[str, Any]:
         return {"text_sha256": self.load(run).info["text_sha256"]}
@@ -354,85 +338,39 @@ class CharacterTable(Experiment):
     def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
         if run.settings["network"] in COUNTED:
             return super().tunable(run, steps, epochs)
-        network, size, text, protocol = self.setting(run)
-        return Tunable(network, size, text, dataclasses.replace(protocol, steps=steps, epochs=epochs), run.seed)
+        text, base = self.load(run), dataclasses.replace(self.protocol(run), steps=steps, epochs=epochs)
 
+        def space(hp: Any) -> dict[str, Any]:
+            """Whatever its batch size, a trial reads the same number of characters."""
+            batch = hp.Choice("batch", sorted({base.batch // 2, base.batch, 2 * base.batch}))
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Tunable:
-    """A network that predicts the next character, for `tuning.search`.
+            def rescaled(windows: int) -> int:
+                return max(1, windows * base.batch // batch)
 
-    Args:
-        network, size, text: as `train`. base: what is not searched; its steps and epochs are those of a trial.
-        seed: of the initial weights, the same for every trial.
-    """
+            return {
+                "batch": batch,
+                "steps": rescaled(base.steps),
+                "validation": None if base.validation is None else rescaled(base.validation),
+                "learning_rate": hp.Float("learning_rate", 0.1, 30.0, sampling="log"),
+                "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
+                "clip": hp.Float("clip", 0.01, 3.0, sampling="log"),
+                "scale": hp.Float("scale", 0.25, 1.5),
+            }
 
-    network: str
-    size: str
-    text: Text
-    base: Protocol
-    seed: int = 0
+        def built(protocol: Protocol) -> keras.Model:
+            keras.utils.set_random_seed(run.seed)
+            return build(text, protocol)
 
-    @functools.cached_property
-    def units(self) -> int:
-        """State size."""
-        return largest_units(self.network, float(self.size), self.text.inputs, self.text.outputs)
-
-    @property
-    def worst(self) -> float:
-        """Twice the loss of a guess, which stands for the loss of a training that diverged."""
-        return 2 * math.log2(self.text.outputs)
-
-    def protocol(self, hp: Any) -> Protocol:
-        """The protocol with the settings of a trial, which reads the same number of characters for every batch size."""
-        batch = hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch}))
-
-        def rescaled(windows: int) -> int:
-            return max(1, windows * self.base.batch // batch)
-
-        return dataclasses.replace(
-            self.base,
-            batch=batch,
-            steps=rescaled(self.base.steps),
-            validation=None if self.base.validation is None else rescaled(self.base.validation),
-            learning_rate=hp.Float("learning_rate", 0.1, 30.0, sampling="log"),
-            decay=hp.Choice("decay", [0.01, 0.1, 1.0]),
-            clip=hp.Float("clip", 0.01, 3.0, sampling="log"),
-            scale=hp.Float("scale", 0.25, 1.5),
-        )
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that a search depends on, except its own seed."""
-        own = {"network": self.network, "units": self.units, "weights_seed": self.seed, "data": self.text.info}
-        return {**dataclasses.asdict(self.base), **own}
-
-    def build(self, protocol: Protocol) -> keras.Model:
-        """A compiled model."""
-        import keras
-
-        keras.utils.set_random_seed(self.seed)
-        return build(self.network, self.units, self.text, protocol)
-
-    def fit(self, protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
-        """Trains the model for the protocol's steps."""
-        from keras_interp_rnn import callbacks
-        from keras_interp_rnn.datasets import Windows
-
-        def windows(part: str, count: int | None) -> Windows:
-            return Windows(
-                self.text.parts[part],
-                protocol.batch,
-                length=protocol.length,
-                num_windows=count,
-                input_table=self.text.read,
+        def fit(protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
+            kwargs["callbacks"] = [callbacks.CarriedState(across_epochs=True), *kwargs.get("callbacks", [])]
+            return model.fit(
+                text.windows("train", protocol, num_windows=protocol.steps * protocol.epochs),
+                epochs=protocol.epochs,
+                steps_per_epoch=protocol.steps,
+                shuffle=False,
+                validation_data=text.windows("validation", protocol, num_windows=protocol.validation),
+                **kwargs,
             )
 
-        kwargs["callbacks"] = [callbacks.CarriedState(across_epochs=True), *kwargs.get("callbacks", [])]
-        return model.fit(
-            windows("train", protocol.steps * protocol.epochs),
-            epochs=protocol.epochs,
-            steps_per_epoch=protocol.steps,
-            shuffle=False,
-            validation_data=windows("validation", protocol.validation),
-            **kwargs,
-        )
+        worst = 2 * math.log2(text.outputs)  # twice the loss of a guess
+        return Tunable(base, space, built, fit, dict(text.info), run.seed, worst)

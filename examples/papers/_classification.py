@@ -9,19 +9,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Result, Run
+from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
+from examples.papers._lazy import Array, callbacks, corpora, datasets, keras, layers, np, training
 
-if TYPE_CHECKING:
-    import keras
-    import numpy as np
-    from numpy.typing import NDArray
-
-NETWORKS = ("RNN", "GRU", "LSTM", "LSTM-P", "SR-RNN", "SR-GRU", "SR-LSTM", "SR-LSTM-P")
-HEADS = ("last", "last_and_cell", "mean")
+NETWORKS = {
+    **{"RNN": "SimpleRNN", "GRU": "GRU", "LSTM": "LSTM", "LSTM-P": "PeepholeLSTM"},
+    **{"SR-RNN": "SRSimpleRNN", "SR-GRU": "SRGRU", "SR-LSTM": "SRLSTM", "SR-LSTM-P": "SRPeepholeLSTM"},
+}
+"""Name -> layer."""
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "Adam": {},
@@ -50,15 +50,13 @@ def lstms(centroids: int, plain: dict[str, Any], with_centroids: dict[str, Any])
     Args:
         centroids: k of most rows. plain, with_centroids: settings of the networks without and with centroids.
     """
-    k = f"k = {centroids}"
-    return {
-        "LSTM": {"network": "LSTM", **plain},
-        "LSTM-P": {"network": "LSTM-P", **plain},
+    k, kind = f"k = {centroids}", "SR-LSTM-P"
+    return {name: {"network": name, **plain} for name in ("LSTM", "LSTM-P")} | {
         f"SR-LSTM ({k})": {**regularized("SR-LSTM", centroids), **with_centroids},
-        f"SR-LSTM-P ({k}, eq. 17)": {**regularized("SR-LSTM-P", centroids, "soft_argmax"), **with_centroids},
-        f"SR-LSTM-P ({k}, eq. 19)": {**regularized("SR-LSTM-P", centroids, "gumbel"), **with_centroids},
-        f"SR-LSTM-P ({k}, eq. 20)": {**regularized("SR-LSTM-P", centroids), **with_centroids},
-        "SR-LSTM-P (k = 50)": {**regularized("SR-LSTM-P", 50), **with_centroids},
+        f"{kind} ({k}, eq. 17)": {**regularized(kind, centroids, "soft_argmax"), **with_centroids},
+        f"{kind} ({k}, eq. 19)": {**regularized(kind, centroids, "gumbel"), **with_centroids},
+        f"{kind} ({k}, eq. 20)": {**regularized(kind, centroids), **with_centroids},
+        f"{kind} (k = 50)": {**regularized(kind, 50), **with_centroids},
     }
 
 
@@ -74,12 +72,12 @@ class Sequences:
             itself.
     """
 
-    train: tuple[NDArray[Any], NDArray[Any]]
-    test: tuple[NDArray[Any], NDArray[Any]]
+    train: tuple[Array, Array]
+    test: tuple[Array, Array]
     classes: tuple[str, ...]
     vocabulary: tuple[str, ...] | None
     info: dict[str, Any]
-    groups: NDArray[Any] | None = None
+    groups: Array | None = None
 
     def identity(self) -> dict[str, Any]:
         """`info`, and the sha256 of all sequences and classes."""
@@ -103,9 +101,7 @@ class Protocol:
         batch: rows. epochs: number. steps: batches in an epoch; 0 for one pass over the data.
         optimizer: one of `OPTIMIZERS`.
         learning_rate: the highest, after 100 steps of linear growth; then it falls along a cosine to the fraction
-            `decay` of it.
-        clip: largest global norm of a gradient. average: momentum of a moving average of the weights, which takes their
-            place at the end of each epoch; 0 for none.
+            `decay` of it. clip: largest global norm of a gradient.
         slide: whether the cell learns without its centroids for a third of the steps, and the strength of the
             regularization grows from 0 to 1 over the second third; the weights that are kept are of full strength. With
             `coarse`, which is without centroids, it grows over the first third.
@@ -131,7 +127,6 @@ class Protocol:
     learning_rate: float = 2e-3
     clip: float = 1.0
     decay: float = 0.01
-    average: float = 0.0
     slide: bool = False
     peepholes: str = "glorot_uniform"
     coarse: float = 0.0
@@ -140,42 +135,19 @@ class Protocol:
 
 def recurrent(protocol: Protocol, seed: int) -> keras.layers.Layer:
     """The recurrent layer, named "recurrent"."""
-    import keras
-
-    from keras_interp_rnn import layers
-
-    kind = protocol.network
-    flags: dict[str, Any] = {
-        "return_state": protocol.head == "last_and_cell",
-        "return_sequences": protocol.head == "mean",
-        "name": "recurrent",
-    }
-    if kind.endswith("LSTM-P"):
+    network, head = protocol.network, protocol.head
+    if network not in NETWORKS:
+        raise ValueError(f"`network` must be one of {', '.join(NETWORKS)}. Received: {network!r}.")
+    flags: dict[str, Any] = {"return_state": head == "last_and_cell", "return_sequences": head == "mean"}
+    if network.endswith("LSTM-P"):
         flags["peephole_initializer"] = protocol.peepholes
-    if kind not in NETWORKS:
-        raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
-    if protocol.head not in HEADS:
-        raise ValueError(f"A head reads {', '.join(HEADS)}. Received: {protocol.head!r}.")
-    if not kind.startswith("SR"):
-        if protocol.slide:
-            raise ValueError(f"slide is for networks with centroids. Received: {kind!r}. Leave it out.")
-        plain = {"RNN": keras.layers.SimpleRNN, "GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
-        return plain.get(kind, layers.PeepholeLSTM)(protocol.units, **flags)
-    with_centroids = {
-        "SR-RNN": layers.SRSimpleRNN,
-        "SR-GRU": layers.SRGRU,
-        "SR-LSTM": layers.SRLSTM,
-        "SR-LSTM-P": layers.SRPeepholeLSTM,
-    }[kind]
-    return with_centroids(
-        protocol.units,
-        protocol.centroids,
-        temperature=protocol.temperature,
-        transition=protocol.transition,
-        regularize_last_step=False,
-        seed=seed,
-        **flags,
-    )
+    if network.startswith("SR"):
+        flags |= {"num_centroids": protocol.centroids, "transition": protocol.transition, "seed": seed}
+        flags |= {"temperature": protocol.temperature, "regularize_last_step": False}
+    elif protocol.slide:
+        raise ValueError(f"`slide` must be used with centroids. Received: {network!r}. Leave it out.")
+    module = layers if network.startswith("SR") or network == "LSTM-P" else keras.layers
+    return getattr(module, NETWORKS[network])(protocol.units, name="recurrent", **flags)
 
 
 def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.Model:
@@ -184,11 +156,6 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
     Args:
         steps: of the whole training, over which the learning rate falls.
     """
-    import keras
-
-    from examples.papers import _training
-    from keras_interp_rnn import layers
-
     keras.utils.set_random_seed(seed)
     x, _ = data.train
     inputs = keras.Input((None, *x.shape[2:]), dtype=x.dtype.name)
@@ -210,15 +177,9 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
         states = keras.layers.Dropout(protocol.dropout, seed=seed + 3)(states)
     is_binary = len(data.classes) == 2
     model = keras.Model(inputs, keras.layers.Dense(1 if is_binary else len(data.classes))(states))
-    rate = _training.schedule(protocol.learning_rate, steps, 100, protocol.decay)
-    averaged: dict[str, Any] = {}
-    if protocol.average:
-        every = max(1, steps // protocol.epochs)
-        averaged = {"use_ema": True, "ema_momentum": protocol.average, "ema_overwrite_frequency": every}
-    if protocol.optimizer not in OPTIMIZERS:
-        raise ValueError(f"The optimizers are {', '.join(OPTIMIZERS)}. Received: {protocol.optimizer!r}.")
+    rate = training.schedule(protocol.learning_rate, steps, 100, protocol.decay)
     make = getattr(keras.optimizers, protocol.optimizer)
-    optimizer = make(rate, global_clipnorm=protocol.clip, **OPTIMIZERS[protocol.optimizer], **averaged)
+    optimizer = make(rate, global_clipnorm=protocol.clip, **OPTIMIZERS[protocol.optimizer])
     if is_binary:
         loss = keras.losses.BinaryCrossentropy(from_logits=True)
         accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)
@@ -230,17 +191,13 @@ def build(protocol: Protocol, data: Sequences, steps: int, seed: int) -> keras.M
 
 
 @functools.lru_cache(maxsize=1)
-def _vectors(data: Sequences, features: int) -> NDArray[np.float32]:
-    from keras_interp_rnn.datasets import words
-
+def _vectors(data: Sequences, features: int) -> Array:
     assert data.vocabulary is not None
-    return words.vectors(data.train[0], len(data.vocabulary), num_features=features)
+    return datasets.words.vectors(data.train[0], len(data.vocabulary), num_features=features)
 
 
-def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def split(data: Sequences, seed: int) -> tuple[Array, Array]:
     """Rows of the training data to train on, and a tenth to validate on: drawn one by one, or group by group."""
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     tenth = len(data.train[0]) // 10
     if data.groups is None:
@@ -258,29 +215,22 @@ def split(data: Sequences, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp
 
 
 def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
-    """Trains a network, or resumes its training.
+    """Trains a network, or resumes its training; the record, and the best model.
 
-    Args:
-        protocol, data: as they say. run: in its folder are the checkpoints, TensorBoard's logs and the plan. Its
-            minutes of training, without validation, replace `protocol.steps`.
-
-    Returns:
-        The record, and the best model.
+    In the folder of the run are the checkpoints, TensorBoard's logs and the plan. Its minutes of training, without
+    validation, replace `protocol.steps`.
     """
-    from examples.papers import _training
-    from keras_interp_rnn.datasets import words
-
     x, y = data.train
     kept, held_out = split(data, run.seed)
+    settings, identity = dataclasses.asdict(protocol), data.identity()
 
-    def batches(start: int = 0, count: int | None = None) -> _training.Shuffled:
-        return _training.Shuffled(x[kept], y[kept], protocol.batch, run.seed, start, count, protocol.segment)
+    def batches(start: int = 0, count: int | None = None) -> Any:
+        return training.Shuffled(x[kept], y[kept], protocol.batch, run.seed, start, count, protocol.segment)
 
-    identity = data.identity()
     own = {"seed": run.seed, "minutes": run.minutes, "data": identity}
-    environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+    environment = _records.start_run(run.folder, {**settings, **own})
     if data.vocabulary is not None:
-        words.Vocabulary(data.vocabulary).save(run.folder / "vocabulary.txt")
+        datasets.words.Vocabulary(data.vocabulary).save(run.folder / "vocabulary.txt")
     coarse = _coarse(protocol, data, run) if protocol.coarse else None
 
     def start() -> keras.Model:
@@ -291,14 +241,12 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
 
     steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
     if run.minutes is not None:
-        steps = _training.steps_for_minutes(
-            run.folder,
-            run.minutes * (1 - protocol.coarse),
-            protocol.epochs,
-            _training.trial_steps(lambda: (build(protocol, data, 100, run.seed), batches())),
+        minutes = run.minutes * (1 - protocol.coarse)
+        steps = training.steps_for_minutes(
+            run.folder, minutes, protocol.epochs, lambda: (build(protocol, data, 100, run.seed), batches())
         )
     print(f"\n{len(kept)} sequences, {steps} steps an epoch.", flush=True)
-    done = _training.fit(
+    done = training.fit(
         run.folder,
         start,
         batches,
@@ -315,11 +263,11 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
         "environment": environment,
         "data": {**identity, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
-        "protocol": {**dataclasses.asdict(protocol), "steps": steps, "seed": run.seed},
+        "protocol": {**settings, "steps": steps, "seed": run.seed},
         "result": Result(
             test=1 - accuracy,
             validation=1 - max(entry["val_accuracy"] for entry in done.history if entry.get("strength", 1.0) == 1.0),
-            seconds=_training.training_seconds(done.history),
+            seconds=training.training_seconds(done.history),
             read=steps * protocol.epochs * protocol.batch,
             unit="error",
             more={"seconds": done.history[-1]["seconds"]},
@@ -332,18 +280,13 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
 
 def _coarse(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
     """Record and model of the first part of a training, by a quarter of the pixels; in a folder within the run's."""
-    if not protocol.network.endswith(("LSTM", "LSTM-P")):
-        raise ValueError(f"coarse is for LSTMs. Received: {protocol.network!r}. Leave it out.")
-    plain: dict[str, Any] = {
-        "network": protocol.network.removeprefix("SR-"),
-        "centroids": 0,
-        "transition": "",
-        "temperature": 0.0,
-    }
-    first = dataclasses.replace(protocol, **plain, slide=False, coarse=0.0)
-    minutes = None if run.minutes is None else run.minutes * protocol.coarse
-    print(f"\nBy a quarter of the pixels first, in {run.folder / 'coarse'}.", flush=True)
-    return train(first, quartered(data), dataclasses.replace(run, folder=run.folder / "coarse", minutes=minutes))
+    if "LSTM" not in protocol.network:
+        raise ValueError(f"`coarse` must be used with an LSTM. Received: {protocol.network!r}. Leave it out.")
+    plain = regularized(protocol.network.removeprefix("SR-"), 0, "", 0.0, slide=False, coarse=0.0)
+    minutes, folder = None if run.minutes is None else run.minutes * protocol.coarse, run.folder / "coarse"
+    print(f"\nBy a quarter of the pixels first, in {folder}.", flush=True)
+    first = dataclasses.replace(protocol, **plain)
+    return train(first, quartered(data), dataclasses.replace(run, folder=folder, minutes=minutes))
 
 
 def _take_over(first: keras.Model, model: keras.Model) -> None:
@@ -352,10 +295,8 @@ def _take_over(first: keras.Model, model: keras.Model) -> None:
     Near c' = f c + i g with 1 - f and i small, both are divided by four where the bias of f grows by log 4 and that of
     i falls by as much.
     """
-    from keras import ops
-
     for before, layer in zip(first.layers, model.layers, strict=True):
-        learned = {weight.name: ops.convert_to_numpy(weight).copy() for weight in before.weights}
+        learned = {weight.name: keras.ops.convert_to_numpy(weight).copy() for weight in before.weights}
         if layer.name == "recurrent":
             units = len(learned["bias"]) // 4  # of each gate: i, f, c, o
             learned["bias"][:units] -= math.log(4)
@@ -367,9 +308,6 @@ def _take_over(first: keras.Model, model: keras.Model) -> None:
 
 def _sliding(steps: int, begins: int) -> list[keras.callbacks.Callback]:
     """Sets the strength over so many steps, growing after `begins` thirds of them, and logs `SLID` once it is 1."""
-    import keras
-
-    from keras_interp_rnn import callbacks
 
     def strength(step: int) -> float:
         return min(max(3 * step / steps - begins, 0.0), 1.0)
@@ -391,109 +329,83 @@ class ClassTable(Experiment):
         identity = self.load(run).identity()
         return {name: identity[name] for name in ("name", "sha256")}
 
-    def setting(self, run: Run) -> tuple[Protocol, Sequences]:
-        """Protocol and sequences of a run."""
-        own = {name: value for name, value in run.settings.items() if name not in self.of_data}
-        protocol = self.of_protocol(Protocol, own)
-        if run.smoke:
-            small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
-            protocol = dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
-        return protocol, self.load(run)
+    def protocol(self, run: Run) -> Protocol:
+        """The protocol of a run."""
+        protocol = Protocol(**{name: value for name, value in run.settings.items() if name not in self.of_data})
+        if not run.smoke:
+            return protocol
+        small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
+        return dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
 
     def run(self, run: Run) -> Record:
-        protocol, data = self.setting(run)
-        record, model = train(protocol, data, run)
-        self.interpret(record, model, data, run)
-        return record
+        data = self.load(run)
+        record, model = train(self.protocol(run), data, run)
+        return {**record, **self.interpreted(model, data, run)}
 
-    def interpret(self, record: Record, model: keras.Model, data: Sequences, run: Run) -> None:
-        """Adds to the record what the trained network shows; nothing here."""
+    def interpreted(self, model: keras.Model, data: Sequences, run: Run) -> Record:
+        """Further parts of the record: what the trained network shows."""
+        return {}
 
     def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
-        protocol, data = self.setting(run)
-        return Tunable(dataclasses.replace(protocol, steps=steps, epochs=epochs), data, run.seed)
+        base, data = dataclasses.replace(self.protocol(run), steps=steps, epochs=epochs), self.load(run)
+        kept, held_out = split(data, run.seed)
+        x, y = data.train
+
+        def space(hp: Any) -> dict[str, Any]:
+            """A trial reads the same number of rows, whatever its batch size."""
+            settings = {
+                "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
+                "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
+                "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
+                "dropout": hp.Float("dropout", 0.0, 0.6) if base.dropout else 0.0,
+                "batch": hp.Choice("batch", sorted({base.batch // 2, base.batch, 2 * base.batch})),
+            }
+            settings["steps"] = max(1, base.steps * base.batch // settings["batch"])
+            if data.vocabulary is not None:
+                settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
+            if base.network.startswith("SR"):
+                settings["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
+                # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), says.
+                settings["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
+            return settings
+
+        def fit(protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
+            count = protocol.steps * protocol.epochs
+            return model.fit(
+                training.Shuffled(x[kept], y[kept], protocol.batch, run.seed, 0, count, protocol.segment),
+                epochs=protocol.epochs,
+                steps_per_epoch=protocol.steps,
+                shuffle=False,
+                validation_data=(x[held_out], y[held_out]),
+                **kwargs,
+            )
+
+        def built(protocol: Protocol) -> keras.Model:
+            return build(protocol, data, protocol.steps * protocol.epochs, run.seed)
+
+        worst = 2 * math.log(len(data.classes))  # twice the loss of a guess
+        return Tunable(base, space, built, fit, data.identity(), run.seed, worst)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Tunable:
-    """A network that classifies sequences, for `tuning.search`.
+class DigitTable(ClassTable):
+    """A table of networks that classify digits pixel by pixel; a row has the setting `side` too."""
 
-    Args:
-        base: what is not searched; its steps and epochs are those of a trial. data: sequences and classes.
-        seed: of weights, draws and orders, the same for every trial.
-    """
+    data = "MNIST: a folder with the four idx files; else TFDS's mnist"
+    of_data = ("side",)
 
-    base: Protocol
-    data: Sequences
-    seed: int = 0
-
-    @property
-    def worst(self) -> float:
-        """Twice the loss of a guess, which stands for the loss of a training that diverged."""
-        return 2 * math.log(len(self.data.classes))
-
-    def protocol(self, hp: Any) -> Protocol:
-        """The protocol with the settings of a trial."""
-        settings = {
-            "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
-            "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
-            "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
-            "dropout": hp.Float("dropout", 0.0, 0.6) if self.base.dropout else 0.0,
-            "batch": hp.Choice("batch", sorted({self.base.batch // 2, self.base.batch, 2 * self.base.batch})),
-        }
-        if self.data.vocabulary is not None:
-            settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
-        if self.base.network.startswith("SR"):
-            settings["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
-            # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), explains.
-            settings["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
-        return dataclasses.replace(self.base, **settings)
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that a search depends on, except its own seed."""
-        return {**dataclasses.asdict(self.base), "weights_seed": self.seed, "data": self.data.identity()}
-
-    def build(self, protocol: Protocol) -> keras.Model:
-        """A compiled model."""
-        return build(protocol, self.data, self._steps(protocol) * protocol.epochs, self.seed)
-
-    def fit(self, protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
-        """Trains the model for the protocol's steps, or one pass an epoch; half the steps for twice the batch size."""
-        from examples.papers import _training
-
-        steps = self._steps(protocol)
-        kept, held_out = split(self.data, self.seed)
-        x, y = self.data.train
-        return model.fit(
-            _training.Shuffled(
-                x[kept],
-                y[kept],
-                protocol.batch,
-                self.seed,
-                count=steps * protocol.epochs,
-                segment=protocol.segment,
-            ),
-            epochs=protocol.epochs,
-            steps_per_epoch=steps,
-            shuffle=False,
-            validation_data=(x[held_out], y[held_out]),
-            **kwargs,
-        )
-
-    def _steps(self, protocol: Protocol) -> int:
-        rows = self.base.steps * self.base.batch if self.base.steps else len(split(self.data, 0)[0])
-        return max(1, rows // protocol.batch)
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Sequences:
+        return digits(data, smoke, **settings)
 
 
 def encoded(
-    train: tuple[list[str], NDArray[Any]],
-    test: tuple[list[str], NDArray[Any]],
+    train: tuple[list[str], Array],
+    test: tuple[list[str], Array],
     classes: tuple[str, ...],
     vocabulary_size: int,
     max_length: int,
     info: dict[str, Any],
     keep_first: bool = False,
-    groups: NDArray[Any] | None = None,
+    groups: Array | None = None,
 ) -> Sequences:
     """Texts as ids of the training texts' most frequent words.
 
@@ -501,8 +413,7 @@ def encoded(
         train, test: texts and their classes. info, groups: as in `Sequences`.
         keep_first: whether of long texts the first words are kept, where a post says what it is about, or the last.
     """
-    from keras_interp_rnn.datasets import words
-
+    words = datasets.words
     tokens = [[words.tokenize(text) for text in texts] for texts, _ in (train, test)]
     vocabulary = words.Vocabulary.of(tokens[0], vocabulary_size)
     if keep_first:
@@ -513,41 +424,32 @@ def encoded(
 
 def generated(classes: tuple[str, ...]) -> Sequences:
     """Sequences of 12 ids, each with its class's own word in it."""
-    import numpy as np
-
-    from keras_interp_rnn.datasets import words
-
     rng = np.random.default_rng(0)
     y = np.arange(60, dtype=np.int32) % len(classes)
     x = rng.integers(4 + len(classes), 12 + len(classes), (60, 12)).astype(np.int32)
     x[:, 5] = 4 + y
-    names = (*words.SPECIAL, *(f"word{i}" for i in range(8 + len(classes))))
+    names = (*datasets.words.SPECIAL, *(f"word{i}" for i in range(8 + len(classes))))
     return Sequences((x[:40], y[:40]), (x[40:], y[40:]), classes, names, {"name": "smoke"})
 
 
 def digits(data: Path | None, smoke: bool = False, side: int = 28) -> Sequences:
     """Digits as side² steps of one number in [0, 1]; with a side of 14 the means of four pixels each."""
-    import numpy as np
-
-    from examples.papers.data import mnist
-
     names = tuple(map(str, range(10)))
     if smoke:
         rng = np.random.default_rng(0)
         x, y = rng.random((60, 16, 1)).astype("float32"), np.arange(60, dtype=np.int32) % 10
         return Sequences((x[:40], y[:40]), (x[40:], y[40:]), names, None, {"name": "smoke"})
     parts = []
-    for split in ("train", "test"):
-        images, labels = mnist.load(split, source=data)
+    for part in ("train", "test"):
+        images, labels = corpora.mnist.load(part, source=data)
         parts.append((_pixels(images / 255, side), labels))
-    info = {"name": "mnist", "pixels": side * side}
-    return Sequences(parts[0], parts[1], names, None, info)
+    return Sequences(parts[0], parts[1], names, None, {"name": "mnist", "pixels": side * side})
 
 
 def quartered(data: Sequences) -> Sequences:
     """The same digits by the means of four neighbouring pixels each."""
 
-    def part(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def part(x: Array, y: Array) -> tuple[Array, Array]:
         side = math.isqrt(x.shape[1])
         return _pixels(x.reshape(-1, side, side), side // 2), y
 
@@ -555,7 +457,7 @@ def quartered(data: Sequences) -> Sequences:
     return dataclasses.replace(data, train=train, test=test, info={**data.info, "pixels": train[0].shape[1]})
 
 
-def _pixels(images: NDArray[Any], side: int) -> NDArray[np.float32]:
+def _pixels(images: Array, side: int) -> Array:
     """Images (n, m, m) as sequences (n, side², 1) of the means of squares of pixels."""
     n, of_one, _ = images.shape
     squares = images.reshape(n, side, of_one // side, side, of_one // side)

@@ -33,14 +33,23 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
     names = f"experiments: {', '.join(experiment.name for experiment in experiments)}"
 
     def verb(name: str, execute: Callable[[Sequence[Experiment], argparse.Namespace], None], says: str) -> Any:
-        of_verb = verbs.add_parser(
-            name,
-            help=says,
-            description=f"{says[0].upper()}{says[1:]}.",
-            epilog=names if name in ("run", "tune") else "",
-        )
+        epilog = names if name in ("run", "tune") else ""
+        of_verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", epilog=epilog)
         of_verb.set_defaults(execute=lambda args: guarded(lambda: execute(experiments, args)))
+        if name != "list":
+            says = f"the records (default: {RECORDS})"
+            of_verb.add_argument("--records", type=Path, default=RECORDS, metavar="FOLDER", help=says)
         return of_verb
+
+    def add_training(parser: Any, runs: str, hold: str, verbose: int) -> None:
+        says = "file or folder, as `list` says (default: download)"
+        parser.add_argument("--data", type=Path, metavar="PATH", help=says)
+        says = "try it in seconds: generated data, tiny networks, a temporary folder"
+        parser.add_argument("--smoke", action="store_true", help=says)
+        says = f"{hold} (default: {runs})"
+        parser.add_argument("--runs", type=Path, default=Path(runs), metavar="FOLDER", help=says)
+        says = "as in fit: 0 silent, 1 a progress bar, 2 a line per epoch (default: %(default)s)"
+        parser.add_argument("--verbose", type=int, default=verbose, metavar="{0,1,2}", help=says)
 
     verb("list", lambda of, args: print(listing(of)), "list the experiments, their rows and their data")
 
@@ -48,43 +57,67 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
     run.add_argument("name", metavar="EXPERIMENT", help="an experiment, or `all`")
     run.add_argument("--rows", nargs="+", metavar="ROW", help="rows to run (default: all)")
     run.add_argument("--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row (default: 1)")
-    run.add_argument(
-        "--budget", type=_positive(float), metavar="MINUTES", help="minutes of training per run (default: the row's)"
-    )
+    says = "minutes of training per run (default: the row's)"
+    run.add_argument("--budget", type=_positive(float), metavar="MINUTES", help=says)
     run.add_argument("--model", type=Path, metavar="FILE", help="trained model to analyse (default: train a small one)")
-    _add_data(run)
-    verbose = 1 if sys.stdout.isatty() else 2
-    _add_folders(run, "runs/papers", "checkpoints, TensorBoard logs and figures", verbose)
+    add_training(run, "runs/papers", "checkpoints, TensorBoard logs and figures", 1 if sys.stdout.isatty() else 2)
 
     report = verb("report", report_command, "write the report of all records")
     report.add_argument("--out", type=Path, metavar="FILE", help="file of the report (default: print the text)")
-    _add_records(report)
-    _add_templates(report)
 
     tune = verb("tune", tune_command, "search for the hyperparameters of a row; the same command resumes the search")
     tune.add_argument("name", metavar="EXPERIMENT", help="an experiment; `list` shows its rows")
     tune.add_argument("--row", required=True, help="the row whose hyperparameters are searched")
-    tune.add_argument("--trials", type=_positive(int), default=20, help="number of trials (default: 20)")
-    tune.add_argument(
-        "--steps", type=_positive(int), default=300, help="batches per epoch, of the row's own size (default: 300)"
-    )
-    tune.add_argument("--epochs", type=_positive(int), default=2, help="epochs of a trial (default: 2)")
-    tune.add_argument(
-        "--keep", nargs="+", default=[], metavar="SETTING", help="settings that are not searched (default: none)"
-    )
+    for option, default, says in (
+        ("--trials", 20, "number of trials"),
+        ("--steps", 300, "batches per epoch, of the row's own size"),
+        ("--epochs", 2, "epochs of a trial"),
+    ):
+        tune.add_argument(option, type=_positive(int), default=default, help=f"{says} (default: {default})")
+    says = "settings that are not searched (default: none)"
+    tune.add_argument("--keep", nargs="+", default=[], metavar="SETTING", help=says)
     tune.add_argument("--seed", type=int, default=0, help="seed of the search and of the weights (default: 0)")
-    _add_data(tune)
-    _add_folders(tune, "runs/tune", "the trials, with TensorBoard logs", verbose=0)
+    add_training(tune, "runs/tune", "the trials, with TensorBoard logs", verbose=0)
 
     check = verb("check", check_command, "check that every record is readable, registered and shown in the report")
     check.add_argument("--report", type=Path, metavar="FILE", help="report to compare (default: none)")
-    _add_records(check)
-    _add_templates(check)
+
+
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A finite number above 0, for argparse."""
+
+    def number(text: str) -> Any:
+        value = kind(text)
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"must be a finite number above 0. Received: {text}")
+        return value
+
+    number.__name__ = kind.__name__  # argparse names the type in its error
+    return number
 
 
 def needs_keras(args: argparse.Namespace) -> bool:
     """Whether a command imports Keras."""
     return args.verb in ("run", "tune", "preset") or bool(getattr(args, "out", None))
+
+
+def guarded(command: Callable[[], None]) -> int:
+    """Runs a command; returns its exit code: 0, 2 with one line on a user error, 130 if Ctrl-C stopped it."""
+    try:
+        command()
+        sys.stdout.flush()
+    except BrokenPipeError:  # as in `list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, ImportError) as error:
+        print(f"papers: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"papers: {error}. Finished epochs and records are kept: the same command resumes.", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped. The same command resumes after the last finished epoch.", file=sys.stderr)
+        return 130
+    return 0
 
 
 def listing(experiments: Sequence[Experiment]) -> str:
@@ -136,8 +169,8 @@ def run_rows(experiment: Experiment, args: argparse.Namespace) -> None:
     runs = [(row, seed) for row in rows for seed in range(1 if experiment.is_deterministic(row) else args.seeds)]
     started, trained = time.monotonic(), 0
     for i, (row, seed) in enumerate(runs):
-        left = (time.monotonic() - started) / trained * (len(runs) - i) if trained else None
-        remaining = "" if left is None else f"; about {_duration(left)} left"
+        left = (time.monotonic() - started) / max(trained, 1) * (len(runs) - i) / 60
+        remaining = f"; about {left:.0f} min left" if trained else ""
         what = ", ".join(filter(None, (experiment.name, row, f"seed {seed}")))
         print(f"\n[{i + 1} of {len(runs)}{remaining}] {what}", flush=True)
         record, is_new = _run(experiment, row, seed, args)
@@ -157,39 +190,41 @@ def _run(experiment: Experiment, row: str, seed: int, args: argparse.Namespace) 
         minutes = args.budget if args.budget is not None else experiment.minutes
     settings = experiment.rows[row]
     run = Run(row, settings, args.data, args.model, minutes, seed, args.runs / name, args.smoke, args.verbose)
-    protocol = {"minutes": minutes} if args.smoke else {**settings, "minutes": minutes}
     finished = _records.find(args.records, experiment.name, name)
     if finished is not None:
         place = _records.path_of(args.records, experiment.name)
+        protocol = {"minutes": minutes} if args.smoke else {**settings, "minutes": minutes}
         _records.require_equal(finished, place, table={"row": row}, protocol=protocol)
         _records.require_equal(finished, place, data=experiment.identity(run))
         return finished, False
     run.folder.mkdir(parents=True, exist_ok=True)
     record = _checked(experiment, experiment.run(run))
     record["protocol"]["minutes"] = minutes
-    if experiment.data and not _records.has_digest(record):
-        raise AssertionError(f"The record of {experiment.name} has no digest of its data.")
     row_of_table = {"table": experiment.name, "row": row, "order": list(experiment.rows).index(row)}
-    return _records.append(
-        args.records, {"experiment": experiment.name, "run": name, "table": row_of_table, **record}
-    ), True
+    whole = {"experiment": experiment.name, "run": name, "table": row_of_table, **record}
+    return _records.append(args.records, whole), True
 
 
 def _checked(experiment: Experiment, record: Record) -> Record:
-    """The record as it is written; ValueError if the usual table cannot show it."""
+    """The record as it is written; ValueError if the usual table cannot show it, or if it has no digest of its data."""
     result = record.get("result")
-    if type(experiment).fields is Experiment.fields:
+    if type(experiment).fields is Experiment.fields and not experiment.header:
         if not isinstance(result, Result):
             raise ValueError(
                 f"`run` of {experiment.name} must return a record whose result is a Result. Received: {result!r}. "
-                "Return one, or override `summary` and `fields`."
+                "Return one, or override `summary`, `header` and `lines`."
             )
         for part, entry in (("data", "name"), ("model", "parameters"), ("protocol", "seed")):
             if entry not in record.get(part, {}):
                 raise ValueError(
                     f"`run` of {experiment.name} must return a record with {entry!r} in {part!r}. Received: "
-                    f"{part} {record.get(part)}. Add it, or override `fields`."
+                    f"{part} {record.get(part)}. Add it, or override `header` and `lines`."
                 )
+    if experiment.data and not _records.has_digest(record):
+        raise ValueError(
+            f"`run` of {experiment.name} must return a record with one of {', '.join(_records.DIGESTS)} in 'data'. "
+            f"Received: {record.get('data')}. Add `identity`."
+        )
     return {**record, "result": result.entries()} if isinstance(result, Result) else record
 
 
@@ -200,24 +235,21 @@ def _require_used(experiment: Experiment, rows: Sequence[str], args: argparse.Na
         used = option in experiment.options and (option != "budget" or any(map(experiment.is_timed, rows)))
         if value is not None and not used and not args.smoke:
             which = ", ".join(filter(None, rows[:3]))
-            remedy = "Leave it out."
-            if option == "budget":
-                remedy = "Leave it out: the number of epochs is part of the experiment."
+            why = ": the number of epochs is part of the experiment" if option == "budget" else ""
             raise ValueError(
                 f"{experiment.name}{f' ({which})' if which else ''} has no use for --{option}. "
-                f"Received: --{option} {value}. {remedy}"
+                f"Received: --{option} {value}. Leave it out{why}."
             )
 
 
 def report_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
     """Prints the report, or writes it with its figures; what cannot be shown is left out and named at the end."""
     records = _report.read(args.records)
-    templates = args.templates or args.records
     failed: dict[str, str] = {}
     if args.out is None:
-        print(_report.results(experiments, records, templates, failed=failed))
+        print(_report.results(experiments, records, args.records, failed=failed))
     else:
-        _report.write(experiments, records, args.out, templates, failed)
+        _report.write(experiments, records, args.out, args.records, failed)
     if failed:
         reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
         raise ValueError(f"The report has all tables but {', '.join(failed)}. {reasons}")
@@ -226,80 +258,53 @@ def report_command(experiments: Sequence[Experiment], args: argparse.Namespace) 
 def check_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
     """Checks records, templates and, if it is given, the report made from them."""
     records = _report.read(args.records)
-    folder = args.report.parent if args.report else None
-    text = _report.results(experiments, records, args.templates or args.records, folder)
+    text = _report.results(experiments, records, args.records, args.report.parent if args.report else None)
     if args.report and (not args.report.is_file() or args.report.read_text() != text):
         raise ValueError(
             f"A report is generated from its records. Received: {args.report}, which differs from what {args.records} "
             f"gives. Write it again: report --records {args.records} --out {args.report}."
         )
+    by_experiment = _report.by_experiment(experiments, records)
+    print(f"{len(records)} records of {len(by_experiment)} experiments can be read.")
     undigested = [
-        Path(record["file"]).name
-        for experiment, of_this in _report.by_experiment(experiments, records)
-        for record in of_this
-        if experiment.data and not _records.has_digest(record)
+        record for one, records in by_experiment for record in records if one.data and not _records.has_digest(record)
     ]
-    print(f"{len(records)} records of {len({record['experiment'] for record in records})} experiments can be read.")
     if undigested:
         print(f"{len(undigested)} of them, older than digests, do not say which data they are of exactly.")
 
 
 def tune_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
     """Searches, prints the best trials, and writes all of them into one record."""
+    from examples.papers import tuning
+
     if args.smoke:
         _work_in_scratch(args)
         args.trials, args.steps, args.epochs = min(args.trials, 3), min(args.steps, 2), 1
     if args.name == "all":
         raise ValueError("One row is tuned at a time. Received: all. Name its experiment.")
     experiment = _named(experiments, args.name)
-    slug = _slug(f"{experiment.name}-{args.row}")
-    run = Run(
-        args.row,
-        _settings(experiment, args.row),
-        args.data,
-        None,
-        None,
-        args.seed,
-        args.runs / slug,
-        smoke=args.smoke,
-        verbose=args.verbose,
-    )
-    model = experiment.tunable(run, args.steps, args.epochs)
-    from examples.papers import tuning
-
-    tuner = tuning.search(
-        model,
-        run.folder,
-        args.trials,
-        seed=args.seed,
-        verbose=args.verbose,
-        keep=args.keep,
-    )
-    trials = tuning.trials(tuner, model.worst)
+    slug, settings = _slug(f"{experiment.name}-{args.row}"), _settings(experiment, args.row)
+    folder = args.runs / slug
+    run = Run(args.row, settings, args.data, None, None, args.seed, folder, args.smoke, args.verbose)
+    network = experiment.tunable(run, args.steps, args.epochs)
+    tuner = tuning.search(network, folder, args.trials, seed=args.seed, verbose=args.verbose, keep=args.keep)
+    trials = tuning.trials(tuner, network.worst)
+    asked = {name: getattr(args, name) for name in ("steps", "epochs", "seed")}
     record = {
         "experiment": "tuning",
         "run": f"tuning-{slug}-{args.seed}",
-        "environment": _records.run_environment(run.folder),
+        "environment": _records.run_environment(folder),
         "table": {"table": experiment.name, "row": args.row},
-        "data": model.settings()["data"],
-        "protocol": {
-            "steps": args.steps,
-            "epochs": args.epochs,
-            "seed": args.seed,
-            "batch": model.base.batch,
-            "kept": args.keep,
-        },
+        "data": network.data,
+        "protocol": {**asked, "batch": network.base.batch, "kept": args.keep},
         "result": {"trials": trials},
     }
-    is_chief = os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief"
-    if is_chief:
-        _records.append(args.records, record)
     for trial in trials[:5]:
-        settings = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
-        loss = "diverged" if trial["val_loss"] is None else f"{trial['val_loss']:.4f}"
-        print(f"{loss}: {settings}")
-    print(f"{len(trials)} trials. TensorBoard: tensorboard --logdir {run.folder / 'tensorboard'}")
-    if is_chief:
+        found = ", ".join(f"{key} {value:.4g}" for key, value in sorted(trial["settings"].items()))
+        print(f"{'diverged' if trial['val_loss'] is None else format(trial['val_loss'], '.4f')}: {found}")
+    print(f"{len(trials)} trials. TensorBoard: tensorboard --logdir {folder / 'tensorboard'}")
+    if os.environ.get("KERASTUNER_TUNER_ID", "chief") == "chief":
+        _records.append(args.records, record)
         print(f"Record: {_records.path_of(args.records, 'tuning')}")
 
 
@@ -314,35 +319,11 @@ def _work_in_scratch(args: argparse.Namespace) -> None:
     args.runs, args.records = scratch / "runs", scratch / "records"
 
 
-def guarded(command: Callable[[], None]) -> int:
-    """Runs a command; returns its exit code: 0, 2 with one line on a user error, 130 if Ctrl-C stopped it."""
-    try:
-        command()
-        sys.stdout.flush()
-    except BrokenPipeError:  # as in `list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (ValueError, ImportError) as error:
-        print(f"papers: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(
-            f"papers: {error}. Finished epochs and records are kept: the same command resumes.",
-            file=sys.stderr,
-        )
-        return 2
-    except KeyboardInterrupt:
-        print("\nStopped. The same command resumes after the last finished epoch.", file=sys.stderr)
-        return 130
-    return 0
-
-
 def _named(experiments: Sequence[Experiment], name: str) -> Experiment:
-    for experiment in experiments:
-        if experiment.name == name:
-            return experiment
-    names = ", ".join(experiment.name for experiment in experiments)
-    raise ValueError(f"The experiments are {names}; `list` says more. Received: {name!r}.")
+    by_name = {experiment.name: experiment for experiment in experiments}
+    if name not in by_name:
+        raise ValueError(f"The experiments are {', '.join(by_name)}; `list` says more. Received: {name!r}.")
+    return by_name[name]
 
 
 def _settings(experiment: Experiment, row: str) -> Any:
@@ -354,52 +335,3 @@ def _settings(experiment: Experiment, row: str) -> Any:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
-
-
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, metavar="PATH", help="file or folder, as `list` says (default: download)")
-    parser.add_argument(
-        "--smoke", action="store_true", help="try it in seconds: generated data, tiny networks, a temporary folder"
-    )
-
-
-def _add_folders(parser: argparse.ArgumentParser, runs: str, hold: str, verbose: int) -> None:
-    parser.add_argument("--runs", type=Path, default=Path(runs), metavar="FOLDER", help=f"{hold} (default: {runs})")
-    _add_records(parser)
-    parser.add_argument(
-        "--verbose",
-        type=int,
-        default=verbose,
-        metavar="{0,1,2}",
-        help="as in fit: 0 silent, 1 a progress bar, 2 a line per epoch (default: %(default)s)",
-    )
-
-
-def _add_records(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--records", type=Path, default=RECORDS, metavar="FOLDER", help=f"the records (default: {RECORDS})"
-    )
-
-
-def _add_templates(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--templates", type=Path, metavar="FOLDER", help="Markdown around the tables (default: the folder of records)"
-    )
-
-
-def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A finite number above 0, for argparse."""
-
-    def number(text: str) -> Any:
-        value = kind(text)
-        if not 0 < value < math.inf:
-            raise argparse.ArgumentTypeError(f"must be a finite number above 0. Received: {text}")
-        return value
-
-    number.__name__ = kind.__name__  # argparse names the type in its error
-    return number

@@ -1,7 +1,6 @@
 """An experiment: the rows of a paper's table, how each is run, and how its records are shown in the report.
 
-Nothing here imports Keras, so that the list of experiments and `--help` come at once; an experiment imports what it
-trains with inside `run`.
+Nothing here imports Keras, so that the list of experiments and `--help` come at once.
 """
 
 from __future__ import annotations
@@ -45,14 +44,10 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that a claim says, and what the records have of it.
+    """Our figure for one thing that a claim says, and whether it holds; None where nothing was measured."""
 
-    Attributes:
-        figure: ours, or what is missing. holds: whether it is as the claim says; None where nothing was measured.
-    """
-
-    figure: str
-    holds: bool | None
+    figure: str = ""
+    holds: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Claim:
     @property
     def measured(self) -> float:
         """The fraction of the findings that were measured."""
-        return sum(finding.holds is not None for finding in self.findings) / max(len(self.findings), 1)
+        return sum(finding.holds is not None for finding in self.findings) / len(self.findings)
 
     @property
     def verdict(self) -> str:
@@ -83,6 +78,11 @@ class Claim:
         if any(holds):
             return "partly"
         return "not found" if False in holds else "not tried"
+
+
+def claim(place: str, says: str, rule: str, *findings: Finding) -> Claim:
+    """A claim; without findings nothing was measured of it."""
+    return Claim(place, says, rule, findings or (Finding(),))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,39 +122,56 @@ class Result:
         if len(units) != 1:
             raise ValueError(f"A result must have test and validation of one unit. Received: {sorted(entries)}.")
         (unit,) = units
-        names = (f"test_{unit}", f"validation_{unit}", "training_seconds", cls._items(unit))
-        test, validation, seconds, read = (entries[name] for name in names)
+        names = cls._names(unit)
         more = {name: value for name, value in entries.items() if name not in names}
+        test, validation, seconds, read = (entries[name] for name in names)
         return cls(test, validation, seconds, read, unit, more)
 
     def entries(self) -> dict[str, Any]:
         """What a record has of it."""
-        return {
-            f"test_{self.unit}": self.test,
-            f"validation_{self.unit}": self.validation,
-            "training_seconds": self.seconds,
-            self._items(self.unit): self.read,
-            **self.more,
-        }
+        values = (self.test, self.validation, self.seconds, self.read)
+        return {**dict(zip(self._names(self.unit), values, strict=True)), **self.more}
 
     def shown(self, value: float) -> str:
         """A value in the unit."""
         return f"{value:{ {'bits': '.3f', 'error': '.1%'}.get(self.unit, '.4g') }}"
 
     @staticmethod
-    def _items(unit: str) -> str:
-        return "characters" if unit == "bits" else "sequences"
+    def _names(unit: str) -> tuple[str, str, str, str]:
+        """Names in a record of test, validation, seconds and read."""
+        return f"test_{unit}", f"validation_{unit}", "training_seconds", "characters" if unit == "bits" else "sequences"
 
 
-UNTRIED: tuple[Finding, ...] = (Finding("", None),)
-"""The findings of a claim of which nothing was measured."""
+@dataclasses.dataclass(frozen=True)
+class Tunable:
+    """A network whose settings `tuning.search` searches.
+
+    Attributes:
+        base: its protocol, a dataclass; steps and epochs are those of a trial. space: hyperparameters of KerasTuner ->
+            the settings of a trial that differ. build: protocol -> compiled model.
+        fit: (protocol, model, **kwargs) -> history of a training as long as a trial; `kwargs` as in Keras's `fit`.
+        data: what a record says of the data. seed: of the weights. worst: stands for the loss of a training that
+            diverged.
+    """
+
+    base: Any
+    space: Callable[[Any], dict[str, Any]]
+    build: Callable[[Any], Any]
+    fit: Callable[..., Any]
+    data: Mapping[str, Any]
+    seed: int
+    worst: float
+
+    def protocol(self, hp: Any) -> Any:
+        """The protocol of a trial."""
+        return dataclasses.replace(self.base, **self.space(hp))
 
 
 class Experiment(abc.ABC):
     """A table or figure of a paper, repeated.
 
-    A subclass stands in a file of its own and is listed in `EXPERIMENTS`. Its prose is a Markdown template,
-    `<name>.md` beside the records, in which `{table}` and the other names of `fields` are replaced.
+    A subclass has a file of its own and is listed in `EXPERIMENTS`. Its prose is a Markdown template, `<name>.md`
+    beside the records, in which `{table}` and the other names of `fields` are replaced.
 
     Attributes:
         name: name on the command line, in records and of the template.
@@ -166,6 +183,7 @@ class Experiment(abc.ABC):
         paper: row -> the paper's figure, or its words where it gives none.
         minutes: default budget of training; None trains for the row's own number of epochs.
         of_data: names of those settings of a row on which its data depend.
+        header: columns of its table, as in "network | errors", whose lines `lines` gives; "" for the usual table.
         resets_before: whether the reset gates of its GRUs multiply before the product, as in the papers.
     """
 
@@ -179,6 +197,7 @@ class Experiment(abc.ABC):
     paper: ClassVar[Mapping[str, float | str]] = {}
     minutes: ClassVar[float | None] = None
     of_data: ClassVar[tuple[str, ...]] = ()
+    header: ClassVar[str] = ""
     resets_before: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -187,8 +206,8 @@ class Experiment(abc.ABC):
 
         Returns:
             Its record: `data`, with a name; `model`, with the number of `parameters`; `protocol`, with the `seed`;
-            `result`, a `Result`, or a dictionary if `summary` and `fields` are overridden; and, where it trains,
-            `curve` and `environment`.
+            `result`, a `Result`, or a dictionary if `summary` and `lines` or `fields` are overridden; and, where it
+            trains, `curve` and `environment`.
 
         Raises:
             ValueError: if the data or the model cannot be read.
@@ -211,11 +230,7 @@ class Experiment(abc.ABC):
         raise NotImplementedError(f"{self.name} reads no data.")
 
     def load(self, run: Run) -> Any:
-        """The data of a run; kept for the next one, which often has the same.
-
-        Raises:
-            ValueError: if the data cannot be read.
-        """
+        """The data of a run; kept for the next one, which often has the same. ValueError if they cannot be read."""
         written = run.data.stat().st_mtime_ns if run.data is not None and run.data.exists() else None
         of_data = {name: run.settings[name] for name in self.of_data if name in run.settings}
         key = (run.data, written, run.smoke, of_data)
@@ -226,27 +241,8 @@ class Experiment(abc.ABC):
                 raise ValueError(re.sub("`(source|path|data_dir)`", "`--data`", str(error))) from None
         return self._loaded[1]
 
-    def of_protocol(self, protocol: type, settings: Mapping[str, Any]) -> Any:
-        """A protocol, a dataclass, with these settings.
-
-        Raises:
-            ValueError: if one of them is none of the protocol's.
-        """
-        known = [field.name for field in dataclasses.fields(protocol)]
-        unknown = [name for name in settings if name not in known]
-        if unknown:
-            raise ValueError(
-                f"A row of {self.name} has settings of its protocol: {', '.join(known)}. Received: {unknown}. "
-                "Correct the row."
-            )
-        return protocol(**settings)
-
-    def tunable(self, run: Run, steps: int, epochs: int) -> Any:
-        """What `tune` searches, as `tuning.search` takes it, with trials of `epochs` epochs of `steps`.
-
-        Raises:
-            ValueError: if the experiment has no hyperparameters to search.
-        """
+    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
+        """The network that `tune` searches, with trials of `epochs` epochs of `steps`."""
         raise ValueError(
             f"Networks on characters and on classes are tuned. Received: {self.name}, {run.row}. Choose another."
         )
@@ -256,20 +252,25 @@ class Experiment(abc.ABC):
         result = Result.of(record["result"])
         return f"{result.shown(result.test)} {self.measure}"
 
+    def lines(self, records: Sequence[Record]) -> Iterable[Sequence[object]]:
+        """The lines of the table with the columns of `header`."""
+        return ()
+
+    def called(self, record: Record) -> str:
+        """The name of a record in the list of runs."""
+        return f"{record['table']['row']}, seed {record['protocol']['seed']}"
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         """Name -> Markdown that replaces `{name}` in the template."""
-        return {"table": table_of_rows(records, self.paper), "runs": runs(records, row_and_seed)}
+        own = table(self.header, self.lines(records)) if self.header else table_of_rows(records, self.paper)
+        return {"table": own, "runs": runs(records, self.called)}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         """The paper's claims that these records bear on, in the paper's order."""
         return []
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
-        """File name -> figure drawn from the records.
-
-        Raises:
-            ImportError: without matplotlib.
-        """
+    def pictures(self, records: Sequence[Record]) -> Mapping[str, Figure]:
+        """File name -> figure drawn from the records; ImportError without matplotlib."""
         return {}
 
     def template(self, fields: Mapping[str, str]) -> str:
@@ -281,23 +282,14 @@ class Experiment(abc.ABC):
         )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table; None is an empty cell."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("|" + "".join(_cell(cell) + "|" for cell in line) for line in lines)
+def table(header: str | Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table, its columns in a list or as "one | other"; None is an empty cell."""
+    columns = header.split(" | ") if isinstance(header, str) else header
+    lines = ["|" + "".join(" |" if cell in (None, "") else f" {cell} |" for cell in line) for line in (columns, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]])
 
 
-def _cell(cell: object) -> str:
-    if cell == "---":
-        return "---"
-    return " " if cell is None or cell == "" else f" {cell} "
-
-
-def runs(
-    records: Sequence[Record],
-    name: Callable[[Record], str],
-    heading: str = "Runs",
-) -> str:
+def runs(records: Sequence[Record], name: Callable[[Record], str], heading: str = "Runs") -> str:
     """A folded list of the records: date, code, hardware, versions, settings.
 
     Args:
@@ -322,18 +314,23 @@ def runs(
 def below(value: float | None, bound: float | None, shown: Callable[[float], str], margin: float = 0.0) -> Finding:
     """Whether a value is below another one, by more than the margin; what is missing was not measured."""
     if value is None or bound is None:
-        return Finding("", None)
+        return Finding()
     return Finding(f"{shown(value)} against {shown(bound)}", value + margin < bound)
 
 
 def number(value: float | None, paper: float, shown: Callable[[float], str], tolerance: float) -> Finding:
     """Whether a figure, of which less is better, is the paper's or better: at most the tolerance above it."""
-    return Finding("", None) if value is None else Finding(shown(value), value <= paper + tolerance)
+    return Finding() if value is None else Finding(shown(value), value <= paper + tolerance)
 
 
 def percent(value: float) -> str:
     """An error."""
     return f"{value:.1%}"
+
+
+def bits(value: float) -> str:
+    """Bits per symbol."""
+    return f"{value:.3f}"
 
 
 def two_standard_errors(error: float, tested: int) -> float:
@@ -362,11 +359,6 @@ def _places(environment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [environment, *environment.get("resumed", ())]
 
 
-def row_and_seed(record: Record) -> str:
-    """What a record of a table is called."""
-    return f"{record['table']['row']}, seed {record['protocol']['seed']}"
-
-
 def grouped(records: Iterable[Record], key: Callable[[Record], Any]) -> dict[Any, list[Record]]:
     """Key -> its records, keys in ascending order."""
     groups: dict[Any, list[Record]] = {}
@@ -375,7 +367,13 @@ def grouped(records: Iterable[Record], key: Callable[[Record], Any]) -> dict[Any
     return dict(sorted(groups.items()))
 
 
-def mean_and_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
+def by_row(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Row -> its records, in the order of the rows."""
+    places = grouped(records, lambda record: (record["table"]["order"], record["table"]["row"]))
+    return {row: group for (_, row), group in places.items()}
+
+
+def mean_and_range(values: Sequence[float], shown: Callable[[float], str] = percent) -> str:
     """The mean, and in brackets the lowest and the highest of several."""
     brackets = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
     return shown(statistics.mean(values)) + brackets
@@ -387,16 +385,13 @@ def table_of_rows(records: Sequence[Record], paper: Mapping[str, float | str]) -
     def order(record: Record) -> tuple[str, int, str]:
         return record["data"].get("name", ""), record["table"]["order"], record["table"]["row"]
 
-    header = ["data", "network", "weights", "seeds", "test", "paper", "validation", "minutes of training", "read"]
-    return table(
-        header,
-        [[name, row, *_of_row(group, paper.get(row))] for (name, _, row), group in grouped(records, order).items()],
-    )
+    lines = [[name, row, *_of_row(group, paper.get(row))] for (name, _, row), group in grouped(records, order).items()]
+    return table("data | network | weights | seeds | test | paper | validation | minutes of training | read", lines)
 
 
 def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
     results = [Result.of(record["result"]) for record in group]
-    shown, bits = results[0].shown, results[0].unit == "bits"
+    shown, is_bits = results[0].shown, results[0].unit == "bits"
     minutes = f"{statistics.mean(result.seconds for result in results) / 60:.0f}"
     if budget := group[0]["protocol"].get("minutes"):
         minutes += f" of {budget:g}"
@@ -408,5 +403,5 @@ def _of_row(group: Sequence[Record], paper: float | str | None) -> list[str]:
         shown(paper) if isinstance(paper, int | float) else paper or "",
         shown(statistics.mean(result.validation for result in results)),
         minutes,
-        f"{read / 1e6:,.1f} M characters" if bits else f"{read:,.0f} sequences",
+        f"{read / 1e6:,.1f} M characters" if is_bits else f"{read:,.0f} sequences",
     ]

@@ -5,34 +5,38 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 
-def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> dict[str, Any]:
-    """Reads a JSON object.
-
-    Args:
-        path: of an existing file. rule: what the file must hold, for the error.
-        parts: keys that the object must have, and their types. remedy: what to do, for the error.
+def parsed(text: bytes, place: str, remedy: str, **parts: type) -> dict[str, Any]:
+    """The JSON object in a text from `place`, with the parts that are named by their type.
 
     Raises:
-        ValueError: if the file holds something else, naming it.
+        ValueError: if it is something else.
     """
-    return parsed(path.read_bytes(), str(path), rule, parts, remedy)
-
-
-def parsed(text: bytes, place: str, rule: str, parts: Mapping[str, type], remedy: str) -> dict[str, Any]:
-    """The JSON object in a text; arguments and errors as `read_json`, `place` is where the text comes from."""
     try:
         content = json.loads(text)
         wrong = [name for name, kind in parts.items() if not isinstance(content[name], kind)]
         if wrong or not isinstance(content, dict):
             raise TypeError(f"{', '.join(wrong)} of another type" if wrong else f"a {type(content).__name__}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{rule}. Received: {place} ({error!r}). {remedy}") from None
+        what = f" with {', '.join(parts)}" if parts else ""
+        raise ValueError(f"A JSON object{what} must be here. Received: {place} ({error!r}). {remedy}") from None
     return content
+
+
+def read_json(path: Path, remedy: str, **parts: type) -> dict[str, Any]:
+    """The JSON object in a file; arguments and errors as `parsed`."""
+    return parsed(path.read_bytes(), str(path), remedy, **parts)
+
+
+def kept(path: Path, compute: Callable[[], Mapping[str, Any]], **parts: type) -> dict[str, Any]:
+    """A part of what a run finds: computed and written, or read if it was written before a kill."""
+    if not path.exists():
+        write_json(path, compute())
+    return read_json(path, "Remove it.", **parts)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

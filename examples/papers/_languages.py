@@ -14,17 +14,11 @@ import random
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.automata import DFA
-    from keras_interp_rnn.datasets import LabelledWords
+from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, percent, runs, table
+from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -86,55 +80,35 @@ the gradient's norm is never reached; without one, XLA on a CPU compiles steps t
 
 
 def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Model:
-    """A compiled model, ids of words with an end token (batch, time) to logits (batch, 1).
+    """A compiled model, ids of words over so many symbols with an end token (batch, time) to logits (batch, 1).
 
     Centroids are drawn from U(-0.5, 0.5), and the end token's step is not regularized (section 4.4).
-
-    Args:
-        network: one of `NETWORKS`. symbols: size of the alphabet.
-
-    Raises:
-        ValueError: if there is no such network.
     """
-    import keras
+    from examples.papers import _layers
 
-    from examples.papers import _shared_peephole
-    from keras_interp_rnn import automata, layers
-
-    if network not in NETWORKS:
-        raise ValueError(f"The networks are {NETWORKS}. Received: {network!r}.")
-    if protocol.shared_peephole and network != "SR-LSTM-P":
-        raise ValueError(f"shared_peephole is for SR-LSTM-P. Received: {network!r}. Leave it out.")
     keras.utils.set_random_seed(seed)
     units = protocol.units
-    if network.startswith("SR"):
-        regularized = layers.SRPeepholeLSTM if network.endswith("-P") else layers.SRLSTM
-        if protocol.shared_peephole:
-            regularized = _shared_peephole.SRSharedPeepholeLSTM
-        recurrent = regularized(units, protocol.centroids, regularize_last_step=False, name="recurrent")
+    regularized = {"SR-LSTM": layers.SRLSTM, "SR-LSTM-P": layers.SRPeepholeLSTM}
+    if protocol.shared_peephole:
+        regularized = {"SR-LSTM-P": _layers.SRSharedPeepholeLSTM}
+    if network in regularized:
+        recurrent = regularized[network](units, protocol.centroids, regularize_last_step=False, name="recurrent")
     else:
-        recurrent = (layers.PeepholeLSTM if network.endswith("-P") else keras.layers.LSTM)(units, name="recurrent")
+        recurrent = {"LSTM": keras.layers.LSTM, "LSTM-P": layers.PeepholeLSTM}[network](units, name="recurrent")
     ids = automata.WordEncoding.with_tokens(range(symbols), start=True, end=True).size
-    decay = keras.regularizers.L2(protocol.readout_decay)
     model = keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
             keras.layers.Embedding(ids, units, mask_zero=True),
             recurrent,
-            keras.layers.Dense(1, kernel_regularizer=decay),
+            keras.layers.Dense(1, kernel_regularizer=keras.regularizers.L2(protocol.readout_decay)),
         ]
     )
     if protocol.paper_weights:
         _initialize_as_published(model, seed)
+    settings = {name: getattr(protocol, name) for name in ("learning_rate", "rho", "momentum", "epsilon", "centered")}
     model.compile(
-        keras.optimizers.RMSprop(
-            protocol.learning_rate,
-            rho=protocol.rho,
-            momentum=protocol.momentum,
-            epsilon=protocol.epsilon,
-            centered=protocol.centered,
-            global_clipnorm=protocol.clip,
-        ),
+        keras.optimizers.RMSprop(**settings, global_clipnorm=protocol.clip),
         keras.losses.BinaryCrossentropy(from_logits=True),
         jit_compile=JIT_COMPILE,
         steps_per_execution=STEPS,
@@ -144,9 +118,6 @@ def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Mo
 
 def _initialize_as_published(model: keras.Model, seed: int) -> None:
     """Orthogonal matrices for each gate, biases of zero, and U(-0.5, 0.5) for everything else."""
-    import keras
-    import numpy as np
-
     for i, weight in enumerate(model.trainable_variables):
         draw = 1000 * seed + 10 * i
         rows, columns = (*weight.shape, 1)[:2]
@@ -161,46 +132,34 @@ def _initialize_as_published(model: keras.Model, seed: int) -> None:
 
 
 class Schedule:
-    """Which words each pass reads, and when training ends.
+    """Which words each pass reads, and when training ends; the seed is that of the orders."""
 
-    Args:
-        words: of the training. protocol: how they are read. seed: of the orders, which depend on it and the number of
-            the pass alone.
-    """
-
-    def __init__(self, words: LabelledWords, protocol: Protocol, seed: int) -> None:
-        import numpy as np
-
+    def __init__(self, words: datasets.LabelledWords, protocol: Protocol, seed: int) -> None:
         self.protocol, self.seed = protocol, seed
         self.lengths = np.array([len(word) for word in words.words])
+        longest = int(self.lengths.max())
         if protocol.steps:
-            longest = int(self.lengths.max())
             share = (1 + np.arange(protocol.growing)) / protocol.growing
             growing = np.ceil(np.quantile(self.lengths, share)).astype(int).tolist()
             self.limits = [*growing, *([longest] * 7 * protocol.growing)]
             return
         self.limits = []
         for stage in range(1, protocol.stages + 1):
-            limit = math.ceil(stage * self.lengths.max() / protocol.stages)
+            limit = math.ceil(stage * longest / protocol.stages)
             if len(set(words.labels[self.lengths <= limit].tolist())) == 2:  # words of one label teach nothing
                 self.limits += [limit] * (protocol.passes * (protocol.last if stage == protocol.stages else 1))
-        self._rng = np.random.default_rng(seed)
-        self._orders = [self._order(limit) for limit in self.limits]
+        rng = np.random.default_rng(seed)
+        self._orders = [self._order(limit, rng) for limit in self.limits]
 
-    def _order(self, limit: int) -> NDArray[Any]:
-        import numpy as np
-
+    def _order(self, limit: int, rng: np.random.Generator) -> Array:
         among = np.flatnonzero(self.lengths <= limit)
         # Whole executions, so that nothing is compiled for a remainder.
         execution = self.protocol.batch * STEPS
         count = max(1, len(among) // execution) * execution
-        orders = [self._rng.permutation(among) for _ in range(math.ceil(count / len(among)))]
-        return np.concatenate(orders)[:count]
+        return np.concatenate([rng.permutation(among) for _ in range(math.ceil(count / len(among)))])[:count]
 
-    def order(self, index: int) -> NDArray[Any]:
+    def order(self, index: int) -> Array:
         """Indices of the words of a pass, in the order in which they are read."""
-        import numpy as np
-
         if not self.protocol.steps:
             return self._orders[index]
         among = np.flatnonzero(self.lengths <= self.limits[index])
@@ -213,45 +172,30 @@ class Schedule:
 
     def is_over(self, errors: Sequence[float]) -> bool:
         """Whether training ends, after passes with these validation errors."""
-        import numpy as np
-
-        if len(errors) >= len(self.limits):
-            return True
         growing = self.protocol.growing
-        if not growing or len(errors) < 3 * growing:
-            return False
+        if len(errors) >= len(self.limits) or not growing or len(errors) < 3 * growing:
+            return len(errors) >= len(self.limits)
         lowest = growing + int(np.nanargmin(errors[growing:]))
         return len(errors) >= 2 * (lowest + 1)
 
 
 def train(
     network: str,
-    words: LabelledWords,
-    validation: LabelledWords,
+    words: datasets.LabelledWords,
+    validation: datasets.LabelledWords,
     protocol: Protocol,
     seed: int,
     folder: Path,
     verbose: int = 0,
 ) -> tuple[keras.Model, list[dict[str, Any]]]:
-    """Trains a network, or resumes its training.
-
-    Args:
-        folder: of the checkpoints; `model.keras` in it is the best model. The rest as `build`.
-        verbose: 0 prints nothing, otherwise a line for each pass.
+    """Trains a network, or resumes its training, with its checkpoints in a folder.
 
     Returns:
         The model with the weights of the lowest validation error, and the curve: after each pass the steps and seconds
         so far, the maximum length, the loss and the validation error. A loss that is not finite ends the training; it
         and its validation error are None.
-
-    Raises:
-        ValueError: if all words have the same label.
     """
-    import keras
-    import numpy as np
-
-    from examples.papers import _shared_peephole, _training  # noqa: F401 - a class of models to resume
-    from keras_interp_rnn import callbacks
+    from examples.papers import _layers  # noqa: F401 - a class of models to resume
 
     if words.positives in (0, len(words)):
         raise ValueError(
@@ -260,8 +204,7 @@ def train(
         )
     schedule = Schedule(words, protocol, seed)
     rows, labels = words.ids(start=protocol.start_token, end=True), words.labels.astype("float32")
-    longest = rows.shape[1]
-    widths = [math.ceil(third * longest / 3) for third in (1, 2, 3)]  # each is compiled
+    widths = [math.ceil(third * rows.shape[1] / 3) for third in (1, 2, 3)]  # each is compiled
     resumable = callbacks.Resumable(folder, "validation_error")
     model = resumable.load() or build(network, len(words.alphabet), protocol, seed)
 
@@ -286,7 +229,7 @@ def train(
             break
         order = schedule.order(epoch)
         width = next(width for width in widths if width > schedule.limits[epoch] + protocol.start_token)
-        _training.fit_next_epoch(model, rows[order, :width], labels[order], protocol.batch, resumable, [evaluated])
+        training.fit_next_epoch(model, rows[order, :width], labels[order], protocol.batch, resumable, [evaluated])
     if not math.isfinite(resumable.history[0]["loss"]):  # no weights are better than the initial ones
         build(network, len(words.alphabet), protocol, seed).save(resumable.best)
     return resumable.load_best(), [_point(entry) for entry in resumable.history]
@@ -297,17 +240,13 @@ def _point(entry: Mapping[str, float]) -> dict[str, Any]:
     return {**point, "length": int(entry["length"]), "step": int(entry["step"])}
 
 
-def error(model: keras.Model, words: LabelledWords, start_token: bool = False) -> float:
+def error(model: keras.Model, words: datasets.LabelledWords, start_token: bool = False) -> float:
     """Fraction of the words that are misclassified; `start_token` as in `Protocol`."""
-    import numpy as np
-
     return float(np.mean((predict(model, words, start_token) > 0) != words.labels))
 
 
-def predict(model: keras.Model, words: LabelledWords, start_token: bool = False) -> NDArray[Any]:
+def predict(model: keras.Model, words: datasets.LabelledWords, start_token: bool = False) -> Array:
     """The logit of every word."""
-    import numpy as np
-
     longest, num_tokens = max(map(len, words.words)), 1 + start_token
     length = next((n for n in (100, 200, 500, 1000) if n >= longest), longest)  # few shapes, for each is compiled
     length += num_tokens
@@ -318,31 +257,17 @@ def predict(model: keras.Model, words: LabelledWords, start_token: bool = False)
     return np.concatenate(logits)[: len(rows)]
 
 
-def identity(config: str, words: LabelledWords) -> dict[str, Any]:
-    """What a record says of the training words."""
-    digest = _records.sha256(words.ids(), words.labels)
-    return {"config": config, "words": len(words), "positives": words.positives, "sha256": digest}
-
-
-def short_words(language: DFA, max_length: int) -> LabelledWords:
+def short_words(language: automata.DFA, max_length: int) -> datasets.LabelledWords:
     """All words over 0 and 1 of at most this length, with their labels."""
-    import numpy as np
-
-    from keras_interp_rnn.datasets import LabelledWords
-
     words = ["".join(word) for n in range(max_length + 1) for word in itertools.product("01", repeat=n)]
-    return LabelledWords(tuple(words), np.array([language.accepts(word) for word in words]), "01")
+    return datasets.LabelledWords(tuple(words), np.array([language.accepts(word) for word in words]), "01")
 
 
-def generated(seed: int = 0) -> LabelledWords:
+def generated(seed: int = 0) -> datasets.LabelledWords:
     """Words of nearly one length, labelled by whether they begin with a bracket; for `smoke`, in a moment."""
-    import numpy as np
-
-    from keras_interp_rnn.datasets import LabelledWords
-
     rng = random.Random(seed)
     words = tuple("".join(rng.choices("()abcde", k=rng.randint(18, 20))) for _ in range(200))
-    return LabelledWords(words, np.array([word[0] == "(" for word in words]), "()abcde")
+    return datasets.LabelledWords(words, np.array([word[0] == "(" for word in words]), "()abcde")
 
 
 class LanguageExperiment(Experiment):
@@ -357,22 +282,24 @@ class LanguageExperiment(Experiment):
     language: ClassVar[str]
     tests: ClassVar[tuple[str, ...]]
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
+    def read(
+        self, data: Path | None, smoke: bool, settings: Mapping[str, Any]
+    ) -> Callable[[str], datasets.LabelledWords]:
         """Split -> its words."""
-        from keras_interp_rnn import datasets
-
         if smoke:
             return functools.cache(lambda split: generated(("train", "validation", *self.tests).index(split)))
         load = getattr(datasets, self.language).load
         return functools.cache(functools.partial(load, config=settings["config"]))
 
     def identity(self, run: Run) -> dict[str, Any]:
-        return identity("smoke" if run.smoke else run.settings["config"], self.load(run)("train"))
+        words, config = self.load(run)("train"), "smoke" if run.smoke else run.settings["config"]
+        digest = _records.sha256(words.ids(), words.labels)
+        return {"config": config, "words": len(words), "positives": words.positives, "sha256": digest}
 
     def protocol(self, run: Run) -> Protocol:
         """The protocol of a run."""
         own = {name: value for name, value in run.settings.items() if name not in ("config", "network")}
-        protocol: Protocol = self.of_protocol(Protocol, own)
+        protocol = Protocol(**own)
         if not run.smoke:
             return protocol
         steps, growing = min(protocol.steps, 32), min(protocol.growing, 1)
@@ -414,29 +341,27 @@ class LanguageTable(LanguageExperiment):
     def summary(self, record: Record) -> str:
         return ", ".join(f"{test} {wrong:.1%}" for test, wrong in record["result"]["errors"].items())
 
+    def called(self, record: Record) -> str:
+        centroids, shared = record["protocol"]["centroids"], record["protocol"].get("shared_peephole", False)
+        network = f"{record['data']['config']}, {record['model']['layer']}"
+        return network + f", k = {centroids}" * bool(centroids) + ", p_f = p_i" * shared
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         by_config = grouped(records, lambda record: (not is_of_the_paper(record), record["data"]["config"]))
         first = [group[0] for of_config in by_config.values() for group in _by_network(of_config).values()]
-        return {
-            "tables": "\n\n".join(self._table(config, of_config) for (_, config), of_config in by_config.items()),
-            "runs": runs(first, _name),
-        }
+        tables = [self._table(config, of_config) for (_, config), of_config in by_config.items()]
+        return {"tables": "\n\n".join(tables), "runs": runs(first, self.called)}
 
     def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
         """Name of a row -> mean errors on the tests, without records of a shared peephole or of a few tests."""
-        groups = grouped(
-            [
-                record
-                for record in records
-                if not record["protocol"].get("shared_peephole") and set(self.tests) <= set(record["result"]["errors"])
-            ],
-            lambda record: row_name(
-                record["data"]["config"], record["model"]["layer"], record["protocol"]["centroids"]
-            ),
-        )
+        found: dict[str, list[Record]] = {}
+        for record in records:
+            errors, protocol = record["result"]["errors"], record["protocol"]
+            if not protocol.get("shared_peephole") and set(self.tests) <= set(errors):
+                row = row_name(record["data"]["config"], record["model"]["layer"], protocol["centroids"])
+                found.setdefault(row, []).append(errors)
         return {
-            row: [statistics.mean(record["result"]["errors"][test] for record in group) for test in self.tests]
-            for row, group in groups.items()
+            row: [statistics.mean(one[test] for one in group) for test in self.tests] for row, group in found.items()
         }
 
     def _table(self, config: str, records: Sequence[Record]) -> str:
@@ -446,17 +371,15 @@ class LanguageTable(LanguageExperiment):
         for (_, network, centroids, shared), group in _by_network(records).items():
             results = [record["result"] for record in group]
             minutes = statistics.median(result["seconds"] for result in results) / 60
-            cells = [_mean([result["errors"][test] for result in results]) for test in tests]
+            cells = [mean_and_range([result["errors"][test] for result in results]) for test in tests]
             called = f"{network}, p_f = p_i" if shared else network
-            rows.append([called, centroids, len(group), f"{minutes:.1f}", *cells])
-            paper = self.paper_errors.get(row_name(config, network, centroids or 0))
+            rows.append([called, centroids or None, len(group), f"{minutes:.1f}", *cells])
+            paper = self.paper_errors.get(row_name(config, network, centroids))
             if paper is not None:
-                rows.append(["*the paper's*", centroids, None, None, *(f"*{wrong:.1%}*" for wrong in paper)])
+                rows.append(["*the paper's*", centroids or None, None, None, *(f"*{wrong:.1%}*" for wrong in paper)])
         data = records[0]["data"]
-        return (
-            f"`{config}`, {data['words']:,} words for training, {data['positives']:,} of them in the language:\n\n"
-            + table(["network", "k", "seeds", "median minutes", *map(shown, tests)], rows)
-        )
+        says = f"`{config}`, {data['words']:,} words for training, {data['positives']:,} of them in the language:\n\n"
+        return says + table(["network", "k", "seeds", "median minutes", *map(shown, tests)], rows)
 
 
 def rows_of(networks: Iterable[str], config: str, centroids: int = 5, **settings: Any) -> dict[str, dict[str, Any]]:
@@ -476,7 +399,7 @@ def row_name(config: str, network: str, centroids: int) -> str:
 
 def percentages(paper_errors: Mapping[str, Sequence[float]]) -> dict[str, str]:
     """Row -> the paper's errors, as the list of experiments shows them."""
-    return {row: ", ".join(f"{wrong:.1%}" for wrong in errors) for row, errors in paper_errors.items()}
+    return {row: ", ".join(map(percent, errors)) for row, errors in paper_errors.items()}
 
 
 def is_of_the_paper(record: Record) -> bool:
@@ -490,23 +413,11 @@ def shown(test: str) -> str:
     return test.removeprefix("test_").replace("_", " ")
 
 
-def _by_network(records: Sequence[Record]) -> dict[tuple[int, str, int | None, bool], list[Record]]:
-    """(place of the network, network, its number of centroids if any, whether gates share a peephole) -> records."""
+def _by_network(records: Sequence[Record]) -> dict[tuple[int, str, int, bool], list[Record]]:
+    """(place of the network, network, its number of centroids, whether gates share a peephole) -> records."""
 
     def key(record: Record) -> tuple[int, str, int, bool]:
         network, protocol = record["model"]["layer"], record["protocol"]
         return NETWORKS.index(network), network, protocol["centroids"], protocol.get("shared_peephole", False)
 
-    return {(i, network, k or None, shared): group for (i, network, k, shared), group in grouped(records, key).items()}
-
-
-def _name(record: Record) -> str:
-    centroids, shared = record["protocol"]["centroids"], record["protocol"].get("shared_peephole", False)
-    network = f"{record['data']['config']}, {record['model']['layer']}"
-    return network + f", k = {centroids}" * bool(centroids) + ", p_f = p_i" * shared
-
-
-def _mean(errors: Sequence[float]) -> str:
-    """The mean, and in brackets the lowest and the highest of several."""
-    spread = f" ({min(errors):.1%} to {max(errors):.1%})" if len(errors) > 1 else ""
-    return f"{statistics.mean(errors):.1%}{spread}"
+    return grouped(records, key)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import keras
+from examples.papers._lazy import initializers, keras, layers, np
 
 NETWORKS = ("vanilla", "GRU", "CFN", "MinimalRNN")
 """In the order of the paper's figures."""
@@ -14,41 +13,46 @@ GATED = ("GRU", "MinimalRNN")
 """Those that `initializers.CriticalBias` knows, whose gates start in several ways."""
 
 
-def recurrent_layer(kind: str, units: int, features: int, seed: int, **flags: Any) -> keras.layers.Layer:
-    """One of `NETWORKS`, every matrix orthogonal and drawn by itself, as in the paper."""
-    import keras
-    import numpy as np
+def recurrent_layer(
+    kind: str,
+    units: int,
+    features: int,
+    seed: int,
+    gate_bias: float | None = None,
+    gate_steps: float | None = None,
+    input_variance: float = 1.0,
+    **flags: Any,
+) -> keras.layers.Layer:
+    """One of `NETWORKS`, every matrix orthogonal and drawn by itself, as in the paper.
 
-    from keras_interp_rnn import layers
-
+    Args:
+        gate_bias: of the gate that keeps the state, in a CFN minus it for the gate that admits the input; None for the
+            layer's own. gate_steps, input_variance: in place of it, as `initializers.CriticalBias`.
+    """
     seeds = iter(range(100 * seed, 100 * seed + 100))
 
     def orthogonal() -> keras.initializers.Initializer:
         return keras.initializers.Orthogonal(seed=next(seeds))
 
+    if gate_steps is not None:
+        flags["bias_initializer"] = initializers.CriticalBias(kind, gate_steps, input_variance=input_variance)
     both = {"kernel_initializer": orthogonal(), "recurrent_initializer": orthogonal()}
-    if kind == "vanilla":
-        return keras.layers.SimpleRNN(units, **both, **flags)
-    if kind == "CFN":
-        return layers.CFN(units, **both, **flags)
-    if kind == "MinimalRNN":
+    if kind == "GRU":
+        layer = keras.layers.GRU(units, **flags)
+        layer.build((None, None, features))
+        for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):  # Keras draws the three gates as one matrix
+            weight.assign(np.concatenate([orthogonal()((weight.shape[0], units)) for _ in range(3)], axis=1))
+    elif kind == "MinimalRNN":
         encoder = keras.layers.Dense(units, "tanh", kernel_initializer=orthogonal())
-        return layers.MinimalRNN(units, encoder=encoder, **both, **flags)
-    if kind != "GRU":
-        raise ValueError(f"The networks are {', '.join(NETWORKS)}. Received: {kind!r}.")
-    layer = keras.layers.GRU(units, **flags)
-    layer.build((None, None, features))
-    for weight in (layer.cell.kernel, layer.cell.recurrent_kernel):  # Keras draws the three gates as one matrix
-        weight.assign(np.concatenate([orthogonal()((weight.shape[0], units)) for _ in range(3)], axis=1))
+        layer = layers.MinimalRNN(units, encoder=encoder, **both, **flags)
+    else:
+        layer = {"vanilla": keras.layers.SimpleRNN, "CFN": layers.CFN}[kind](units, **both, **flags)
+    if gate_bias is not None:
+        _set_gate_bias(layer, gate_bias, features)
     return layer
 
 
-def set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
-    """Sets the bias of the gate that keeps the state; in a CFN minus it for the gate that admits the input."""
-    import numpy as np
-
-    from keras_interp_rnn import layers
-
+def _set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:
     if not layer.built:
         layer.build((None, None, features))
     bias, n = np.zeros(layer.cell.bias.shape), layer.units

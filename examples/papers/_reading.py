@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from examples.papers._experiment import UNTRIED, Claim, Experiment, Finding, Record, Run, row_and_seed, table
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, table
+from examples.papers._lazy import Array, analysis, keras, np
 
 NUM_TEXTS = 1000
 """Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
 
 
 class Readable(Experiment):
-    """What the centroids of networks that classify texts stand for is read after training, and shown below the table.
+    """Below the table of networks that classify texts is shown what the centroids of the best one stand for.
 
     The first of two bases, before `ClassTable`.
     """
@@ -29,43 +26,56 @@ class Readable(Experiment):
         """Whether a row's head reads hidden states of a network with centroids alone, so that it classifies them."""
         return settings["network"].startswith("SR") and settings["head"] != "last_and_cell"
 
-    def interpret(self, record: Record, model: keras.Model, data: Any, run: Run) -> None:
-        if self.is_readable(run.settings):
-            record["reading"] = interpret(model, data.test, data.vocabulary, data.classes)
+    def interpreted(self, model: keras.Model, data: Any, run: Run) -> Record:
+        return {"reading": interpret(model, data)} if self.is_readable(run.settings) else {}
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         usual = super().fields(records)
-        return {"table": usual["table"], **fields(records), "runs": usual["runs"]}
+        return {"table": usual["table"], **self._read(_shown(records)), "runs": usual["runs"]}
+
+    def _read(self, shown: Record | None) -> dict[str, str]:
+        """Fields of the network that is shown; empty without any."""
+        if shown is None:
+            return dict.fromkeys(("network", "texts", "centroids", "phrases", "explained"), "")
+        reading = shown["reading"]
+        centroids = [[each["class"], f"{each['share']:.1%}", _ranked(each["words"])] for each in reading["centroids"]]
+        phrases = [
+            [label, length, _ranked(phrases)]
+            for length, of_class in reading["phrases"].items()
+            for label, phrases in sorted(of_class.items())
+        ]
+        return {
+            "network": self.called(shown),
+            "texts": f"{reading['texts']:,}",
+            "centroids": table("class | share | words", centroids),
+            "phrases": table("class | words | phrases", phrases),
+            "explained": "\n".join(map(_marked, reading["explained"])),
+        }
 
 
-def interpret(
-    model: keras.Model,
-    texts: tuple[NDArray[Any], NDArray[Any]],
-    vocabulary: Sequence[str],
-    classes: Sequence[str],
-    seed: int = 0,
-) -> dict[str, Any]:
+def interpret(model: keras.Model, data: Any) -> dict[str, Any]:
     """Prototypes of every centroid, phrases for every class, and an explained text for each of two classes.
 
     Args:
-        model: of ids, with one state-regularized layer whose hidden states alone reach the head.
-        texts: ids and classes of the test data. vocabulary, classes: their names. seed: of the draw.
+        model: of ids, with one state-regularized layer whose hidden states alone reach the head. data: `Sequences`.
 
     Returns:
         `centroids`: class, share of the steps, and [word, mean probability] of each centroid in use, the most frequent
         first. `phrases`: for each length, the best [phrase, mean probability] of each class. `explained`: predicted
         class, words, and each word's probability of moving to a centroid of that class.
     """
-    import numpy as np
-
-    from keras_interp_rnn import analysis
-
-    x, y = texts
-    rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:NUM_TEXTS])
+    (x, y), words, classes = data.test, data.vocabulary, data.classes
+    rows = np.sort(np.random.default_rng(0).permutation(len(x))[:NUM_TEXTS])
     x, y = x[rows], y[rows]
-    private = (x == vocabulary.index("@")).any(axis=1) if "@" in vocabulary else np.zeros(len(x), bool)
+    private = (x == words.index("@")).any(axis=1) if "@" in words else np.zeros(len(x), bool)
     x, y = x[~private], y[~private]
-    prototypes = analysis.prototypes(model, x, tokens=vocabulary, num_tokens=6, by="mean", min_count=5)
+    prototypes = analysis.prototypes(model, x, tokens=words, num_tokens=6, by="mean", min_count=5)
+    phrases = {}
+    for length in (2, 4):
+        found = analysis.phrases(model, x, length=length, tokens=words, num_phrases=5, min_count=2)
+        phrases[str(length)] = {
+            classes[label]: [[phrase, probability] for phrase, probability, _ in best] for label, best in found.items()
+        }
     return {
         "texts": len(x),
         "centroids": [
@@ -77,39 +87,20 @@ def interpret(
             for i in np.argsort(-prototypes.share)
             if prototypes.share[i] > 0
         ],
-        "phrases": {
-            str(length): {
-                classes[label]: [[phrase, probability] for phrase, probability, _ in best]
-                for label, best in analysis.phrases(
-                    model, x, length=length, tokens=vocabulary, num_phrases=5, min_count=2
-                ).items()
-            }
-            for length in (2, 4)
-        },
+        "phrases": phrases,
         "explained": [
-            _explained(model, x[i], vocabulary, classes, np.flatnonzero(prototypes.classes == y[i]))
+            _explained(model, x[i], words, classes, np.flatnonzero(prototypes.classes == y[i]))
             for i in informative_texts(model, x, y, prototypes.classes)
         ],
     }
 
 
-def informative_texts(
-    model: keras.Model, x: NDArray[Any], y: NDArray[Any], classes: NDArray[Any], min_length: int = 15
-) -> list[int]:
+def informative_texts(model: keras.Model, x: Array, y: Array, classes: Array, min_length: int = 15) -> list[int]:
     """A short, correctly classified text of the first and of the last class that has a centroid.
 
-    Of texts that a network is sure of from the first words on, its states tell nothing.
-
-    Args:
-        classes: class of each centroid.
-
-    Returns:
-        For each class the row along which the probability of moving to its centroids varies most (standard deviation).
+    Of texts that a network is sure of from the first words on, its states tell nothing: for each class it is the row
+    along which the probability of moving to its centroids, whose classes are given, varies most (standard deviation).
     """
-    import numpy as np
-
-    from keras_interp_rnn import analysis
-
     logits = np.asarray(model.predict(x, batch_size=256, verbose=0), np.float64)
     logits = np.concatenate([-logits, logits], axis=1) if logits.shape[1] == 1 else logits
     lengths = np.count_nonzero(x, axis=1)
@@ -125,62 +116,28 @@ def informative_texts(
 
 
 def _explained(
-    model: keras.Model, ids: NDArray[Any], vocabulary: Sequence[str], classes: Sequence[str], centroids: NDArray[Any]
+    model: keras.Model, ids: Array, vocabulary: Sequence[str], classes: Sequence[str], centroids: Array
 ) -> dict[str, Any]:
     """A text, and each word's probability of moving the network to one of these centroids."""
-    import numpy as np
-
-    from keras_interp_rnn import analysis
-
     explanation = analysis.explain(model, ids, tokens=vocabulary, centroids=centroids.tolist())
     is_missing = np.isnan(explanation.alpha[:, 0])  # the last word moves the state to no centroid
+    pairs = zip(explanation.weights.tolist(), is_missing, strict=True)
     return {
         "class": classes[explanation.prediction],
         "words": list(explanation.tokens),
-        "probabilities": [
-            None if missing else round(weight, 4)
-            for weight, missing in zip(explanation.weights.tolist(), is_missing, strict=True)
-        ],
-    }
-
-
-def fields(records: Iterable[Record]) -> dict[str, str]:
-    """Fields of a template: the network that was interpreted, its centroids, phrases and explained texts.
-
-    Of several networks the one with the lowest validation error is shown. All fields are empty without any.
-    """
-    best = _shown(records)
-    if best is None:
-        return dict.fromkeys(("network", "texts", "centroids", "phrases", "explained"), "")
-    reading = best["reading"]
-    return {
-        "network": row_and_seed(best),
-        "texts": f"{reading['texts']:,}",
-        "centroids": table(
-            ["class", "share", "words"],
-            [[each["class"], f"{each['share']:.1%}", _ranked(each["words"])] for each in reading["centroids"]],
-        ),
-        "phrases": table(
-            ["class", "words", "phrases"],
-            [
-                [label, length, _ranked(phrases)]
-                for length, of_class in reading["phrases"].items()
-                for label, phrases in sorted(of_class.items())
-            ],
-        ),
-        "explained": "\n".join(map(_marked, reading["explained"])),
+        "probabilities": [None if missing else round(weight, 4) for weight, missing in pairs],
     }
 
 
 def claims(records: Iterable[Record], of_words: str, of_phrases: str, probability: float) -> list[Claim]:
-    """That centroids and phrases stand for classes, of the network that `fields` shows.
+    """That centroids and phrases stand for classes, of the network that is shown.
 
     Args:
         of_words, of_phrases: the paper's tables; "" leaves out the claim. probability: above which a mean transition
             probability is high.
     """
     shown = _shown(records)
-    words = phrases = UNTRIED
+    words = phrases = Finding()
     if shown is not None:
         best = shown["reading"]
         classes = {label for of_length in best["phrases"].values() for label in of_length}
@@ -189,28 +146,25 @@ def claims(records: Iterable[Record], of_words: str, of_phrases: str, probabilit
             for centroid in best["centroids"]
             if centroid["words"] and min(mean for _, mean in centroid["words"]) >= probability
         }
-        words = (Finding(f"{len(clear)} of {len(classes)} classes", clear == classes),)
+        words = Finding(f"{len(clear)} of {len(classes)} classes", clear == classes)
         least = min(mean for of_length in best["phrases"].values() for found in of_length.values() for _, mean in found)
-        phrases = (Finding(f"{least:.2f} or more", least >= probability),)
-    return [
-        Claim(place, says, rule, findings)
-        for place, says, rule, findings in (
-            (
-                of_words,
-                "Centroids stand for classes, judging by the words that lead to them.",
-                f"for each class with a centroid, one whose six best words have mean probabilities of at least "
-                f"{probability:g}",
-                words,
-            ),
-            (
-                of_phrases,
-                "Phrases of two and of four words that lead to the centroids of a class are typical of it.",
-                f"the five best of each class and length have mean probabilities of at least {probability:g}",
-                phrases,
-            ),
-        )
-        if place
+        phrases = Finding(f"{least:.2f} or more", least >= probability)
+    both = [
+        claim(
+            of_words,
+            "Centroids stand for classes, judging by the words that lead to them.",
+            f"for each class with a centroid, one whose six best words have mean probabilities of at least "
+            f"{probability:g}",
+            words,
+        ),
+        claim(
+            of_phrases,
+            "Phrases of two and of four words that lead to the centroids of a class are typical of it.",
+            f"the five best of each class and length have mean probabilities of at least {probability:g}",
+            phrases,
+        ),
     ]
+    return [one for one in both if one.place]
 
 
 def _shown(records: Iterable[Record]) -> Record | None:

@@ -10,21 +10,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-from numpy.typing import NDArray
-
-from examples.papers import _records, _training
+from examples.papers import _records
 from examples.papers._experiment import Record, Run
 from examples.papers._files import read_json, write_json
-from examples.papers._minimal_rnn import recurrent_layer, set_gate_bias
-from examples.papers.data import interactions
-from examples.papers.recommender import Catalogue, Recommender
-from keras_interp_rnn import analysis, callbacks, initializers
-from keras_interp_rnn.analysis.jacobians import PERCENTILES
+from examples.papers._lazy import Array, analysis, callbacks, corpora, keras, np, training
+from examples.papers._minimal_rnn import recurrent_layer
+
+if TYPE_CHECKING:
+    from examples.papers.recommender import Recommender
 
 TOP = 20
 
@@ -37,8 +32,7 @@ class Protocol:
         units: of the layer and of an item's embedding. batch: histories. epochs: number. learning_rate: Adam's.
         longest: interactions kept of a user. negatives: items drawn for a batch.
         probe: histories whose Jacobians are taken after each epoch, at these lags.
-        gate_bias: of the gate that keeps the state of a GRU; None for each layer's own.
-        gate_steps: in place of it, as the `steps` of `initializers.CriticalBias`.
+        gate_bias, gate_steps: as `recurrent_layer`.
         attributes: whether the layer reads the attributes of an item beside it.
     """
 
@@ -62,90 +56,82 @@ def recommender(
     with_gaps: bool,
     seed: int = 0,
     negatives: int = 512,
-    gate_bias: float | None = None,
-    gate_steps: float | None = None,
-    attributes: NDArray[np.float32] | None = None,
+    attributes: Array | None = None,
+    **gates: Any,
 ) -> Recommender:
     """Items, through one recurrent layer, to states of `units`; time gaps and attributes beside them.
 
     Args:
-        with_gaps: whether there are time gaps, with a quarter of the features. gate_bias, gate_steps: as `Protocol`.
+        with_gaps: whether there are time gaps, with a quarter of the features. gates: as `recurrent_layer`.
         attributes: as `read_attributes`, of which the layer reads a quarter of the features too.
     """
+    from examples.papers.recommender import Catalogue, Recommender
+
     keras.utils.set_random_seed(seed)
-    catalogue = Catalogue(items, units, negatives, seed, name="catalogue")
     inputs = {"items": keras.Input((None,), dtype="int32", name="items")}
-    read, features = catalogue(inputs["items"]), units
+    read = [Catalogue(items, units, negatives, seed, name="catalogue")(inputs["items"])]
     if with_gaps:
         inputs["gaps"] = keras.Input((None,), dtype="int32", name="gaps")
-        features += units // 4
-        gaps = keras.layers.Embedding(interactions.GAPS, units // 4, name="gaps_embedding")(inputs["gaps"])
-        read = keras.layers.Concatenate()([read, gaps])
+        embedding = keras.layers.Embedding(corpora.interactions.GAPS, units // 4, name="gaps_embedding")
+        read = [keras.layers.Concatenate()([*read, embedding(inputs["gaps"])])]
     if attributes is not None:
-        features += units // 4
         of_items = keras.layers.Embedding(*attributes.shape, trainable=False, name="attributes_of_items")
         weighted = keras.layers.Dense(units // 4, use_bias=False, name="attributes")(of_items(inputs["items"]))
         of_items.set_weights([attributes])
-        read = keras.layers.Concatenate()([read, weighted])
-    flags: dict[str, Any] = {"return_sequences": True, "name": "recurrent"}
-    if gate_steps is not None:
-        flags["bias_initializer"] = initializers.CriticalBias(kind, gate_steps)
-    layer = recurrent_layer(kind, units, features, seed, **flags)
-    if gate_bias is not None:
-        set_gate_bias(layer, gate_bias, features)
-    return Recommender(inputs, layer(read))
+        read = [keras.layers.Concatenate()([*read, weighted])]
+    flags: dict[str, Any] = {"return_sequences": True, "name": "recurrent", **gates}
+    return Recommender(inputs, recurrent_layer(kind, units, read[0].shape[-1], seed, **flags)(read[0]))
 
 
-class Validation(keras.callbacks.Callback):
-    """Ranks held-out items after every epoch, and takes the singular values of the Jacobians on a fixed batch.
+def curve_of(
+    model: Recommender,
+    examples: corpora.interactions.Examples,
+    probe: Any,
+    lags: Sequence[int],
+    folder: Path,
+    epoch: int = 0,
+) -> tuple[list[dict[str, Any]], keras.callbacks.Callback]:
+    """A curve, and what adds to it after every epoch: metrics of held-out items, singular values of the Jacobians.
 
     Args:
         examples: to be ranked. probe: model inputs. lags: as `analysis.jacobian_singular_values`.
         folder: of the run, in which the curve is kept. epoch: number of its epochs that are finished.
 
-    Attributes:
-        curve: per epoch the training steps and seconds so far, the metrics, and the singular values' percentiles
-            (`PERCENTILES`), a row per lag.
+    Returns:
+        Per epoch the training steps and seconds so far, the metrics, and the singular values' percentiles, a row per
+        lag; and the callback.
     """
+    from keras_interp_rnn.analysis.jacobians import PERCENTILES
 
-    def __init__(
-        self, examples: interactions.Examples, probe: Any, lags: Sequence[int], folder: Path, epoch: int = 0
-    ) -> None:
-        super().__init__()
-        self.examples, self.probe, self.lags, self.path = examples, probe, lags, folder / "curve.json"
-        # A kill after this callback and before the checkpoint leaves the curve one epoch ahead.
-        self.curve: list[dict[str, Any]] = self._kept()[:epoch] if epoch else []
+    path = folder / "curve.json"
+    # A kill after this callback and before the checkpoint leaves the curve one epoch ahead.
+    curve: list[dict[str, Any]] = read_json(path, "Delete the folder.", curve=list)["curve"][:epoch] if epoch else []
 
-    def _kept(self) -> list[dict[str, Any]]:
-        rule = "The curve of a run is JSON with its points"
-        return list(read_json(self.path, rule, {"curve": list}, "Delete the folder.")["curve"])
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        logs = {} if logs is None else logs
-        scores = metrics(ranks(self.model, self.examples))
-        values = analysis.jacobian_singular_values(self.model, self.probe, lags=self.lags).reshape(len(self.lags), -1)
-        before = self.curve[-1]["seconds"] if self.curve else 0.0
-        self.curve.append(
+    def add(_: int, logs: dict[str, float]) -> None:
+        scores = metrics(ranks(model, examples))
+        values = analysis.jacobian_singular_values(model, probe, lags=lags).reshape(len(lags), -1)
+        before = curve[-1]["seconds"] if curve else 0.0
+        curve.append(
             {
-                "step": int(self.model.optimizer.iterations),
+                "step": int(model.optimizer.iterations),
                 "seconds": before + logs.get("training_seconds", 0.0),
                 **scores,
                 "singular_values": np.percentile(values, PERCENTILES, axis=1).T.tolist(),
             }
         )
-        write_json(self.path, {"curve": self.curve})
+        write_json(path, {"curve": curve})
         logs.update({f"val_{name}": value for name, value in scores.items()})
 
+    return curve, keras.callbacks.LambdaCallback(on_epoch_end=add)
 
-def identity(name: str, data: interactions.Interactions) -> dict[str, Any]:
+
+def identity(name: str, data: corpora.interactions.Interactions) -> dict[str, Any]:
     """What a record says of the data."""
-    return {
-        **{"name": name, "items": len(data.names), "interactions": len(data.items)},
-        "sha256": _records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps])),
-    }
+    digest = _records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps]))
+    return {"name": name, "items": len(data.names), "interactions": len(data.items), "sha256": digest}
 
 
-def read_attributes(path: Path, names: Sequence[Any]) -> NDArray[np.float32]:
+def read_attributes(path: Path, names: Sequence[Any]) -> Array:
     """The attributes of items, of mean square 1 / (number of attributes) each, so that all are read alike.
 
     Args:
@@ -153,14 +139,11 @@ def read_attributes(path: Path, names: Sequence[Any]) -> NDArray[np.float32]:
 
     Returns:
         (1 + items, attributes): row i of item i, row 0 of the padding; 1 / sqrt(m) for each of m attributes.
-
-    Raises:
-        ValueError: if the file is missing or damaged, or lacks an item.
     """
-    rule = "The attributes of items are a JSON object of lists, item by item"
+    rule = "The attributes of items must be a JSON object of lists, item by item"
     if not path.is_file():
         raise ValueError(f"{rule}, beside `--data`. Received: no {path}. Put it there, or choose another row.")
-    listed = read_json(path, rule, {}, "Download it again.")
+    listed = read_json(path, "Download it again.")
     lacking = [name for name in map(str, names) if not isinstance(listed.get(name), list)]
     if lacking:
         raise ValueError(f"{rule}. Received: {path} without {lacking[0]!r}. Give that of the same data.")
@@ -175,10 +158,10 @@ def read_attributes(path: Path, names: Sequence[Any]) -> NDArray[np.float32]:
 def train(
     kind: str,
     name: str,
-    data: interactions.Interactions,
+    data: corpora.interactions.Interactions,
     protocol: Protocol,
     run: Run,
-    attributes: NDArray[np.float32] | None = None,
+    attributes: Array | None = None,
 ) -> tuple[Record, Recommender]:
     """Trains a recommender, or resumes its training; judges its best epoch by validation MAP on each user's last item.
 
@@ -189,49 +172,36 @@ def train(
     Returns:
         The record, and the model.
     """
-    about = identity(name, data)
-    own = {"network": kind, "seed": run.seed, "data": about}
-    environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
-    training, validation, test = data.leave_one_out(protocol.longest)
+    about, settings = identity(name, data), dataclasses.asdict(protocol)
+    environment = _records.start_run(run.folder, {**settings, "network": kind, "seed": run.seed, "data": about})
+    training_data, validation, test = data.leave_one_out(protocol.longest)
     resumable = callbacks.Resumable(run.folder, f"val_map_{TOP}", mode="max")
     model = resumable.load()
     if model is None:
-        model = recommender(
-            kind,
-            len(data.names),
-            protocol.units,
-            data.gaps is not None,
-            run.seed,
-            protocol.negatives,
-            protocol.gate_bias,
-            protocol.gate_steps,
-            attributes,
-        )
+        gates: dict[str, Any] = {"gate_bias": protocol.gate_bias, "gate_steps": protocol.gate_steps}
+        sizes = len(data.names), protocol.units, data.gaps is not None, run.seed, protocol.negatives
+        model = recommender(kind, *sizes, attributes, **gates)
         # The number of negatives varies: no fixed shape for XLA.
         model.compile(keras.optimizers.Adam(protocol.learning_rate, global_clipnorm=1.0), jit_compile=False)
     long_enough = np.flatnonzero(np.minimum(validation.histories.lengths, protocol.longest) > max(protocol.lags))
     probe = validation.histories.padded(long_enough[: protocol.probe])
-    watch = Validation(validation, probe, protocol.lags, run.folder, resumable.epoch)
+    curve, watch = curve_of(model, validation, probe, protocol.lags, run.folder, resumable.epoch)
     print(f"\n{name}, {kind}, seed {run.seed}: {model.count_params():,} weights.")
+    histograms = callbacks.JacobianHistograms(run.folder, probe, lags=protocol.lags)
     if resumable.epoch < protocol.epochs:
         model.fit(
-            interactions.TrainingBatches(training, protocol.batch, seed=run.seed, epoch=resumable.epoch),
+            corpora.interactions.TrainingBatches(training_data, protocol.batch, seed=run.seed, epoch=resumable.epoch),
             epochs=protocol.epochs,
             initial_epoch=resumable.epoch,
             verbose=run.verbose,
             shuffle=False,
-            callbacks=[
-                _training.TrainingTime(),
-                callbacks.JacobianHistograms(run.folder, probe, lags=protocol.lags),
-                watch,
-                resumable,
-            ],
+            callbacks=[training.TrainingTime(), histograms, watch, resumable],
         )
     best = resumable.load_best()
     result: dict[str, Any] = {
         **metrics(ranks(best, test)),
-        "validation_map_20": max(point[f"map_{TOP}"] for point in watch.curve),
-        "seconds": watch.curve[-1]["seconds"],
+        "validation_map_20": max(point[f"map_{TOP}"] for point in curve),
+        "seconds": curve[-1]["seconds"],
         "popularity": popularity(data),
     }
     if kind == "MinimalRNN":
@@ -243,14 +213,14 @@ def train(
         "environment": environment,
         "data": about,
         "model": {"layer": kind, "seed": run.seed, "parameters": best.count_params()},
-        "protocol": dataclasses.asdict(protocol),
+        "protocol": settings,
         "result": result,
-        "curve": watch.curve,
+        "curve": curve,
     }
     return record, best
 
 
-def latent_weights(model: Recommender) -> tuple[NDArray[np.float32], NDArray[np.float32], dict[str, int]]:
+def latent_weights(model: Recommender) -> tuple[Array, Array, dict[str, int]]:
     """Weights of figure 3, of a MinimalRNN: W_x (features, n), U_h (n, n) as the layer has it, features by input."""
     cell = model.get_layer("recurrent").cell
     kernel, recurrent = (np.asarray(weight.value) for weight in (cell.encoder.kernel, cell.recurrent_kernel))
@@ -263,7 +233,7 @@ def latent_weights(model: Recommender) -> tuple[NDArray[np.float32], NDArray[np.
     return kernel, recurrent, blocks
 
 
-def dimensions_of_items(kernel: NDArray[np.floating], items: int) -> float:
+def dimensions_of_items(kernel: Array, items: int) -> float:
     """The fraction of the latent dimensions that items move more than the context does.
 
     Args:
@@ -273,7 +243,7 @@ def dimensions_of_items(kernel: NDArray[np.floating], items: int) -> float:
     return float(np.mean(squares[:items].mean(axis=0) > squares[items:].mean(axis=0)))
 
 
-def gate_weights(recurrent: NDArray[np.floating]) -> dict[str, float]:
+def gate_weights(recurrent: Array) -> dict[str, float]:
     """What the paper says of U_h in figure 3, in numbers.
 
     Args:
@@ -291,19 +261,19 @@ def gate_weights(recurrent: NDArray[np.floating]) -> dict[str, float]:
     return {name: float(size / moving.mean()) for name, size in largest.items()}
 
 
-def ranks(model: Recommender, examples: interactions.Examples, batch_size: int = 256) -> NDArray[np.int64]:
+def ranks(model: Recommender, examples: corpora.interactions.Examples, batch_size: int = 256) -> Array:
     """Rank of every example's target, among all items, after its history."""
     of_targets = np.empty(len(examples.targets), np.int64)
     for rows in examples.histories.batches(batch_size):
         histories = examples.histories.padded(rows)
-        states = model.read({name: tf.constant(values) for name, values in histories.items()})
+        states = model.read({name: keras.ops.convert_to_tensor(values) for name, values in histories.items()})
         last = np.maximum((histories["items"] > 0).sum(axis=1) - 1, 0)
-        states = tf.gather(states, last, batch_dims=1)
+        states = keras.ops.take_along_axis(states, last[:, None, None], axis=1)[:, 0]
         of_targets[rows] = model.get_layer("catalogue").ranks(states, examples.targets[rows])
     return of_targets
 
 
-def popularity(data: interactions.Interactions) -> dict[str, float]:
+def popularity(data: corpora.interactions.Interactions) -> dict[str, float]:
     """Metrics of one list for everybody, the items most frequent in training, on each user's last item.
 
     As in `Catalogue.ranks` all items are ranked, and ties count against the target.
@@ -318,7 +288,7 @@ def popularity(data: interactions.Interactions) -> dict[str, float]:
     return metrics(as_frequent)
 
 
-def metrics(ranks: NDArray[np.int64], top: int = TOP) -> dict[str, float]:
+def metrics(ranks: Array, top: int = TOP) -> dict[str, float]:
     """Means over examples with one relevant item each, at rank r >= 1 (Järvelin and Kekäläinen, 2002, for NDCG).
 
     MAP@k: 1/r if r <= k, else 0. Recall@k: 1 if r <= k. NDCG@k: 1 / log2(1 + r) if r <= k.

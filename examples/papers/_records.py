@@ -10,15 +10,12 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers._files import parsed, read_json, write_json, write_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FORMAT = 1
 """Of the records; a reader refuses those of a later one."""
@@ -29,21 +26,24 @@ ENVIRONMENTS_FILE = "environments.json"
 DIGESTS = ("sha256", "text_sha256")
 """Of the data: a record has one of these, unless its experiment reads no data."""
 
-PACKAGES = ("keras_interp_rnn", "tensorflow", "keras", "numpy")
-
 
 def environment() -> dict[str, Any]:
     """Date, code commit, versions, Keras's backend and hardware of this process."""
     import keras  # not for those who read records
 
     backend = keras.backend.backend()
+    versions = {"keras_interp_rnn": "source"}
+    for package in ("keras_interp_rnn", "tensorflow", "keras", "numpy", backend):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "versions": _versions(*PACKAGES, backend),
+        "versions": versions,
         "backend": backend,
-        "hardware": f"{_cores()} cores of {_processor()}",
+        "hardware": f"{cores} cores of {_processor()}",
         "accelerator": _accelerator(backend),
     }
 
@@ -63,30 +63,14 @@ def append(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
     whole = {"format": FORMAT, **missing, **record}
     path, line = path_of(folder, whole["experiment"]), json.dumps(whole, sort_keys=True) + "\n"
     before = read(path) if path.exists() else []
-    if any(other["run"] == whole["run"] for other in before):
-        others = [json.dumps(other, sort_keys=True) + "\n" for other in before if other["run"] != whole["run"]]
-        write_text(path, "".join([*others, line]))
+    others = [other for other in before if other["run"] != whole["run"]]
+    if len(others) < len(before):
+        write_text(path, "".join([*(json.dumps(other, sort_keys=True) + "\n" for other in others), line]))
     else:
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.write(line.encode())
     return whole
-
-
-def kept(path: Path, compute: Callable[[], dict[str, Any]], parts: Mapping[str, type]) -> dict[str, Any]:
-    """A part of what a run finds: read if it was written before a kill, else computed and written.
-
-    Args:
-        path: of the part. compute: finds it. parts: what it has at least: name -> type.
-
-    Raises:
-        ValueError: if the file is damaged.
-    """
-    if path.exists():
-        return read_json(path, f"A part of an unfinished run is JSON with {', '.join(parts)}", parts, "Remove it.")
-    found = compute()
-    write_json(path, found)
-    return found
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -97,17 +81,12 @@ def read(path: Path) -> list[dict[str, Any]]:
     """
     records = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        place, parts = f"{path}, line {number},", {"experiment": str, "run": str}
-        record = parsed(line, place, "A record must be JSON with an experiment and a run", parts, "Remove the line.")
-        version = record.get("format", 1)
-        if not isinstance(version, int):
+        place = f"{path}, line {number},"
+        record = parsed(line, place, "Remove the line.", experiment=str, run=str)
+        if record.get("format", 1) != FORMAT:
             raise ValueError(
-                f"The format of a record must be a number. Received: {place} of format {version!r}. Remove the line."
-            )
-        if version > FORMAT:
-            raise ValueError(
-                f"This version reads records up to format {FORMAT}. Received: {place} of format {version}. Check out "
-                "the version that wrote it, or a newer one."
+                f"The format of a record must be {FORMAT}. Received: {place} of format {record['format']!r}. Check out "
+                "the version that wrote it."
             )
         records.append(record)
     return records
@@ -124,29 +103,24 @@ def find(folder: Path, experiment: str, run: str) -> dict[str, Any] | None:
     return next((record for record in read(path) if record["run"] == run), None) if path.exists() else None
 
 
-def require_equal(record: Mapping[str, Any], place: Path, **expected: Any) -> None:
+def require_equal(record: Mapping[str, Any], place: Path, **expected: Mapping[str, Any]) -> None:
     """Raises ValueError if a finished record differs from what its run would write now: name of a part -> the part."""
     for part, wanted in expected.items():
         _require_equal("A finished run is taken over if it has the same settings", wanted, record.get(part, {}), place)
 
 
 def start_run(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Writes into the folder of a run what its training depends on and where it runs.
-
-    Returns:
-        As `run_environment`.
+    """Writes into the folder of a run what its training depends on and where it runs; returns `run_environment`.
 
     Raises:
         ValueError: if the run there was started with other settings, naming them.
     """
     path = folder / "settings.json"
     if path.exists():
-        kept = read_json(
-            path, "The settings of a run are a JSON object", {}, "Give another folder, or delete this one."
-        )
-        _require_equal("A run resumes with the settings it was started with", settings, kept, path)
+        before = read_json(path, "Give another folder, or delete this one.")
+        _require_equal("A run resumes with the settings it was started with", settings, before, path)
     else:
-        write_json(path, dict(settings))
+        write_json(path, settings)
     environments, here = _environments(folder), environment()
     if all({**other, "date": ""} != {**here, "date": ""} for other in environments):
         write_json(folder / ENVIRONMENTS_FILE, {"environments": [*environments, here]})
@@ -163,15 +137,10 @@ def _environments(folder: Path) -> list[dict[str, Any]]:
     path = folder / ENVIRONMENTS_FILE
     if not path.exists():
         return []
-    rule = "The environments of a run are a JSON list"
-    remedy = "Give another folder, or delete it."
-    listed = read_json(path, rule, {"environments": list}, remedy)["environments"]
-    if not listed or not all(isinstance(one, dict) for one in listed):
-        raise ValueError(f"{rule} of at least one. Received: {path} with {listed!r}. {remedy}")
-    return listed
+    return list(read_json(path, "Give another folder, or delete it.", environments=list)["environments"])
 
 
-def sha256(*arrays: NDArray[Any]) -> str:
+def sha256(*arrays: Any) -> str:
     """Digest of arrays in their order, with their shapes and types."""
     import numpy as np  # not for those who read records
 
@@ -182,24 +151,15 @@ def sha256(*arrays: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _require_equal(rule: str, wanted: Mapping[str, Any], kept: Mapping[str, Any], path: Path) -> None:
-    """Raises ValueError where `kept` differs; a setting that was not kept counts as equal, a digest does not."""
+def _require_equal(rule: str, wanted: Mapping[str, Any], before: Mapping[str, Any], path: Path) -> None:
+    """Raises ValueError where `before` differs; a setting that it lacks counts as equal, a digest does not."""
     plain = json.loads(json.dumps(wanted))
     differ = {
-        name: value for name, value in plain.items() if kept.get(name, None if name in DIGESTS else value) != value
+        name: value for name, value in plain.items() if before.get(name, None if name in DIGESTS else value) != value
     }
     if differ:
-        other = {name: kept.get(name) for name in differ}
+        other = {name: before.get(name) for name in differ}
         raise ValueError(f"{rule}. Received: {differ}, and {path} with {other}. Give another folder.")
-
-
-def _versions(*packages: str) -> dict[str, str]:
-    """Package -> its version, of those that are installed; this one may also be run from its source."""
-    found = {"keras_interp_rnn": "source"}
-    for package in packages:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
 
 
 def _commit() -> str:
@@ -231,11 +191,6 @@ def _accelerator(backend: str) -> str:
 
     devices = tf.config.list_physical_devices("GPU")
     return str(tf.config.experimental.get_device_details(devices[0]).get("device_name", "a GPU")) if devices else ""
-
-
-def _cores() -> int:
-    """Number of processor cores available to this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processor() -> str:

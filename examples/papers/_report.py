@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,14 @@ papers it multiplies before.
 
 
 def read(folder: Path) -> list[Record]:
-    """All records of a folder, in the order of their runs' names.
-
-    Raises:
-        ValueError: if there is no such folder, or a record in it cannot be read.
-    """
+    """All records of a folder, in the order of their runs' names; ValueError if there is none or one is damaged."""
     if not folder.is_dir():
         raise ValueError(f"`--records` must be a folder of .jsonl files. Received: {folder}. Give another.")
-    found = (
+    found = [
         {**record, "file": f"{path}: {record['run']}"}
         for path in folder.glob("*.jsonl")
         for record in _records.read(path)
-    )
+    ]
     return sorted(found, key=lambda record: record["run"])
 
 
@@ -75,90 +72,100 @@ def results(
         ValueError: if a record is of none of the experiments; without `failed`, if one lacks what its section says of
             it, naming its file, or if a template has a field that its experiment does not fill in.
     """
-    recorded: list[tuple[Experiment, list[Record]]] = []
-    parts: list[str] = []
+    shown: list[tuple[Experiment, list[Claim], str]] = []
     for experiment, of_this in by_experiment(experiments, records):
-        if not of_this:
-            continue
-        try:
+        with _left_out(experiment, failed):
             text = section(experiment, of_this, templates)
-            _told(experiment.claims, of_this)
-        except ValueError as error:
-            if failed is None:
-                raise
-            failed[experiment.name] = str(error)
-            continue
-        recorded.append((experiment, of_this))
-        parts.append(text)
-    if glance := at_a_glance(recorded, parts):
-        parts.insert(0, glance)
+            shown.append((experiment, _told(experiment.claims, of_this), text))
+    text = at_a_glance(shown) + "".join(text for *_, text in shown)
     picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
-    text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", "".join(parts))
+    text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", text)
     return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
+
+
+def write(
+    experiments: Sequence[Experiment],
+    records: Sequence[Record],
+    path: Path,
+    templates: Path | None = None,
+    failed: dict[str, str] | None = None,
+) -> None:
+    """Writes the report, and in the folder `figures` beside it the pictures drawn from the records; as `results`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for experiment, of_this in by_experiment(experiments, records):
+        with _left_out(experiment, failed):
+            for name, figure in _told(experiment.pictures, of_this).items():
+                (path.parent / "figures").mkdir(exist_ok=True)
+                figure.savefig(path.parent / "figures" / name, dpi=150)
+    path.write_text(results(experiments, records, templates, path.parent, failed))
+
+
+@contextlib.contextmanager
+def _left_out(experiment: Experiment, failed: dict[str, str] | None) -> Iterator[None]:
+    """Puts the reason for which an experiment cannot be shown into `failed`, if there is such a place."""
+    try:
+        yield
+    except ValueError as error:
+        if failed is None:
+            raise
+        failed[experiment.name] = str(error)
 
 
 def by_experiment(
     experiments: Sequence[Experiment], records: Sequence[Record]
 ) -> list[tuple[Experiment, list[Record]]]:
-    """Each experiment with its records, whose rows stand where the experiment has them now.
+    """The experiments that have records, with these, whose rows stand where the experiment has them now.
 
     Raises:
         ValueError: if a record is of none of them.
     """
-    known = {experiment.name: i for i, experiment in enumerate(experiments)}
-    found: list[list[Record]] = [[] for _ in experiments]
+    found: dict[str, list[Record]] = {experiment.name: [] for experiment in experiments}
+    rows = {experiment.name: [*experiment.rows] for experiment in experiments}
     for record in records:
-        if record["experiment"] not in known:
+        name, place = record["experiment"], record.get("table")
+        if name not in found:
             raise ValueError(
                 f"A record must be of an experiment that `list` names. Received: {record.get('file', 'a record')} of "
-                f"{record['experiment']!r}. Remove it, or register the experiment."
+                f"{name!r}. Remove it, or register the experiment."
             )
-        i = known[record["experiment"]]
-        found[i].append(_placed(record, [*experiments[i].rows]))
-    return list(zip(experiments, found, strict=True))
+        if isinstance(place, dict) and place["row"] in rows[name]:  # rows may have been added since it was written
+            record = {**record, "table": {**place, "order": rows[name].index(place["row"])}}
+        found[name].append(record)
+    return [(experiment, found[experiment.name]) for experiment in experiments if found[experiment.name]]
 
 
-def _placed(record: Record, rows: Sequence[str]) -> Record:
-    """The record, with the place of its row among these, to which rows may have been added since it was written."""
-    place = record.get("table")
-    if not isinstance(place, dict) or place["row"] not in rows:  # some have the name of the table alone
-        return record
-    return {**record, "table": {**place, "order": rows.index(place["row"])}}
-
-
-def at_a_glance(recorded: Sequence[tuple[Experiment, Sequence[Record]]], sections: Sequence[str]) -> str:
-    """The claims of the papers, the verdict on each, and how many are found; "" if the records bear on none.
+def at_a_glance(shown: Sequence[tuple[Experiment, Sequence[Claim], str]]) -> str:
+    """The claims of the papers, the verdict on each, and how many are found; "" if there is none.
 
     Where several experiments bear on one claim, as on all pixels and on a quarter of them, the one counts that has
     measured most of it; of equal ones the first.
 
     Args:
-        recorded: experiments with their records. sections: of the report, one for each, which the claims link to.
+        shown: experiments with their claims, and the sections of the report, which the claims link to.
     """
     by_paper: dict[str, dict[tuple[str, str], tuple[Claim, str]]] = {}
-    for (experiment, records), text in zip(recorded, sections, strict=True):
+    for experiment, claims, text in shown:
         anchor = _anchor(re.findall(r"^###? (.*)$", text, re.MULTILINE)[-1])
         paper = re.sub(r", (section|table|figure).*", "", experiment.place)
-        for claim in _told(experiment.claims, records):
+        for claim in claims:
             of_paper, what = by_paper.setdefault(paper, {}), (claim.place, claim.says)
             if what not in of_paper or claim.measured > of_paper[what][0].measured:
                 of_paper[what] = claim, anchor
-    if not by_paper:
-        return ""
     parts = []
     for paper, of_paper in by_paper.items():
         rows = []
         for claim, anchor in of_paper.values():
             ours = "; ".join(f"{_mark(finding.holds)} {finding.figure}".strip() for finding in claim.findings)
             rows.append([f"[{claim.place}](#{anchor})", claim.says, claim.rule, ours, f"**{claim.verdict}**"])
-        header = ["place", "the paper says", "counts as found if", "ours", "verdict"]
-        parts.append(f"### {paper}: {_counts([*of_paper.values()])}\n\n{table(header, rows)}")
-    every = [claim for of_paper in by_paper.values() for claim in of_paper.values()]
-    return GLANCE.format(counts=f"Of {len(every)} claims: {_counts(every)}.", tables="\n\n".join(parts))
+        lines = table("place | the paper says | counts as found if | ours | verdict", rows)
+        parts.append(f"### {paper}: {_counts([claim for claim, _ in of_paper.values()])}\n\n{lines}")
+    every = [claim for of_paper in by_paper.values() for claim, _ in of_paper.values()]
+    counts = f"Of {len(every)} claims: {_counts(every)}."
+    return GLANCE.format(counts=counts, tables="\n\n".join(parts)) if every else ""
 
 
-def _counts(claims: Sequence[tuple[Claim, str]]) -> str:
-    verdicts = [claim.verdict for claim, _ in claims]
+def _counts(claims: Sequence[Claim]) -> str:
+    verdicts = [claim.verdict for claim in claims]
     return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
 
 
@@ -171,51 +178,17 @@ def section(experiment: Experiment, records: Sequence[Record], templates: Path |
     fields = _told(experiment.fields, records)
     path = templates / f"{experiment.name}.md" if templates else None
     template = path.read_text() if path and path.is_file() else experiment.template(fields)
-
-    def filled(field: re.Match[str]) -> str:
-        if field[1] not in fields:
+    for name in re.findall(r"\{(\w+)\}", template):
+        if name not in fields:
             raise ValueError(
-                f"A template has the fields {', '.join(fields)}. Received: {{{field[1]}}} in {path}. Remove it."
+                f"A template must have the fields {', '.join(fields)}. Received: {{{name}}} in {path}. Remove it."
             )
-        return fields[field[1]]
-
-    lines = ("\n" + re.sub(r"\{(\w+)\}", filled, template)).split("\n")
+    lines = ("\n" + re.sub(r"\{(\w+)\}", lambda field: fields[field[1]], template)).split("\n")
     of_gru = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]
     if of_gru and not experiment.resets_before:
         end = next((i for i in range(of_gru[0], len(lines)) if not lines[i].startswith("|")), len(lines))
         lines[end:end] = WHICH_GRU.rstrip("\n").split("\n")
     return "\n".join(lines)
-
-
-def write(
-    experiments: Sequence[Experiment],
-    records: Sequence[Record],
-    path: Path,
-    templates: Path | None = None,
-    failed: dict[str, str] | None = None,
-) -> None:
-    """Writes the report, and in the folder `figures` beside it the pictures drawn from the records.
-
-    Args:
-        experiments, records, templates, failed: as `results`. path: of the report.
-
-    Raises:
-        ImportError: if there are pictures to draw, and no matplotlib.
-        ValueError: as `results`.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for experiment, of_this in by_experiment(experiments, records):
-        try:
-            pictures = _told(experiment.pictures, of_this) if of_this else {}
-        except ValueError as error:
-            if failed is None:
-                raise
-            failed[experiment.name] = str(error)
-            continue
-        for name, figure in pictures.items():
-            (path.parent / "figures").mkdir(exist_ok=True)
-            figure.savefig(path.parent / "figures" / name, dpi=150)
-    path.write_text(results(experiments, records, templates, path.parent, failed))
 
 
 def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) -> Any:

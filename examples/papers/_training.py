@@ -1,8 +1,7 @@
-"""What the protocols share: training that resumes after a kill, for a number of steps or of minutes."""
+"""Training that resumes after a kill, for a number of steps or of minutes."""
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.papers._files import read_json, write_json
+from examples.papers._files import kept
 from keras_interp_rnn import callbacks
 
 NUM_WARM, MIN_TIMED, MAX_TIMED, MIN_SECONDS = 4, 12, 60, 20.0
@@ -20,9 +19,7 @@ NUM_WARM, MIN_TIMED, MAX_TIMED, MIN_SECONDS = 4, 12, 60, 20.0
 seconds after which no more are timed."""
 
 
-def schedule(
-    rate: float, steps: int, warm_up: int, decay: float = 0.01
-) -> keras.optimizers.schedules.LearningRateSchedule:
+def schedule(rate: float, steps: int, warm_up: int, decay: float = 0.01) -> Any:
     """A learning rate that grows linearly to `rate`, then falls along a cosine to the fraction `decay` of it."""
     warm_up = min(warm_up, steps // 10)
     return keras.optimizers.schedules.CosineDecay(
@@ -34,40 +31,27 @@ def schedule(
     )
 
 
-def steps_for_minutes(folder: Path, minutes: float, epochs: int, step: Callable[[int], None]) -> int:
+def steps_for_minutes(
+    folder: Path, minutes: float, epochs: int, make: Callable[[], tuple[keras.Model, keras.utils.PyDataset]]
+) -> int:
     """The number of steps in an epoch for which all epochs take `minutes`, without validation.
 
-    It is computed once, after a dozen steps or more have been timed, and written into the folder, so that a resumed run
-    keeps its plan.
-
-    Args:
-        folder: of the run. step: does the i-th step, with a model of its own.
+    Steps are timed once, and the number is written into the folder of the run, so that a resumed run keeps its plan.
+    `make` gives a model to time, and its batches.
     """
-    path = folder / "plan.json"
-    if path.exists():
-        rule = "The plan of a run is JSON with its steps"
-        return int(read_json(path, rule, {"steps": int}, "Delete it, and they are timed again.")["steps"])
-    seconds: list[float] = []
-    for i in range(NUM_WARM + MAX_TIMED):
-        started = time.monotonic()
-        step(i)
-        seconds.append(time.monotonic() - started)
-        if len(seconds) >= NUM_WARM + MIN_TIMED and sum(seconds[NUM_WARM:]) >= MIN_SECONDS:
-            break
-    steps = max(1, round(60 * minutes / float(np.median(seconds[NUM_WARM:])) / epochs))
-    write_json(path, {"steps": steps})
-    return steps
 
+    def timed() -> dict[str, int]:
+        model, batches = make()
+        seconds: list[float] = []
+        while len(seconds) < NUM_WARM + MAX_TIMED:
+            started = time.monotonic()
+            model.train_on_batch(*batches[len(seconds) % len(batches)])
+            seconds.append(time.monotonic() - started)
+            if len(seconds) >= NUM_WARM + MIN_TIMED and sum(seconds[NUM_WARM:]) >= MIN_SECONDS:
+                break
+        return {"steps": max(1, round(60 * minutes / float(np.median(seconds[NUM_WARM:])) / epochs))}
 
-def trial_steps(make: Callable[[], tuple[keras.Model, keras.utils.PyDataset]]) -> Callable[[int], None]:
-    """Does the i-th training step; the first one calls `make` for the model and its batches."""
-    made = functools.cache(make)
-
-    def step(i: int) -> None:
-        model, batches = made()
-        model.train_on_batch(*batches[i % len(batches)])
-
-    return step
+    return int(kept(folder / "plan.json", timed, steps=int)["steps"])
 
 
 def fit(
@@ -96,6 +80,7 @@ def fit(
     model = resumable.load() or build()
     done, all_steps = resumable.epoch * steps, epochs * steps
     if done < all_steps:
+        tensorboard = keras.callbacks.TensorBoard(folder / "tensorboard")
         model.fit(
             batches(done, all_steps - done),
             epochs=epochs,
@@ -103,13 +88,7 @@ def fit(
             steps_per_epoch=steps,
             shuffle=False,
             validation_data=validation,
-            callbacks=[
-                callbacks.CarriedState(across_epochs=True),
-                TrainingTime(),
-                *more,
-                resumable,
-                keras.callbacks.TensorBoard(folder / "tensorboard"),
-            ],
+            callbacks=[callbacks.CarriedState(across_epochs=True), TrainingTime(), *more, resumable, tensorboard],
             verbose=verbose,
         )
     return resumable
@@ -123,13 +102,9 @@ def fit_next_epoch(
     resumable: callbacks.Resumable,
     more: Sequence[keras.callbacks.Callback] = (),
 ) -> None:
-    """One epoch, the one after `resumable.epoch`, over rows in the order given; then `resumable` keeps the model.
+    """One epoch over rows of its own in the order given; then `resumable`, which loaded the model, keeps it.
 
-    `fit` is for rows that all epochs share; here each epoch has its own.
-
-    Args:
-        model: compiled, as `resumable` loaded it. x, y: rows. batch_size: rows in a batch.
-        resumable: the run. more: callbacks that come before it, so that it keeps what they add to the logs.
+    The callbacks `more` come before it, so that it keeps what they add to the logs.
     """
     model.fit(
         x,

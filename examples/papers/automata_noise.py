@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import statistics
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from examples.papers import _aalpy, _records
 from examples.papers._experiment import Experiment, Record, Run, runs, table
+from examples.papers._files import kept
+from examples.papers._lazy import automata, np
+from examples.papers.mlregtest import recognized
 
 if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA
-
     Word = tuple[str, ...]
 
 NUM_AUTOMATA = 40
@@ -58,17 +59,13 @@ class AutomataFromNoise(Experiment):
         **{f"{noise:.0%}, not known": {"noise": noise, "known": False} for noise in (0.01, 0.05)},
     }
 
-    def is_deterministic(self, row: str) -> bool:
-        return False
-
     def run(self, run: Run) -> Record:
         environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed})
         results: dict[str, Any] = {}
         for index in range(1 if run.smoke else NUM_AUTOMATA):
-            compare = functools.partial(_compared, index, run)
-            results[str(index)] = _records.kept(run.folder / f"{index}.json", compare, {"states": int})
+            path = run.folder / f"{index}.json"
+            one = results[str(index)] = kept(path, partial(_compared, index, run), states=int)
             if run.verbose:
-                one = results[str(index)]
                 said = ", ".join(f"{name} {_said(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)
                 print(f"  {one['states']} states, {one['symbols']} symbols: {said}", flush=True)
         return {
@@ -83,50 +80,46 @@ class AutomataFromNoise(Experiment):
         found = [one[SEARCH] for one in record["result"].values()]
         return f"{sum(one['exact'] for one in found)} of {len(found)} exact"
 
+    def called(self, record: Record) -> str:
+        return str(record["table"]["row"])
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        header = "wrong labels | learner | exact | certified | nothing | states too many | median s | longest s | fresh"
-        rows, labels, estimates, missed = [], [], [], []
+        rows: list[list[object]] = []
+        labels: list[list[object]] = []
+        estimates: list[list[object]] = []
+        missed: list[list[object]] = []
         for record in records:
             row, found = record["table"]["row"], [*record["result"].values()]
             for learner in (SEARCH, *LEARNERS):
                 of_it = [(one["states"], one[learner]) for one in found if learner in one]
                 if of_it:
                     rows.append([row, learner, *_cells(of_it)])
-            ended = [one for one in found if one[SEARCH]["found"] is not None]
-            labels.append(
-                [
-                    *(row, sum(one["wrong"] for one in ended)),
-                    *(sum(one[SEARCH][name] for one in ended) for name in ("contradicted", "wrong_contradicted")),
-                ]
-            )
+            ended = [(one, one[SEARCH]) for one in found if one[SEARCH]["found"] is not None]
+            contradicted = [sum(own[name] for _, own in ended) for name in ("contradicted", "wrong_contradicted")]
+            labels.append([row, sum(one["wrong"] for one, _ in ended), *contradicted])
             if not record["protocol"]["known"] and ended:
-                rates = [one[SEARCH]["label_noise"] for one in ended]
-                inside = [one[SEARCH]["interval"][0] <= one["noise"] <= one[SEARCH]["interval"][1] for one in ended]
-                estimates.append(
-                    [row, f"{statistics.median(rates):.2%}", f"{min(rates):.2%} to {max(rates):.2%}", sum(inside)]
-                )
-            missed += [
-                f"| {row} | {one['states']} | {one['symbols']} | {_said(one[SEARCH])} |"
-                for one in found
-                if not one[SEARCH]["exact"]
-            ]
+                rates = [own["label_noise"] for _, own in ended]
+                inside = sum(own["interval"][0] <= one["noise"] <= own["interval"][1] for one, own in ended)
+                bounds = f"{min(rates):.2%} to {max(rates):.2%}"
+                estimates.append([row, f"{statistics.median(rates):.2%}", bounds, inside])
+            for one in found:
+                if not one[SEARCH]["exact"]:
+                    missed.append([row, one["states"], one["symbols"], _said(one[SEARCH])])
+        estimated = table("wrong labels | median estimate | range | true rate in the interval", estimates)
         return {
-            "table": table(header.split(" | "), rows),
-            "labels": table(["wrong labels", "wrong", "contradicted", "both"], labels),
-            "estimates": table(["wrong labels", "median estimate", "range", "true rate in the interval"], estimates)
-            if estimates
-            else "No such row was run so far.",
-            "missed": "\n".join(["| wrong labels | states | symbols | what was found |", "|---|---|---|---|", *missed]),
-            "runs": runs(records, lambda record: record["table"]["row"]),
+            "table": table(
+                "wrong labels | learner | exact | certified | nothing | states too many | median s | longest s | fresh",
+                rows,
+            ),
+            "labels": table("wrong labels | wrong | contradicted | both", labels),
+            "estimates": estimated if estimates else "No such row was run so far.",
+            "missed": table("wrong labels | states | symbols | what was found", missed),
+            "runs": runs(records, self.called),
         }
 
 
-def automaton(index: int) -> DFA:
+def automaton(index: int) -> automata.DFA:
     """A minimal automaton with a random table, of the states and symbols whose turn it is."""
-    import numpy as np
-
-    from keras_interp_rnn import automata
-
     rng = np.random.default_rng([index, 0])
     states, alphabet = STATES[index % len(STATES)], "abcd"[: SYMBOLS[index % len(SYMBOLS)]]
     while True:
@@ -137,10 +130,8 @@ def automaton(index: int) -> DFA:
             return dfa
 
 
-def sample(truth: DFA, noise: float, seed: Sequence[int], short: int = SHORT, longer: int = LONGER) -> Sample:
+def sample(truth: automata.DFA, noise: float, seed: Sequence[int], short: int = SHORT, longer: int = LONGER) -> Sample:
     """Words of an automaton: drawn from one seed, their noise from another, and fresh words from a third."""
-    import numpy as np
-
     symbols = [str(symbol) for symbol in truth.alphabet]
     words: list[Word] = [()]
     length = 0
@@ -148,75 +139,54 @@ def sample(truth: DFA, noise: float, seed: Sequence[int], short: int = SHORT, lo
         length += 1
         words += itertools.product(symbols, repeat=length)
 
-    def some(rng: np.random.Generator, number: int, shortest: int, longest: int) -> list[Word]:
+    def some(which: int, number: int, shortest: int, longest: int) -> list[Word]:
+        rng = np.random.default_rng([*seed, which])
         lengths = rng.integers(shortest, longest + 1, size=number)
         return [tuple(rng.choice(symbols, size=each).tolist()) for each in lengths]
 
-    longer_words = some(np.random.default_rng([*seed, 1]), longer, length + 1, LONGEST)
-    words = [*dict.fromkeys([*words, *longer_words])]
-    wrong = np.random.default_rng([*seed, 2]).random(len(words)) < noise
+    words = [*dict.fromkeys([*words, *some(1, longer, length + 1, LONGEST)])]
+    wrong = (np.random.default_rng([*seed, 2]).random(len(words)) < noise).tolist()
     seen = {*words}
-    fresh = some(np.random.default_rng([*seed, 3]), NUM_FRESH, 0, LONGEST_FRESH)
-    labels = [truth.accepts(word) != flipped for word, flipped in zip(words, wrong.tolist(), strict=True)]
-    return Sample(words, labels, wrong.tolist(), [word for word in fresh if word not in seen])
+    fresh = [word for word in some(3, NUM_FRESH, 0, LONGEST_FRESH) if word not in seen]
+    labels = [truth.accepts(word) != flipped for word, flipped in zip(words, wrong, strict=True)]
+    return Sample(words, labels, wrong, fresh)
 
 
 def _compared(index: int, run: Run) -> dict[str, Any]:
     """What each learner makes of the words of an automaton."""
     truth = automaton(index)
     sizes = {"short": 60, "longer": 60} if run.smoke else {}
-    given = sample(truth, run.settings["noise"], (index, run.seed), **sizes)
+    noise, known = run.settings["noise"], run.settings["known"]
+    given = sample(truth, noise, (index, run.seed), **sizes)
     result = {
-        **{"states": len(truth), "symbols": len(truth.alphabet), "noise": run.settings["noise"]},
+        **{"states": len(truth), "symbols": len(truth.alphabet), "noise": noise},
         **{"words": len(given.words), "wrong": sum(given.wrong)},
         SEARCH: _searched(truth, given, run),
     }
-    compared = run.settings["known"] and (not run.settings["noise"] or index % EVERY == 0)
-    for learner in LEARNERS if compared else ():
-        result[learner] = _merged(learner, truth, given)
+    for learner in LEARNERS if known and (not noise or index % EVERY == 0) else ():
+        seconds, dfa = _aalpy.merged(learner, given.words, given.labels, truth.alphabet, SECONDS)
+        result[learner] = {"seconds": seconds, **_quality(truth, dfa, given)}
     return result
 
 
-def _searched(truth: DFA, given: Sample, run: Run) -> dict[str, Any]:
-    """What `train_recognizer` finds."""
-    from keras_interp_rnn import automata
-
+def _searched(truth: automata.DFA, given: Sample, run: Run) -> dict[str, Any]:
+    """What the search finds."""
     began = time.monotonic()
-    try:
-        model = automata.train_recognizer(
-            given.words,
-            given.labels,
-            alphabet=truth.alphabet,
-            seed=run.seed,
-            verbose=0,
-            label_noise=run.settings["noise"] if run.settings["known"] else None,
-            time_budget=None,
-            method="search",
-        )
-    except ValueError as error:
-        if "No automaton was found" not in str(error):
-            raise
-        return {"seconds": time.monotonic() - began, **_quality(truth, None, given), "certified": False}
-    seconds, report = time.monotonic() - began, model.report
-    assert report is not None
-    dfa = automata.extract(model).dfa.minimize()
-    assert isinstance(dfa, automata.DFA)  # of a network with one output
-    contradicted = {*report.contradicted}
+    noise = run.settings["noise"] if run.settings["known"] else None
+    model, dfa = recognized(given.words, given.labels, truth, run, label_noise=noise)
+    result = {"seconds": time.monotonic() - began, **_quality(truth, dfa, given)}
+    if model is None:
+        return {**result, "certified": False}
+    report, contradicted = model.report, {*model.report.contradicted}
     truly = {word for word, wrong in zip(given.words, given.wrong, strict=True) if wrong}
     return {
-        **{"seconds": seconds, "method": report.method, "certified": report.certified, **_quality(truth, dfa, given)},
+        **{**result, "method": report.method, "certified": report.certified},
         **{"contradicted": len(contradicted), "wrong_contradicted": len(contradicted & truly)},
         **{"label_noise": report.label_noise, "interval": list(report.label_noise_interval)},
     }
 
 
-def _merged(learner: str, truth: DFA, given: Sample) -> dict[str, Any]:
-    """What RPNI or EDSM finds."""
-    seconds, dfa = _aalpy.merged(learner, given.words, given.labels, truth.alphabet, SECONDS)
-    return {"seconds": seconds, **_quality(truth, dfa, given)}
-
-
-def _quality(truth: DFA, dfa: DFA | None, given: Sample) -> dict[str, Any]:
+def _quality(truth: automata.DFA, dfa: automata.DFA | None, given: Sample) -> dict[str, Any]:
     """States, whether they are the right ones, and accuracy on fresh words; None where nothing was found."""
     if dfa is None:
         return {"found": None, "exact": False, "accuracy": None}

@@ -10,18 +10,15 @@ import operator
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _aalpy, _languages
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, runs, table
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA, Recognizer
-    from keras_interp_rnn.datasets import LabelledWords
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
+from examples.papers._lazy import automata, datasets, keras, np
 
 ALPHABET = ("0", "1")
 
-Learner = Callable[["Recognizer", int], tuple["DFA", int]]
+Learner = Callable[["automata.Recognizer", int], tuple["automata.DFA", int]]
 """Network and the number of symbols that it may read -> automaton, and the number that it read."""
 
 
@@ -33,12 +30,9 @@ class CompareExtraction(Experiment):
     place = "Wang, Lawrence and Niepert 2022, section 5.1"
     measure = "agreement of the automata with the networks"
     rows = {str(language): {"longest": 10, "most": 20_000} for language in range(1, 8)}
+    header = "language | network | method | states | seconds | symbols | agreement | true language"
 
     def run(self, run: Run) -> Record:
-        import keras
-
-        from keras_interp_rnn import automata
-
         settings, networks, learners = dict(run.settings), ["GRU", "LSTM"], _learners()
         if run.smoke:
             settings, networks = {"longest": 3, "most": 500}, ["GRU"]
@@ -57,8 +51,7 @@ class CompareExtraction(Experiment):
             )
         }
         for network in networks:
-            recurrent = getattr(keras.layers, network)(24)
-            models[network] = _train(recurrent, words, num_batches=40 if run.smoke else 400)
+            models[network] = _train(getattr(keras.layers, network)(24), words, num_batches=40 if run.smoke else 400)
         tests = ["".join(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]
         rows: list[Record] = []
         for network, model in models.items():
@@ -74,6 +67,17 @@ class CompareExtraction(Experiment):
             "result": {"rows": rows},
         }
 
+    def summary(self, record: Record) -> str:
+        rows = record["result"]["rows"]
+        learned = [row for row in rows if row["states"] is not None]
+        return f"{len(learned)} of {len(rows)} automata learned, {sum(row['true'] for row in learned)} of them right"
+
+    def called(self, record: Record) -> str:
+        return str(record["data"]["name"])
+
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        return [[record["data"]["name"], *_cells(row)] for record in records for row in record["result"]["rows"]]
+
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         findings = []
         for record in records:
@@ -83,41 +87,25 @@ class CompareExtraction(Experiment):
             figure = f"{record['data']['name']}: {exact['read']} symbols against {fewest} or more"
             findings.append(Finding(figure, exact["agreement"] == 1 and exact["read"] < fewest))
         return [
-            Claim(
+            claim(
                 "section 4.2",
                 "Reading an automaton off the centroids is faithful, and cheaper than extracting it afterwards.",
                 "it agrees on all tried words, and fewer symbols are read than by any learner that asks this network",
-                tuple(findings),
+                *findings,
             )
         ]
 
-    def summary(self, record: Record) -> str:
-        rows = record["result"]["rows"]
-        learned = [row for row in rows if row["states"] is not None]
-        return f"{len(learned)} of {len(rows)} automata learned, {sum(row['true'] for row in learned)} of them right"
-
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        rows = [[record["data"]["name"], *_cells(row)] for record in records for row in record["result"]["rows"]]
-        header = ["language", "network", "method", "states", "seconds", "symbols", "agreement", "true language"]
-        return {"table": table(header, rows), "runs": runs(records, lambda record: record["data"]["name"])}
-
 
 def _cells(row: Record) -> list[object]:
+    own = [row["network"], row["method"]]
     if row["states"] is None:
-        return [row["network"], row["method"], "gave up", None, f"{row['read']:,}", None, None]
-    return [
-        *(row["network"], row["method"], row["states"], f"{row['seconds']:.2f}", f"{row['read']:,}"),
-        *(f"{row['agreement']:.1%}", "yes" if row["true"] else "no"),
-    ]
+        return [*own, "gave up", None, f"{row['read']:,}", None, None]
+    true = "yes" if row["true"] else "no"
+    return [*own, row["states"], f"{row['seconds']:.2f}", f"{row['read']:,}", f"{row['agreement']:.1%}", true]
 
 
-def _train(recurrent: Any, words: LabelledWords, num_batches: int) -> Recognizer:
+def _train(recurrent: Any, words: datasets.LabelledWords, num_batches: int) -> automata.Recognizer:
     """A network without centroids, trained on short words before long ones."""
-    import keras
-    import numpy as np
-
-    from keras_interp_rnn import automata
-
     embedding = automata.SymbolEmbedding(ALPHABET, 4)
     model = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, recurrent, keras.layers.Dense(1)])
     model.compile(
@@ -136,13 +124,7 @@ def _train(recurrent: Any, words: LabelledWords, num_batches: int) -> Recognizer
 
 
 def _learners() -> dict[str, Learner]:
-    """Method -> what learns an automaton with it.
-
-    Raises:
-        ImportError: without AALpy.
-    """
-    from keras_interp_rnn import automata
-
+    """Method -> what learns an automaton with it; ImportError without AALpy."""
     try:
         from aalpy.learning_algs import run_KV, run_Lstar
         from aalpy.oracles import RandomWMethodEqOracle, RandomWordEqOracle, StatePrefixEqOracle
@@ -151,11 +133,10 @@ def _learners() -> dict[str, Learner]:
         raise ImportError(f"compare-extraction needs AALpy ({error}): {install}") from error
 
     def learner(algorithm: Any, oracle: Any, settings: dict[str, int]) -> Learner:
-        def learn(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
+        def learn(model: automata.Recognizer, max_symbols: int) -> tuple[automata.DFA, int]:
             system, letters = _aalpy.queried(model, max_symbols), list(ALPHABET)
-            learned = algorithm(
-                letters, system, oracle(letters, system, **settings), automaton_type="dfa", print_level=0
-            )
+            asks = oracle(letters, system, **settings)
+            learned = algorithm(letters, system, asks, automaton_type="dfa", print_level=0)
             return automata.DFA.from_aalpy(learned, ALPHABET), len(system.known)
 
         return learn
@@ -172,16 +153,16 @@ def _learners() -> dict[str, Learner]:
     }
 
 
-def _extract(model: Recognizer, max_symbols: int) -> tuple[DFA, int]:
+def _extract(model: automata.Recognizer, max_symbols: int) -> tuple[automata.DFA, int]:
     """The automaton that is read off the network, and the number of its transitions."""
-    from keras_interp_rnn import automata
-
     dfa = automata.extract(model).dfa
     assert isinstance(dfa, automata.DFA)  # of a network with one output
     return dfa, len(dfa) * len(ALPHABET)
 
 
-def _tested(model: Recognizer, learn: Learner, max_symbols: int, tests: list[str], truth: DFA) -> Record:
+def _tested(
+    model: automata.Recognizer, learn: Learner, max_symbols: int, tests: list[str], truth: automata.DFA
+) -> Record:
     """What is recorded of an automaton; all but the symbols read is None where the learner gave up."""
     started = time.perf_counter()
     try:

@@ -8,18 +8,11 @@ is tested beside the trained one on fresh symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, runs, table
-
-if TYPE_CHECKING:
-    import keras
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.datasets.counting import Counts
-    from keras_interp_rnn.layers import ISAN
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
+from examples.papers._lazy import Array, analysis, binary, callbacks, datasets, drawings, keras, layers, np, training
 
 BATCH, LENGTH, STEPS, RATE = 32, 60, 250, 5e-3
 """Sequences in a batch, their length, batches in an epoch, and Adam's highest learning rate."""
@@ -39,10 +32,12 @@ class Counting(Experiment):
         "2 types to 5": {"types": 2, "maximum": 5, "steps": 5000, "decay": 0.4},
         "3 types to 9": {"types": 3, "maximum": 9, "steps": 7000, "decay": 0.15},
     }
+    header = (
+        "types, up to | seed | units | seconds | errors | basis | hot | matrices off | states off | near 0 | "
+        "rounded: errors"
+    )
 
     def run(self, run: Run) -> Record:
-        from examples.papers import figures  # noqa: F401 (asks for matplotlib before anything is trained)
-
         settings: Mapping[str, Any] = run.settings
         if run.smoke:
             settings = {"types": 1, "maximum": 2, "steps": 750, "decay": 0.4}
@@ -71,81 +66,60 @@ class Counting(Experiment):
         rounded = result["bases"]["without labels"]["rebuilt_wrong"]
         return f"{result['wrong']:,} errors in {result['tested']:,} steps, {rounded:,} with rounded matrices"
 
+    def called(self, record: Record) -> str:
+        return f"{record['data']['types']} types to {record['data']['maximum']}, seed {record['model']['seed']}"
+
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        rows: list[list[object]] = []
+        for record in records:
+            data, model, result = record["data"], record["model"], record["result"]
+            own = [f"{data['types']}, {data['maximum']}", model["seed"], model["units"], f"{result['seconds']:.0f}"]
+            own.append(f"{result['wrong']} of {result['tested']:,}")
+            for name, basis in result["bases"].items():
+                if "hot" in basis:
+                    off = [f"{basis[which]:.4f}" for which in ("matrices", "states")]
+                    rows.append([*own, name, basis["hot"], *off, f"{basis['near_zero']:.0%}", basis["rebuilt_wrong"]])
+        return rows
+
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        def of(types: int) -> list[Record]:
-            return [record for record in records if record["data"]["types"] == types]
-
-        def read(some: Sequence[Record]) -> tuple[Finding, ...]:
+        def read(types: int) -> list[Finding]:
             """Whether the states have the counts' zeros and ones, and the matrices are zeros and ones."""
-            if not some:
-                return (Finding("", None),)
-            off = max(basis["matrices"] for record in some for basis in _binary(record))
-            hot = {basis["hot"] for record in some for basis in _binary(record)}
-            needed = {2 * record["data"]["types"] * (record["data"]["maximum"] + 1) for record in some}
+            some = [record for record in records if record["data"]["types"] == types]
+            bases = [basis for record in some for basis in record["result"]["bases"].values() if "hot" in basis]
+            if not bases:
+                return []
+            off, hot = max(basis["matrices"] for basis in bases), {basis["hot"] for basis in bases}
+            needed = {2 * types * (record["data"]["maximum"] + 1) for record in some}
             dimensions = " and ".join(map(str, sorted(hot)))
-            return (Finding(f"{dimensions} dimensions", hot == needed), Finding(f"off by {off:.4f}", off <= 0.05))
+            return [Finding(f"{dimensions} dimensions", hot == needed), Finding(f"off by {off:.4f}", off <= 0.05)]
 
-        wrong, tested = (sum(record["result"][name] for record in of(2)) for name in ("wrong", "tested"))
+        two = [record["result"] for record in records if record["data"]["types"] == 2]
+        wrong, tested = (sum(result[name] for result in two) for name in ("wrong", "tested"))
         return [
-            Claim(
+            claim(
                 "section 4",
                 "An ISAN of 35 units keeps track of the nesting levels of two types of brackets, one step late.",
                 "wrong in fewer than one in a million steps",
-                (Finding(f"{wrong} of {tested:,}", wrong < 1e-6 * tested) if tested else Finding("", None),),
+                Finding(f"{wrong} of {tested:,}", wrong < 1e-6 * tested) if tested else Finding(),
             ),
-            Claim(
+            claim(
                 "figure 9",
                 "In a basis that regression finds, states are sums of two counts and their delayed copies, in 24 "
                 "dimensions, and matrices shift them.",
                 "24 dimensions that are 0 or 1; entries of the matrices within 0.05 of 0 or 1; every seed",
-                read(of(2)),
+                *read(2),
             ),
-            Claim(
+            claim(
                 "section 4",
                 "More types and a higher maximum lead to an analogous solution.",
                 "the same for three types up to 9",
-                read(of(3)),
+                *read(3),
             ),
         ]
-
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        header = "types, up to | seed | units | seconds | errors | basis | hot | matrices off | states off | near 0"
-        rows = []
-        for record in records:
-            data, result = record["data"], record["result"]
-            for name, basis in result["bases"].items():
-                if "hot" in basis:
-                    rows.append(
-                        [
-                            *(f"{data['types']}, {data['maximum']}", record["model"]["seed"], record["model"]["units"]),
-                            *(f"{result['seconds']:.0f}", f"{result['wrong']} of {result['tested']:,}", name),
-                            *(basis["hot"], f"{basis['matrices']:.4f}", f"{basis['states']:.4f}"),
-                            *(f"{basis['near_zero']:.0%}", basis["rebuilt_wrong"]),
-                        ]
-                    )
-        return {
-            "table": table([*header.split(" | "), "rounded: errors"], rows),
-            "runs": runs(records, _name),
-        }
-
-
-def _binary(record: Record) -> list[dict[str, Any]]:
-    """What the record says of each basis that was sought."""
-    return [basis for basis in record["result"]["bases"].values() if "hot" in basis]
-
-
-def _name(record: Record) -> str:
-    return f"{record['data']['types']} types to {record['data']['maximum']}, seed {record['model']['seed']}"
 
 
 def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run: Run) -> tuple[keras.Model, list[Any]]:
     """A network trained on fresh sequences, and its loss along the way; resumes."""
-    import keras
-    import numpy as np
-
-    from examples.papers import _training
-    from keras_interp_rnn import callbacks, layers
-    from keras_interp_rnn.datasets import counting
 
     def build() -> keras.Model:
         keras.utils.set_random_seed(run.seed)
@@ -165,36 +139,22 @@ def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run
     for epoch in range(resumable.epoch, epochs):
         rng = np.random.default_rng([run.seed, epoch])
         symbols, counts = _stream(rng, STEPS * BATCH, LENGTH, task)
-        _training.fit_next_epoch(model, symbols, counting.one_hot(counts, task["maximum"]), BATCH, resumable)
+        codes = datasets.counting.one_hot(counts, task["maximum"])
+        training.fit_next_epoch(model, symbols, codes, BATCH, resumable)
         if run.verbose and (epoch % 4 == 3 or epoch + 1 == epochs):
             logs = resumable.history[-1]
             print(f"  step {STEPS * (epoch + 1):6,}: loss {logs['loss']:.1e}, {logs['seconds']:.0f} s", flush=True)
     return model, [{"step": STEPS * (i + 1), **logs} for i, logs in enumerate(resumable.history)]
 
 
-def _stream(seed: int | np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> Counts:
+def _stream(rng: np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> datasets.counting.Counts:
     """A batch of fresh sequences of a task, which has its names in records."""
-    from keras_interp_rnn.datasets import counting
-
-    return next(
-        counting.stream(
-            seed,
-            batch,
-            length=length,
-            num_types=task["types"],
-            max_count=task["maximum"],
-            delay=task["delay"],
-            num_noise_symbols=task["noise"],
-        )
-    )
+    sizes = {"num_types": task["types"], "max_count": task["maximum"], "num_noise_symbols": task["noise"]}
+    return next(datasets.counting.stream(rng, batch, length=length, delay=task["delay"], **sizes))
 
 
-def errors(
-    layer: ISAN, kernel: NDArray[Any], bias: NDArray[Any], steps: int, task: Mapping[str, int], seed: int
-) -> int:
+def errors(layer: layers.ISAN, kernel: Array, bias: Array, steps: int, task: Mapping[str, int], seed: int) -> int:
     """Number of wrong steps among `steps` fresh ones, in a thousand sequences; the readout is (kernel, bias)."""
-    import numpy as np
-
     symbols, counts = _stream(np.random.default_rng(seed), 1000, steps // 1000, task)
     wrong = 0
     for states, right in zip(_states(layer, symbols), counts.swapaxes(0, 1), strict=True):
@@ -203,13 +163,8 @@ def errors(
     return wrong
 
 
-def _states(layer: ISAN, symbols: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _states(layer: layers.ISAN, symbols: Array) -> Iterator[Array]:
     """States after each step (batch, n), in float64."""
-    import keras
-    import numpy as np
-
-    from keras_interp_rnn import analysis
-
     matrices, start = analysis.homogeneous_matrices(layer), keras.ops.convert_to_numpy(layer.cell.initial_state)
     state = np.tile(np.append(start, 1.0), (len(symbols), 1))
     for column in symbols.T:
@@ -227,15 +182,8 @@ def _read_in_bases(
 
     Draws figure 9.
     """
-    import numpy as np
-
-    from examples.papers import _binary, figures
-    from keras_interp_rnn import analysis
-    from keras_interp_rnn.datasets import counting
-
-    isan = model.layers[0]
-    rng = np.random.default_rng
-    late, now = (_stream(rng(9), 150, 300, {**task, "delay": delay}) for delay in (1, 0))
+    isan, counting = model.layers[0], datasets.counting
+    late, now = (_stream(np.random.default_rng(9), 150, 300, {**task, "delay": delay}) for delay in (1, 0))
     codes = np.concatenate([counting.one_hot(c, task["maximum"]) for c in (late.counts, now.counts)], axis=-1)
     states = np.stack(list(_states(isan, late.symbols)), axis=1)
     bases = {
@@ -243,18 +191,18 @@ def _read_in_bases(
         "without labels": analysis.sparse_basis(model, states),
     }
     result: dict[str, dict[str, Any]] = {
-        "as trained": {"near_zero": _binary.fraction_near_zero(analysis.homogeneous_matrices(isan)[:, :, :-1])}
+        "as trained": {"near_zero": binary.fraction_near_zero(analysis.homogeneous_matrices(isan)[:, :, :-1])}
     }
     for name, basis in bases.items():
         changed, readout = analysis.change_basis(model, basis)
-        blocks = _binary.named_blocks(changed, basis)
+        blocks = binary.named_blocks(changed, basis)
         rounded, head = analysis.binarized_network(model, basis)
         result[name] = {
             "hot": basis.num_binary,
             "states": basis.residual,
             "unused": basis.unused,
-            "matrices": _binary.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset),
-            "near_zero": _binary.fraction_near_zero(*blocks),
+            "matrices": binary.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset),
+            "near_zero": binary.fraction_near_zero(*blocks),
             "rebuilt_wrong": errors(rounded, head.matrix, head.offset, tested, task, seed=1_000_033),
         }
     in_basis = basis.to.apply(states)
@@ -262,15 +210,12 @@ def _read_in_bases(
     own, true = ({code.tobytes() for code in (pair > 0.5).reshape(-1, pair.shape[-1]).T} for pair in pairs)
 
     names, symbol, last = counting.symbol_names(task["types"]), 2 * (task["types"] > 1), slice(-40, None)
-    figures.change_of_basis(
+    sizes = {"readout": basis.num_readout, "computation": basis.num_binary - basis.num_readout}
+    drawings.change_of_basis(
         (analysis.homogeneous_matrices(isan)[symbol], analysis.homogeneous_matrices(changed)[symbol]),
         (states[0, last], in_basis[0, last]),
         symbol=names[symbol],
         tokens=[names[read] for read in late.symbols[0, last]],
-        parts=[
-            ("readout", basis.num_readout),
-            ("computation", basis.num_binary - basis.num_readout),
-            ("rest", len(basis.names) - basis.num_binary),
-        ],
+        parts=[*sizes.items(), ("rest", len(basis.names) - basis.num_binary)],
     ).savefig(run.folder / "figure9.png", dpi=150)
     return result, own == true

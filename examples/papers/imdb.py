@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _classification, _reading
 from examples.papers._classification import regularized
-from examples.papers._experiment import (
-    Claim,
-    Record,
-    below,
-    mean_of_row,
-    number,
-    percent,
-    two_standard_errors,
-)
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from examples.papers._experiment import Claim, Record, below, claim, mean_of_row, number, percent, two_standard_errors
+from examples.papers._lazy import Array, corpora, np
 
 COMMON = {
     **_classification.WORDS,
@@ -52,6 +41,11 @@ WITHOUT_CELL = {
 }
 """Networks without a cell state, with the settings of the best trial for the SR-GRU."""
 
+PLAIN = {"network": "LSTM", **LSTM}
+SR_LSTM = {**regularized("SR-LSTM", 10), **SR}
+SR_LSTM_P = {**regularized("SR-LSTM-P", 10), **SR}
+OWN = "SR-LSTM-P (k = 10, eq. 20)"
+
 TESTED = 25_000
 """Test reviews."""
 
@@ -65,129 +59,110 @@ class Reviews(_reading.Readable, _classification.ClassTable):
     name = "sr-imdb"
     title = "IMDB reviews"
     place = "Wang, Lawrence and Niepert 2022, tables 4, 6, 9 and 10, section 5.3.2"
-    data = "IMDB reviews: the folder aclImdb; else downloaded"
+    data = "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews"
     of_data = ("vocabulary", "longest")
     rows = {
         name: {**COMMON, **row}
         for name, row in {
             **_classification.lstms(10, LSTM, SR),
             "SR-GRU (k = 10)": {**regularized("SR-GRU", 10), **WITHOUT_CELL},
-            "SR-LSTM-P (k = 10, eq. 20), mean": {**regularized("SR-LSTM-P", 10), **SR, "head": "mean"},
+            f"{OWN}, mean": {**SR_LSTM_P, "head": "mean"},
             "SR-RNN (k = 10)": {**regularized("SR-RNN", 10), **WITHOUT_CELL},
-            "SR-LSTM (k = 10), slide": {**regularized("SR-LSTM", 10), **SR, **SLIDE},
-            "SR-LSTM-P (k = 10, eq. 20), slide": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE},
-            "SR-LSTM-P (k = 10, eq. 20), mean, slide": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE, "head": "mean"},
-            "LSTM, longer": {"network": "LSTM", **LSTM, **LONGER},
-            "SR-LSTM (k = 10), slide, longer": {**regularized("SR-LSTM", 10), **SR, **SLIDE, **LONGER},
-            "SR-LSTM-P (k = 10, eq. 20), slide, longer": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE, **LONGER},
-            "LSTM, longer, RMSprop": {"network": "LSTM", **LSTM, **RMSPROP},
-            "SR-LSTM-P (k = 10, eq. 20), slide, longer, RMSprop": {
-                **regularized("SR-LSTM-P", 10),
-                **SR,
-                **SLIDE,
-                **RMSPROP,
-            },
-            "LSTM, larger": {"network": "LSTM", **LSTM, **LARGER},
-            "SR-LSTM-P (k = 10, eq. 20), slide, larger": {**regularized("SR-LSTM-P", 10), **SR, **SLIDE, **LARGER},
+            "SR-LSTM (k = 10), slide": {**SR_LSTM, **SLIDE},
+            f"{OWN}, slide": {**SR_LSTM_P, **SLIDE},
+            f"{OWN}, mean, slide": {**SR_LSTM_P, **SLIDE, "head": "mean"},
+            "LSTM, longer": {**PLAIN, **LONGER},
+            "SR-LSTM (k = 10), slide, longer": {**SR_LSTM, **SLIDE, **LONGER},
+            f"{OWN}, slide, longer": {**SR_LSTM_P, **SLIDE, **LONGER},
+            "LSTM, longer, RMSprop": {**PLAIN, **RMSPROP},
+            f"{OWN}, slide, longer, RMSprop": {**SR_LSTM_P, **SLIDE, **RMSPROP},
+            "LSTM, larger": {**PLAIN, **LARGER},
+            f"{OWN}, slide, larger": {**SR_LSTM_P, **SLIDE, **LARGER},
         }.items()
     }
     paper = {
-        "LSTM": 0.101,
-        "LSTM-P": 0.103,
-        "SR-LSTM (k = 10)": 0.094,
-        "SR-LSTM-P (k = 10, eq. 17)": 0.111,
-        "SR-LSTM-P (k = 10, eq. 19)": 0.110,
-        "SR-LSTM-P (k = 10, eq. 20)": 0.092,
-        "SR-LSTM-P (k = 50)": 0.098,
-        "SR-GRU (k = 10)": 0.136,
-        "SR-RNN (k = 10)": 0.319,
+        **{"LSTM": 0.101, "LSTM-P": 0.103, "SR-LSTM (k = 10)": 0.094, "SR-LSTM-P (k = 10, eq. 17)": 0.111},
+        **{"SR-LSTM-P (k = 10, eq. 19)": 0.110, OWN: 0.092, "SR-LSTM-P (k = 50)": 0.098},
+        **{"SR-GRU (k = 10)": 0.136, "SR-RNN (k = 10)": 0.319},
     }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         def error(row: str) -> float | None:
             return mean_of_row(records, row, "test_error")
 
-        own = "SR-LSTM-P (k = 10, eq. 20)"
-        best, sr_lstm, lstm = own, "SR-LSTM (k = 10)", "LSTM"
-        if {f"{own}, slide, longer", "LSTM, longer"} <= {record["table"]["row"] for record in records}:
-            best, sr_lstm, lstm = f"{own}, slide, longer", f"{sr_lstm}, slide, longer", "LSTM, longer"
-        two_errors = two_standard_errors(0.1, TESTED)  # all errors are about ten percent
+        best, sr_lstm, lstm = OWN, "SR-LSTM (k = 10)", "LSTM"
+        if {f"{OWN}, slide, longer", "LSTM, longer"} <= {record["table"]["row"] for record in records}:
+            best, sr_lstm, lstm = f"{OWN}, slide, longer", f"{sr_lstm}, slide, longer", "LSTM, longer"
+        margin = two_standard_errors(0.1, TESTED)  # all errors are about ten percent
         gumbel, argmax = (error(f"SR-LSTM-P (k = 10, eq. {n})") for n in (19, 17))
         return [
-            Claim(
+            claim(
                 "table 4",
                 "An SR-LSTM-P (k = 10, equation 20) has an error of 9.2 %.",
-                f"at most two standard errors ({100 * two_errors:.1f} points) more",
-                (number(error(best), float(self.paper[own]), percent, two_errors),),
+                f"at most two standard errors ({100 * margin:.1f} points) more",
+                number(error(best), 0.092, percent, margin),
             ),
-            Claim(
+            claim(
                 "table 4",
                 "An LSTM has 10.1 %, an LSTM-P 10.3 %.",
                 "at most two standard errors more",
-                tuple(
-                    number(error(row), float(self.paper[name]), percent, two_errors)
-                    for row, name in ((lstm, "LSTM"), ("LSTM-P", "LSTM-P"))
-                ),
+                number(error(lstm), 0.101, percent, margin),
+                number(error("LSTM-P"), 0.103, percent, margin),
             ),
-            Claim(
+            claim(
                 "table 4",
                 "SR-LSTM-P (9.2 %) and SR-LSTM (9.4 %) are better than the LSTM (10.1 %).",
                 "by two standard errors, each",
-                tuple(below(error(row), error(lstm), percent, two_errors) for row in (best, sr_lstm)),
+                *(below(error(row), error(lstm), percent, margin) for row in (best, sr_lstm)),
             ),
-            Claim(
+            claim(
                 "table 4",
                 "The mixture of equation 20 is better than equation 19, and that than equation 17.",
                 "in this order",
-                (below(error(own), gumbel, percent), below(gumbel, argmax, percent)),
+                below(error(OWN), gumbel, percent),
+                below(gumbel, argmax, percent),
             ),
-            Claim(
+            claim(
                 "section 5.3.2",
                 "SR-RNN and SR-GRU are far behind the SR-LSTM-P: 31.9 and 13.6 %.",
                 "by two standard errors, each",
-                tuple(
-                    below(error(own), error(f"{kind} (k = 10)"), percent, two_errors) for kind in ("SR-RNN", "SR-GRU")
-                ),
+                *(below(error(OWN), error(f"{kind} (k = 10)"), percent, margin) for kind in ("SR-RNN", "SR-GRU")),
             ),
             *_reading.claims(records, "table 6", "table 10", 0.9),
         ]
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
         """Tokenized reviews; the vocabulary is that of the training reviews."""
-        from examples.papers.data import imdb
-
+        classes = corpora.imdb.CLASSES
         if smoke:
-            return _classification.generated(imdb.CLASSES)
-        train, test = (imdb.load(split, source=data) for split in ("train", "test"))
+            return _classification.generated(classes)
+        train, test = (corpora.imdb.load(split, source=data) for split in ("train", "test"))
         sizes = settings["vocabulary"], settings["longest"]
         held_out, groups = films(data)
         info = {"name": "imdb", **settings, "held_out": held_out}
-        return _classification.encoded(train, test, imdb.CLASSES, *sizes, info, groups=groups)
+        return _classification.encoded(train, test, classes, *sizes, info, groups=groups)
 
 
-def films(folder: Path | None) -> tuple[str, NDArray[np.int32] | None]:
-    """Which training reviews are of one film, in the order of `data.imdb.load`; and in words what is held out.
+def films(folder: Path | None) -> tuple[str, Array | None]:
+    """Which training reviews are of one film, in the order of `corpora.imdb.load`; and in words what is held out.
 
     The archive has lists of addresses, one for each id, by which films are known. Without them ids are known: reviews
     with neighbouring ids are often of one film, in both classes about the same ones, so `BLOCK` of them stand for a
-    film. Neither is read of an archive.
+    film. TFDS has neither.
     """
-    import numpy as np
-
-    from examples.papers.data.imdb import CLASSES
-
-    if folder is None or not folder.expanduser().is_dir():
+    if folder is None:
         return "reviews", None
-    ids = [(name, i) for name in CLASSES for i in _ids(folder.expanduser(), name)]
-    addresses = {name: folder.expanduser() / "train" / f"urls_{name}.txt" for name in CLASSES}
+    folder = folder.expanduser()
+    ids = [(name, i) for name in corpora.imdb.CLASSES for i in _ids(folder, name)]
+    addresses = {name: folder / "train" / f"urls_{name}.txt" for name in corpora.imdb.CLASSES}
     if not all(path.is_file() for path in addresses.values()):
         return f"blocks of {BLOCK} ids", np.array([i // BLOCK for _, i in ids], np.int32)
     of_id = {name: path.read_text("utf-8").split() for name, path in addresses.items()}
     for name, i in ids:
         if i >= len(of_id[name]):
             raise ValueError(
-                f"A list of addresses has a line for each id. Received: {addresses[name]} of {len(of_id[name])} lines, "
-                f"and a review with the id {i}. Unpack the archive again."
+                f"A list of addresses must have a line for each id. Received: {addresses[name]} of {len(of_id[name])} "
+                f"lines, and a review with the id {i}. Unpack the archive again."
             )
     numbers: dict[str, int] = {}
     by_film = [numbers.setdefault(of_id[name][i], len(numbers)) for name, i in ids]

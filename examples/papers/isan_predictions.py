@@ -7,16 +7,11 @@ would predict another next letter, as in the paper's "annual reve", where "annua
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, table
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.analysis.isan.contributions import Contributions
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras
 
 PHRASE, SENTENCE = " annual revenue ", " the population was higher than in the "
 """Texts of figures 2 and 5."""
@@ -33,17 +28,15 @@ class Predictions(_isan_text.IsanText):
     place = "Foerster et al. 2017, figures 2, 3 and 5"
     measure = "the next letter, and the next letter without one of the words"
     rows = {"": {"prompt": "annual reve", "tried": 5000}}
+    header = "text | after | next letter | second | next letter without | residual"
 
-    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
-        from examples.papers.figures import prediction_stack, word_contributions
-        from keras_interp_rnn import figures
-
+    def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
         prompt, tried = run.settings["prompt"], 50 if run.smoke else run.settings["tried"]
         split = _split(model, f" {prompt}")
         for name, figure in {
-            "figure2.png": prediction_stack(_split(model, PHRASE)),
+            "figure2.png": drawings.prediction_stack(_split(model, PHRASE)),
             "figure3.png": figures.contribution_column(split),
-            "figure5.png": word_contributions(_split(model, SENTENCE)),
+            "figure5.png": drawings.word_contributions(_split(model, SENTENCE)),
         }.items():
             figure.savefig(run.folder / name, dpi=120)
         words = split.by_word()
@@ -66,14 +59,24 @@ class Predictions(_isan_text.IsanText):
         without = ", ".join(f"without {row['word']} {row['says']!r}" for row in result["without"])
         return f"after {record['protocol']['prompt']!r} comes {result['winner']!r}; {without}"
 
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        rows: list[list[object]] = []
+        for record in records:
+            result = record["result"]
+            without = ", ".join(f"{_spaced(row['word'])}: {_spaced(row['says'])}" for row in result["without"])
+            prompt, residual = f"`{record['protocol']['prompt']}`", f"{result['residual']:.0e}"
+            letters = [_spaced(result[name]) for name in ("winner", "runner_up")]
+            rows.append([record["data"]["name"], prompt, *letters, without, residual])
+        return rows
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         rows = [
-            [record["data"]["name"], f"`{beginning.strip()}`", f"`{_spaced(letter)}`", f"`{_spaced(other)}`"]
+            [record["data"]["name"], f"`{beginning.strip()}`", _spaced(letter), _spaced(other)]
             for record in records
             for beginning, letter, other in record["result"]["decided"][:8]
         ]
-        header = ["text", "beginning", "next letter", "without the first word"]
-        return {**super().fields(records), "decided": table(header, rows)}
+        decided = table("text | beginning | next letter | without the first word", rows)
+        return {**super().fields(records), "decided": decided}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         results = [record["result"] for record in records]
@@ -82,42 +85,31 @@ class Predictions(_isan_text.IsanText):
         turned = []
         for result in results:
             [without] = [row["says"] for row in result["without"] if "annual" in row["word"]]
-            turned.append(
-                Finding(f"`{result['winner']}`, without `{without}`", (result["winner"], without) == ("n", "r"))
-            )
+            is_turned = (result["winner"], without) == ("n", "r")
+            turned.append(Finding(f"`{result['winner']}`, without `{without}`", is_turned))
         return [
-            Claim(
+            claim(
                 "section 3.3, figure 2",
                 "The logits are a sum with one contribution for each symbol read.",
                 "to 1e-12, in float64",
-                (Finding(f"off by {residual:.0e}", residual <= 1e-12),),
+                Finding(f"off by {residual:.0e}", residual <= 1e-12),
             ),
-            Claim(
+            claim(
                 "figure 3",
                 "After `annual reve` the contributions of `annual` turn the prediction from `r` to `n`.",
                 "`n`, and without them `r`",
-                tuple(turned),
+                *turned,
             ),
-            Claim(
+            claim(
                 "section 3.4, figure 5",
                 "A word contributes to the letters of later words.",
                 "a correctly predicted letter changes when the contributions of an earlier word are removed",
-                (Finding(f"at least {decided} beginnings in the validation text", decided > 0),),
+                Finding(f"at least {decided} beginnings in the validation text", decided > 0),
             ),
         ]
 
-    def table(self, records: Sequence[Record]) -> str:
-        rows = []
-        for record in records:
-            result = record["result"]
-            without = ", ".join(f"`{_spaced(row['word'])}`: `{_spaced(row['says'])}`" for row in result["without"])
-            letters = [f"`{_spaced(result[name])}`" for name in ("winner", "runner_up")]
-            prompt, residual = f"`{record['protocol']['prompt']}`", f"{result['residual']:.0e}"
-            rows.append([record["data"]["name"], prompt, *letters, without, residual])
-        return table(["text", "after", "next letter", "second", "next letter without", "residual"], rows)
 
-
-def decided_by_a_word(model: keras.Model, symbols: NDArray[Any], max_pairs: int) -> list[tuple[float, str, str, str]]:
+def decided_by_a_word(model: keras.Model, symbols: Array, max_pairs: int) -> list[tuple[float, str, str, str]]:
     """Two words of a text, the second unfinished, where the first one decides the next letter, correctly.
 
     Args:
@@ -127,10 +119,9 @@ def decided_by_a_word(model: keras.Model, symbols: NDArray[Any], max_pairs: int)
         (margin in nats, the beginning, the next letter, that without the first word), in descending order. The margin
         is the smaller one of the two predictions'.
     """
-    from keras_interp_rnn.datasets import text
-
+    alphabet = datasets.text.ALPHABET
     decided = []
-    words = text.decode(symbols).split()
+    words = datasets.text.decode(symbols).split()
     for first, second in dict.fromkeys(list(zip(words, words[1:], strict=False))[:max_pairs]):
         if len(first) < 4 or not 4 < len(second) <= MAX_LENGTH:
             continue
@@ -139,21 +130,17 @@ def decided_by_a_word(model: keras.Model, symbols: NDArray[Any], max_pairs: int)
         without = split.without(range(1, len(first) + 2))
         for t in range(len(first) + 4, len(both) - 1):
             letter, other = int(split.logits[t].argmax()), int(without[t].argmax())
-            if letter != other and text.ALPHABET[letter] == both[t + 1]:
+            if letter != other and alphabet[letter] == both[t + 1]:
                 lead = split.logits[t, letter] - split.logits[t, other]
-                lead_without = without[t, other] - without[t, letter]
-                margin = float(min(lead, lead_without))
-                decided.append((margin, both[: t + 1], text.ALPHABET[letter], text.ALPHABET[other]))
+                margin = float(min(lead, without[t, other] - without[t, letter]))
+                decided.append((margin, both[: t + 1], alphabet[letter], alphabet[other]))
     return sorted(decided, reverse=True)
 
 
-def _split(model: keras.Model, words: str) -> Contributions:
-    from keras_interp_rnn import analysis
-    from keras_interp_rnn.datasets import text
-
-    return analysis.contributions(model, text.encode(words), alphabet=text.ALPHABET)
+def _split(model: keras.Model, words: str) -> Any:
+    return analysis.contributions(model, datasets.text.encode(words), alphabet=datasets.text.ALPHABET)
 
 
 def _spaced(name: str) -> str:
     """A name out of a record, every space shown; older records have "_" for it, and their text no underscores."""
-    return name if name == "h_0" else name.replace("_", "␣").replace(" ", "␣")
+    return f"`{name if name == 'h_0' else name.replace('_', '␣').replace(' ', '␣')}`"

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, percent, table
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent
+from examples.papers._lazy import Array, analysis, datasets, keras
 
 OFTEN = 3
 """A word of the samples is known if the training text has it this often."""
@@ -25,11 +21,10 @@ class Samples(_isan_text.IsanText):
     place = "Foerster et al. 2017, section 3.1"
     measure = "share of known words"
     rows = {"": {"prompt": "annual reve", "inverse_temperatures": (1.0, 1.5, 2.0), "symbols": 240, "samples": 10}}
+    header = "text | inverse temperature | known words | the first sample"
 
-    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
-        from keras_interp_rnn import analysis
-        from keras_interp_rnn.datasets import text
-
+    def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
+        text = datasets.text
         settings = {**run.settings, **({"symbols": 20, "samples": 2} if run.smoke else {})}
         known = Counter(text.decode(parts[0]).split())
         results = []
@@ -56,29 +51,25 @@ class Samples(_isan_text.IsanText):
         shares = [f"{one['known']:.0%} at {one['inverse_temperature']:g}" for one in record["result"]["by_temperature"]]
         return f"known words: {', '.join(shares)}"
 
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        rows: list[list[object]] = []
+        for record in records:
+            for one in record["result"]["by_temperature"]:
+                known = f"{one['known']:.1%} of {one['words']:,}"
+                rows.append([record["data"]["name"], f"{one['inverse_temperature']:g}", known, one["samples"][0]])
+        return rows
+
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         samples = [one for record in records for one in record["result"]["by_temperature"]]
-        findings = tuple(
-            Finding(f"{percent(one['known'])} at {one['inverse_temperature']:g}", one["known"] >= 0.95)
-            for one in samples
-            if one["inverse_temperature"] > 1
-        )
         return [
-            Claim(
+            claim(
                 "section 3.1",
                 'Samples after "annual reve" are relatively coherent at inverse temperatures of 1.5 and 2.',
                 "at each, at least 95 % of the words occur in the training text three times or more",
-                findings,
+                *(
+                    Finding(f"{percent(one['known'])} at {one['inverse_temperature']:g}", one["known"] >= 0.95)
+                    for one in samples
+                    if one["inverse_temperature"] > 1
+                ),
             )
         ]
-
-    def table(self, records: Sequence[Record]) -> str:
-        rows = [
-            [
-                *(record["data"]["name"], f"{one['inverse_temperature']:g}", f"{one['known']:.1%} of {one['words']:,}"),
-                one["samples"][0],
-            ]
-            for record in records
-            for one in record["result"]["by_temperature"]
-        ]
-        return table(["text", "inverse temperature", "known words", "the first sample"], rows)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _isan_text, _records
-from examples.papers._experiment import Claim, Finding, Record, Run, table
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
+from examples.papers._experiment import Claim, Finding, Record, Run, claim
+from examples.papers._lazy import Array, analysis, datasets, figures, keras, np
 
 FRACTIONS = (0.5, 0.9, 0.99)
 """Of the variance."""
@@ -25,12 +22,9 @@ class Spectra(_isan_text.IsanText):
     place = "Foerster et al. 2017, figure 1"
     measure = "directions that explain 50, 90 and 99 % of the variance of the states"
     rows = {"": {"units": [128, 256], "steps": 1500, "windows": 12}}
+    header = "text | network | 50 % | 90 % | 99 %"
 
-    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
-        import numpy as np
-
-        from keras_interp_rnn import analysis, figures
-
+    def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
         settings: Mapping[str, Any] = run.settings
         if run.smoke:
             settings = {"units": [12], "steps": 10, "windows": 4}
@@ -43,23 +37,16 @@ class Spectra(_isan_text.IsanText):
             states = _states(network, parts[1], settings["windows"])
             spectra[f"{name.partition('-')[0]}, {states.shape[1]} units"] = analysis.state_spectrum(states)
         figures.state_spectra(spectra).savefig(run.folder / "figure1.png", dpi=120)
-        directions = {
-            name: [int(np.searchsorted(np.cumsum(shares), fraction) + 1) for fraction in FRACTIONS]
-            for name, shares in spectra.items()
-        }
-        return dict(settings), {
-            "networks": [
-                {"network": name, "directions": needed, "units": len(spectra[name])}
-                for name, needed in directions.items()
-            ]
-        }
+        found = []
+        for name, shares in spectra.items():
+            directions = [int(np.searchsorted(np.cumsum(shares), fraction) + 1) for fraction in FRACTIONS]
+            found.append({"network": name, "directions": directions, "units": len(shares)})
+        return dict(settings), {"networks": found}
 
     def _trained(
-        self, kind: str, units: int, parts: Sequence[NDArray[Any]], settings: Mapping[str, Any], run: Run
+        self, kind: str, units: int, parts: Sequence[Array], settings: Mapping[str, Any], run: Run
     ) -> keras.Model:
         """A network of another kind, trained for the number of steps in the settings."""
-        import keras
-
         run = dataclasses.replace(run, folder=run.folder / f"{kind}-{units}", settings=settings)
         _records.start_run(run.folder, {"steps": settings["steps"], "seed": run.seed, **self.identity(run)})
         make = getattr(keras.layers, kind)
@@ -67,6 +54,13 @@ class Spectra(_isan_text.IsanText):
 
     def summary(self, record: Record) -> str:
         return "; ".join(f"{row['network']}: {row['directions']} directions" for row in record["result"]["networks"])
+
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        return [
+            [record["data"]["name"], row["network"], *(f"{n} ({n / row['units']:.0%})" for n in row["directions"])]
+            for record in records
+            for row in record["result"]["networks"]
+        ]
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         shares = {
@@ -77,34 +71,21 @@ class Spectra(_isan_text.IsanText):
         own = min(share for network, share in shares.items() if network.startswith("ISAN"))
         most = max(share for network, share in shares.items() if not network.startswith("ISAN"))
         return [
-            Claim(
+            claim(
                 "figure 1",
                 "The spectrum of the states is flatter than those of vanilla RNNs and GRUs of several sizes.",
                 "90 % of the variance takes a larger share of the directions than in each of them",
-                (Finding(f"{own:.0%} against at most {most:.0%}", own > most),),
+                Finding(f"{own:.0%} against at most {most:.0%}", own > most),
             )
         ]
 
-    def table(self, records: Sequence[Record]) -> str:
-        rows = [
-            [record["data"]["name"], row["network"], *(f"{n} ({n / row['units']:.0%})" for n in row["directions"])]
-            for record in records
-            for row in record["result"]["networks"]
-        ]
-        return table(["text", "network", *(f"{fraction:.0%}".replace("%", " %") for fraction in FRACTIONS)], rows)
 
-
-def _states(model: keras.Model, symbols: NDArray[Any], windows: int) -> NDArray[Any]:
+def _states(model: keras.Model, symbols: Array, windows: int) -> Array:
     """States of the recurrent layer along a text, read as in training; the first quarter of the windows is left out."""
-    import keras
-    import numpy as np
-
-    from keras_interp_rnn.datasets import Windows
-
     recurrent = next(layer for layer in model.layers if hasattr(layer, "cell"))
     reader = keras.Model(model.inputs[0], recurrent.output)
     recurrent.reset_state()
     batch, length = model.input_shape
-    text = Windows(symbols, batch, length=length)
+    text = datasets.Windows(symbols, batch, length=length)
     read = [np.asarray(reader(text[i][0], training=False)) for i in range(min(windows, len(text)))]
     return np.concatenate([part.reshape(-1, part.shape[-1]) for part in read[len(read) // 4 :]])

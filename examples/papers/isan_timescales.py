@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, table
-
-if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._lazy import Array, analysis, figures, keras
 
 HISTORY = (0, 1, 2, 3, 5, 10, 20, 50, 100)
 """Numbers of symbols."""
@@ -27,108 +23,97 @@ class Timescales(_isan_text.IsanText):
     place = "Foerster et al. 2017, figure 4"
     measure = "decay of contributions in characters, and bits per character"
     rows = {"": {"symbols": 20_000, "oldest": 150}}
+    header = "text | fast | slow | error of the fit | error of a single exponential"
 
-    def analyse(self, model: keras.Model, parts: Sequence[NDArray[Any]], run: Run) -> tuple[Record, Record]:
-        from keras_interp_rnn import analysis, figures
-
+    def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
         settings = {"symbols": 1000, "oldest": 30} if run.smoke else run.settings
         scales = analysis.timescales(model, parts[2][: settings["symbols"]], max_age=settings["oldest"])
         fit = scales.fit()
         figures.timescales(scales, fit).savefig(run.folder / "figure4.png", dpi=120)
+        medians = ("median_all", "median_without", "median_only", "median_separators")
         return {**settings, "part": "test"}, {
             "scales": list(fit.scales),
             "error": fit.error,
             "error_of_one": fit.error_of_one,
             "history": {n: float(scales.history[n]) for n in HISTORY if n < len(scales.history)},
             "whole": scales.whole,
-            **{
-                name: getattr(scales, name)[:POSITIONS].tolist()
-                for name in ("median_all", "median_without", "median_only", "median_separators")
-            },
+            **{name: getattr(scales, name)[:POSITIONS].tolist() for name in medians},
         }
 
     def summary(self, record: Record) -> str:
         fast, slow = record["result"]["scales"]
         return f"decay on {fast:.1f} and {slow:.1f} characters; {record['result']['whole']:.2f} bits per character"
 
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        rows: list[list[object]] = []
+        for record in records:
+            result = record["result"]
+            scales = [f"{scale:.1f}" for scale in result["scales"]]
+            rows.append([_text(record), *scales, f"{result['error']:.1%}", f"{result['error_of_one']:.1%}"])
+        return rows
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         lengths = sorted({int(n) for record in records for n in record["result"]["history"]})
-        history = [
-            [
-                *(_text(record), f"{record['protocol']['symbols']:,}"),
-                *(f"{bits:.2f}" for bits in _by_length(record, lengths)),
-                f"{record['result']['whole']:.2f}",
-            ]
-            for record in records
-        ]
-        medians = [
-            [
-                *(_text(record), kept, *(f"{bits:.2f}" for bits in record["result"][name][:8])),
-                *(f"{record['result'][others][1]:.2f}" for others in ("median_all", "median_without")),
-            ]
-            for record in records
-            for kept, name in (("last space", "median_only"), ("all spaces", "median_separators"))
-            if name in record["result"]
-        ]
-        header = ["text", "kept", *range(1, 9), "2, all symbols", "2, without the space"]
+        history, medians = [], []
+        for record in records:
+            result, protocol = record["result"], record["protocol"]
+            bits = [*(_history(record)[n] for n in lengths), result["whole"]]
+            history.append([_text(record), f"{protocol['symbols']:,}", *(f"{one:.2f}" for one in bits)])
+            for which, name in (("last space", "median_only"), ("all spaces", "median_separators")):
+                if name in result:
+                    bits = [*result[name][:8], result["median_all"][1], result["median_without"][1]]
+                    medians.append([_text(record), which, *(f"{one:.2f}" for one in bits)])
         return {
             **super().fields(records),
-            "history": table(["text", "characters read", *map(str, lengths), "all"], history),
-            "medians": table(list(map(str, header)), medians),
+            "history": table(["text", "characters read", *lengths, "all"], history),
+            "medians": table(["text", "kept", *range(1, 9), "2, all symbols", "2, without the space"], medians),
         }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         # The claims are on a network that is trained to its end.
-        best = min(records, key=lambda record: record["result"]["whole"])["result"]
+        record = min(records, key=lambda record: record["result"]["whole"])
+        best, history = record["result"], _history(record)
         fast, slow = best["scales"]
         fit = f"{fast:.1f} and {slow:.1f} characters; off by {best['error']:.1%}, one exponential by "
         two = best["error"] <= best["error_of_one"] / 2
-        history = {int(n): bits for n, bits in best["history"].items()}
         gained = (history[0] - history[10]) / (history[0] - best["whole"])
-        alone = best.get("median_separators", best["median_only"])[3:8]
-        fourth, later = alone[0], max(alone[1:])
+        fourth, *later = best.get("median_separators", best["median_only"])[3:8]
         onset, without = (best[name][1] for name in ("median_all", "median_without"))
         return [
-            Claim(
+            claim(
                 "section 3.3, figure 4a",
                 "Contributions decay on two exponential scales, the faster one within the first ten or so characters.",
                 "two exponentials at least halve the error of one; the faster scale is at most ten characters",
-                (Finding(f"{fit}{best['error_of_one']:.1%}", two), Finding(f"{fast:.1f}", fast <= 10)),
+                Finding(f"{fit}{best['error_of_one']:.1%}", two),
+                Finding(f"{fast:.1f}", fast <= 10),
             ),
-            Claim(
+            claim(
                 "figure 4b",
                 "With the contributions of spaces alone, less than 1 bit at positions more than three letters into "
                 "a word.",
                 "the median is below 1 bit at the fourth letter; and at the fifth to eighth",
-                (Finding(f"{fourth:.2f}", fourth < 1), Finding(f"at most {later:.2f}", later < 1)),
+                Finding(f"{fourth:.2f}", fourth < 1),
+                Finding(f"at most {max(later):.2f}", max(later) < 1),
             ),
-            Claim(
+            claim(
                 "figure 4b",
                 "The space is of great importance at the onset of a word.",
                 "without it the second letter costs at least a tenth more bits",
-                (Finding(f"{without:.2f} instead of {onset:.2f}", without >= 1.1 * onset),),
+                Finding(f"{without:.2f} instead of {onset:.2f}", without >= 1.1 * onset),
             ),
-            Claim(
+            claim(
                 "figure 4c",
                 "Prediction improves rapidly up to a history of ten characters and then saturates.",
                 "ten characters bring at least 90 % of the gain of the whole history",
-                (Finding(f"{gained:.0%}", gained >= 0.9),),
+                Finding(f"{gained:.0%}", gained >= 0.9),
             ),
         ]
-
-    def table(self, records: Sequence[Record]) -> str:
-        rows = []
-        for record in records:
-            result = record["result"]
-            fast, slow = (f"{scale:.1f}" for scale in result["scales"])
-            rows.append([_text(record), fast, slow, f"{result['error']:.1%}", f"{result['error_of_one']:.1%}"])
-        return table(["text", "fast", "slow", "error of the fit", "error of a single exponential"], rows)
 
 
 def _text(record: Record) -> str:
     return f"{record['data']['name']}, {record['protocol'].get('part', 'validation')}"
 
 
-def _by_length(record: Record, lengths: Sequence[int]) -> list[float]:
-    history = {int(n): bits for n, bits in record["result"]["history"].items()}
-    return [history[n] for n in lengths]
+def _history(record: Record) -> dict[int, float]:
+    """Number of symbols -> bits."""
+    return {int(n): bits for n, bits in record["result"]["history"].items()}

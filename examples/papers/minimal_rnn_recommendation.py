@@ -5,27 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from examples.papers._experiment import (
-    UNTRIED,
-    Claim,
-    Experiment,
-    Finding,
-    Record,
-    Run,
-    grouped,
-    runs,
-    table,
-)
+from examples.papers import _recommendation
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped, runs, table
+from examples.papers._lazy import Array, corpora, drawings, figures, np
 from examples.papers._minimal_rnn import GATED, NETWORKS
-
-if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from examples.papers.data.interactions import Interactions
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
 
@@ -56,92 +41,84 @@ class Recommendation(Experiment):
         WITH_ATTRIBUTES: {"network": "MinimalRNN", "attributes": True},
     }
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> tuple[str, Interactions]:
+    def read(
+        self, data: Path | None, smoke: bool, settings: Mapping[str, Any]
+    ) -> tuple[str, corpora.interactions.Interactions]:
         """The name of the data, and the data."""
-        from examples.papers.data import interactions
-
         if smoke:
-            return "smoke", interactions.generate(50, 64, length=30)
+            return "smoke", corpora.interactions.generate(50, 64, length=30)
         if data is None:
             raise ValueError(
                 "The paper's data are not public; nothing is downloaded in their place. Give a file of interactions "
                 "by --data, a line `user item [time]` or `user item item ...` each, such as data/Video.txt of "
                 "https://github.com/kang205/SASRec."
             )
-        return data.name.split(".")[0], interactions.load(data)
+        return data.name.split(".")[0], corpora.interactions.load(data)
 
     def identity(self, run: Run) -> dict[str, Any]:
-        from examples.papers import _recommendation
-
         return _recommendation.identity(*self.load(run))
 
     def run(self, run: Run) -> Record:
-        from examples.papers import _recommendation, figures
-
         own = {name: value for name, value in run.settings.items() if name != "network"}
         if run.smoke:
             own |= {"units": 8, "batch": 32, "epochs": 2, "negatives": 16, "probe": 4, "lags": (0, 5)}
         protocol = _recommendation.Protocol(**own)
         network, (name, data) = run.settings["network"], self.load(run)
-        attributes = self._attributes(run, name, data) if protocol.attributes else None
+        attributes: Array | None = None
+        if protocol.attributes and run.data is not None:
+            path = run.data.with_name(f"{name}_item2attributes.json")
+            attributes = _recommendation.read_attributes(path, data.names)
+        elif protocol.attributes:  # smoke
+            attributes = np.random.default_rng(0).integers(2, size=(1 + len(data.names), 5)).astype("float32")
         record, model = _recommendation.train(network, name, data, protocol, run, attributes)
         if network == "MinimalRNN":
             kernel, recurrent, blocks = _recommendation.latent_weights(model)
-            figures.latent_weights(kernel, recurrent, blocks=blocks).savefig(run.folder / "figure3.png", dpi=150)
+            drawings.latent_weights(kernel, recurrent, blocks=blocks).savefig(run.folder / "figure3.png", dpi=150)
         return record
-
-    def _attributes(self, run: Run, name: str, data: Interactions) -> NDArray[np.float32]:
-        import numpy as np
-
-        from examples.papers import _recommendation
-
-        if run.data is None:  # smoke
-            return np.random.default_rng(0).integers(2, size=(1 + len(data.names), 5)).astype("float32")
-        return _recommendation.read_attributes(run.data.with_name(f"{name}_item2attributes.json"), data.names)
 
     def summary(self, record: Record) -> str:
         return f"MAP@20 {record['result']['map_20']:.4f}"
 
+    def called(self, record: Record) -> str:
+        return f"{record['data']['name']}, {_kind(record)}"
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        by_network = grouped(records, lambda record: (record["data"]["name"], _kind(record)))
         rows: list[Sequence[object]] = []
-        for data, of_data in grouped(records, lambda record: record["data"]["name"]).items():
+        for data, of_data in _by_data(records).items():
             known = [record["result"]["popularity"] for record in of_data if "popularity" in record["result"]]
             if known:
                 rows.append([data, "the most popular items", "", *(f"{known[0][score]:.4f}" for score in SCORES), ""])
-        for (data, network), group in by_network.items():
+        first = []
+        for (data, network), group in grouped(records, lambda one: (one["data"]["name"], _kind(one))).items():
             scores = [_spread([record["result"][score] for record in group]) for score in SCORES]
             seconds = min(record["result"]["seconds"] for record in group)
             rows.append([data, network, len(group), *scores, f"{seconds:.0f}"])
-        first = [group[0] for group in by_network.values()]
-        header = ["data", "network", "seeds", "MAP@20", "recall@20", "NDCG@20", "least seconds"]
+            first.append(group[0])
         return {
             "drawn": _drawn(records),
             **_gates(records),
             "by_gates": _by_gates(records),
-            "table": table(header, rows),
-            "runs": runs(first, lambda record: f"{record['data']['name']}, {_kind(record)}"),
+            "table": table("data | network | seeds | MAP@20 | recall@20 | NDCG@20 | least seconds", rows),
+            "runs": runs(first, self.called),
         }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        by_data = grouped(records, lambda record: record["data"]["name"])
         alike: list[Finding] = []
         behind: list[Finding] = []
         failed: list[Finding] = []
         order: list[Finding] = []
         faster: list[Finding] = []
-        for data, of_data in by_data.items():
+        for data, of_data in _by_data(records).items():
             of = grouped(of_data, _kind)
             if not set(NETWORKS) <= set(of):
                 continue
             score = {kind: statistics.mean(record["result"]["map_20"] for record in of[kind]) for kind in NETWORKS}
-            seconds = {kind: min(record["result"]["seconds"] for record in of[kind]) for kind in NETWORKS}
             own, best = score["MinimalRNN"], max(score["CFN"], score["GRU"])
             alike.append(Finding(f"{data}: {own:.4f}, the better of the other two {best:.4f}", own >= 0.95 * best))
             vanilla, least = score["vanilla"], min(score[kind] for kind in NETWORKS[1:])
             behind.append(Finding(f"{data}: {vanilla:.4f} against {least:.4f}", vanilla < least))
             failed.append(Finding(f"{vanilla / score['GRU']:.0%} of the GRU's", vanilla < 0.1 * score["GRU"]))
-            times = [seconds[kind] for kind in ("MinimalRNN", "CFN", "GRU")]
+            times = [min(one["result"]["seconds"] for one in of[kind]) for kind in ("MinimalRNN", "CFN", "GRU")]
             figure = ", ".join(f"{time:.1f}" for time in times)
             order.append(Finding(f"{data}: {figure} s", times[0] < times[1] < times[2]))
             share = times[0] / times[2]
@@ -150,67 +127,62 @@ class Recommendation(Experiment):
             return []
         measured = [record["result"]["gate"] for record in _measured(records)]
         diagonal, columns = (
-            tuple(Finding(f"{gate[name]:.1f} times", gate[name] >= 2) for gate in measured) or UNTRIED
+            [Finding(f"{gate[name]:.1f} times", gate[name] >= 2) for gate in measured]
             for name in ("diagonal", "moving")
         )
         return [
-            Claim(
+            claim(
                 "figure 2",
                 "MinimalRNN, CFN and GRU reach about the same MAP@20.",
                 "the MinimalRNN's is at most 5 % below the better of the other two, on each data set",
-                tuple(alike),
+                *alike,
             ),
-            Claim(
+            claim(
                 "figure 2",
                 "A vanilla RNN fails early, by exploding gradients.",
                 "it is behind all others on each data set; its MAP@20 is below a tenth of the GRU's",
-                (*behind, *failed),
+                *behind,
+                *failed,
             ),
-            Claim(
+            claim(
                 "figure 2",
                 "The MinimalRNN trains in 30 hours, the CFN in 36, the GRU in 46.",
                 "in this order; the MinimalRNN in at most 0.68 of the GRU's time (0.65 in the paper), on each data set",
-                (*order, *faster),
+                *order,
+                *faster,
             ),
-            Claim(
+            claim(
                 "figure 3",
                 "Most latent dimensions are used by the items, some by the context.",
                 "with attributes as context, items have the larger mean square weights in more than half of the "
                 "dimensions, the context in at least a tenth",
-                _dimensions(records),
+                *_dimensions(records),
             ),
-            Claim(
+            claim(
                 "figure 3",
                 "U_h is strong on its diagonal: forgetting depends on the same dimension of the state.",
                 "entries there are at least twice as large as others, in the mean",
-                diagonal,
+                *diagonal,
             ),
-            Claim(
+            claim(
                 "figure 3",
                 "A few columns of U_h are strong in all rows.",
                 "entries of the largest column are at least twice as large as others, in the mean",
-                columns,
+                *columns,
             ),
             *_of_figure_5(records),
         ]
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
         """Validation MAP@20 and singular values through training, of the first seed of every network."""
-        from examples.papers import figures
-
         gates = _first(records, GATED)
         first = {kind: record for kind, record in _first(records).items() if kind in NETWORKS}
-        curves = {kind: record["curve"] for kind, record in first.items()}
-        progress = {
-            kind: figures.Progress(
-                [point["step"] for point in curve],
-                [point["seconds"] / 3600 for point in curve],
-                [point["map_20"] for point in curve],
-            )
-            for kind, curve in curves.items()
-        }
+        progress = {}
+        for kind, record in first.items():
+            points = [(one["step"], one["seconds"] / 3600, one["map_20"]) for one in record["curve"]]
+            progress[kind] = drawings.Progress(*map(list, zip(*points, strict=True)))
         drawn = {
-            "recommendation_progress.png": figures.metric_progress(progress),
+            "recommendation_progress.png": drawings.metric_progress(progress),
             "jacobians_in_training.png": _percentiles(first),
         }
         if len(gates) > len(GATED):
@@ -220,70 +192,63 @@ class Recommendation(Experiment):
 
 def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
     """What the paper says of singular values through training, at the lag of ten steps."""
-    of_data = [record for record in records if record["data"]["name"] == _drawn(records)]
-    found = {}
-    for kind, of_kind in grouped(of_data, _kind).items():
-        first = min(of_kind, key=lambda record: record["model"]["seed"])
-        lags = list(first["protocol"].get("lags", LAGS))
-        if 10 in lags:
-            found[kind] = [point["singular_values"][lags.index(10)] for point in first["curve"]]
-    largest = {kind: [percentiles[-1] for percentiles in curve] for kind, curve in found.items()}
-    median = {kind: [percentiles[len(percentiles) // 2] for percentiles in curve] for kind, curve in found.items()}
-    jumps = {kind: max(b / a for a, b in zip(values, values[1:], strict=False)) for kind, values in largest.items()}
+    largest: dict[str, list[float]] = {}
+    median: dict[str, list[float]] = {}
+    for kind, record in _first(records).items():
+        lags = _lags(record)
+        if kind in NETWORKS and 10 in lags:
+            curve = [point["singular_values"][lags.index(10)] for point in record["curve"]]
+            largest[kind] = [percentiles[-1] for percentiles in curve]
+            median[kind] = [percentiles[len(percentiles) // 2] for percentiles in curve]
     gru, own, cfn = "GRU", "MinimalRNN", "CFN"
-    if not {gru, own, cfn} <= set(found):
+    if not {gru, own, cfn} <= set(largest):
         return []
+    jump = max(b / a for a, b in zip(largest[gru], largest[gru][1:], strict=False))
     highest = {kind: max(values) for kind, values in largest.items()}
-    last = {kind: values[-1] for kind, values in median.items()}
+    others = max(highest[own], highest[cfn])
+    first, last = ({kind: values[i] for kind, values in median.items()} for i in (0, -1))
+    least = min(last[gru], last[cfn])
     return [
-        Claim(
+        claim(
             "figure 5",
             "Singular values of the GRU grow rapidly in some iterations.",
             "at k = 10 the largest one doubles from one evaluation to the next, and exceeds those of the others with "
             "gates",
-            (
-                Finding(f"{jumps[gru]:.1f} times", jumps[gru] >= 2),
-                Finding(
-                    f"up to {highest[gru]:.0f} against {max(highest[own], highest[cfn]):.0f}",
-                    highest[gru] > max(highest[own], highest[cfn]),
-                ),
-            ),
+            Finding(f"{jump:.1f} times", jump >= 2),
+            Finding(f"up to {highest[gru]:.0f} against {others:.0f}", highest[gru] > others),
         ),
-        Claim(
+        claim(
             "figure 5",
             "Those of the CFN mostly shrink towards 0.",
             "at k = 10 the median falls, and ends below 0.001",
-            (
-                Finding(f"from {median[cfn][0]:.1e}", last[cfn] < median[cfn][0]),
-                Finding(f"to {last[cfn]:.1e}", last[cfn] < 1e-3),
-            ),
+            Finding(f"from {first[cfn]:.1e}", last[cfn] < first[cfn]),
+            Finding(f"to {last[cfn]:.1e}", last[cfn] < 1e-3),
         ),
-        Claim(
+        claim(
             "figure 5",
             "Those of the MinimalRNN are relatively well-conditioned throughout.",
             "at k = 10 the largest one is never above the GRU's highest; the median does not end below those of the "
             "others",
-            (
-                Finding(f"{highest[own]:.0f} against {highest[gru]:.0f}", highest[own] <= highest[gru]),
-                Finding(
-                    f"{last[own]:.0e} against {min(last[gru], last[cfn]):.0e}",
-                    last[own] >= min(last[gru], last[cfn]),
-                ),
-            ),
+            Finding(f"{highest[own]:.0f} against {highest[gru]:.0f}", highest[own] <= highest[gru]),
+            Finding(f"{last[own]:.0e} against {least:.0e}", last[own] >= least),
         ),
     ]
 
 
-def _dimensions(records: Sequence[Record]) -> tuple[Finding, ...]:
+def _dimensions(records: Sequence[Record]) -> list[Finding]:
     """What moves the latent dimensions, of networks that read attributes."""
     shares = [record["result"]["dimensions_of_items"] for record in records if _kind(record) == WITH_ATTRIBUTES]
     if not shares:
-        return UNTRIED
+        return []
     share = statistics.mean(shares)
-    return (
+    return [
         Finding(f"items in {share:.0%}", share > 0.5),
         Finding(f"attributes in {1 - share:.0%}", 1 - share >= 0.1),
-    )
+    ]
+
+
+def _by_data(records: Sequence[Record]) -> dict[str, list[Record]]:
+    return grouped(records, lambda record: record["data"]["name"])
 
 
 def _kind(record: Record) -> str:
@@ -297,6 +262,10 @@ def _kind(record: Record) -> str:
     return kind if bias is None else f"{kind}, gate bias {bias:g}"
 
 
+def _lags(record: Record) -> list[int]:
+    return list(record["protocol"].get("lags", LAGS))
+
+
 def _by_gates(records: Sequence[Record]) -> str:
     """Singular values at the end of training by how the gates start; "" without networks that differ in it."""
     first = _first(records, GATED)
@@ -304,8 +273,7 @@ def _by_gates(records: Sequence[Record]) -> str:
         return ""
     rows = []
     for kind, record in first.items():
-        lags = list(record["protocol"].get("lags", LAGS))
-        last = record["curve"][-1]["singular_values"]
+        lags, last = _lags(record), record["curve"][-1]["singular_values"]
         of_lags = [f"{last[lags.index(k)][i]:.1e}" for k in lags if k for i in (len(last[0]) // 2, -1)]
         rows.append([kind, f"{record['result']['map_20']:.4f}", *of_lags])
         shown = [f"{name}, k = {k}" for k in lags if k for name in ("median", "largest")]
@@ -323,14 +291,11 @@ def _first(records: Sequence[Record], networks: Sequence[str] = NETWORKS) -> dic
     }
 
 
-def _percentiles(records: Mapping[str, Record]) -> Figure:
+def _percentiles(records: Mapping[str, Record]) -> figures.Figure:
     """Figure 5, of these networks."""
-    from keras_interp_rnn import figures
-
     steps = {kind: [point["step"] for point in record["curve"]] for kind, record in records.items()}
     singular = {kind: [point["singular_values"] for point in record["curve"]] for kind, record in records.items()}
-    lags = next(iter(records.values()))["protocol"].get("lags", LAGS)
-    return figures.jacobian_percentiles(steps, singular, lags=lags)
+    return figures.jacobian_percentiles(steps, singular, lags=_lags(next(iter(records.values()))))
 
 
 def _drawn(records: Sequence[Record]) -> str:
@@ -340,8 +305,7 @@ def _drawn(records: Sequence[Record]) -> str:
 
 def _measured(records: Sequence[Record]) -> list[Record]:
     """Of networks whose U_h was measured: those that read attributes, as the paper's read context; or plain ones."""
-    measured = [record for record in records if "gate" in record["result"]]
-    of = grouped(measured, _kind)
+    of = grouped([record for record in records if "gate" in record["result"]], _kind)
     return of.get(WITH_ATTRIBUTES) or of.get("MinimalRNN", [])
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run, runs, table
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA
+from examples.papers._files import kept
+from examples.papers._lazy import automata, corpora, np
 
 CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "SF", "Zp", "Reg")
 """Strictly local and piecewise; locally, and piecewise, testable; with thresholds; star-free; counting; regular. T is
@@ -41,15 +40,63 @@ class Words(NamedTuple):
     labels: list[bool]
 
 
-class RegularLanguages(Experiment):
+class OnLanguages(Experiment):
+    """An experiment that makes something of each of the benchmark's languages, and keeps each result."""
+
+    place = "van der Poel et al. 2024, MLRegTest"
+    data = "the benchmark's automata, a folder or an archive of it"
+    options = frozenset({"data"})
+
+    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, automata.DFA]:
+        """Language -> automaton."""
+        if smoke:
+            return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
+        if data is None:
+            raise ValueError("The benchmark's files are not downloaded. Received: no --data. Give their folder.")
+        names = corpora.mlregtest.languages(source=data)
+        chosen = [
+            name
+            for letters, every in EVERY.items()
+            for name in [name for name in names if name.startswith(f"{letters}.")][::every]
+        ]
+        return {name: corpora.mlregtest.automaton(name, source=data) for name in chosen}
+
+    def identity(self, run: Run) -> dict[str, Any]:
+        text = "\n".join(f"{name} {dfa.to_json()}" for name, dfa in self.load(run).items())
+        return {"sha256": _records.sha256(np.frombuffer(text.encode(), np.uint8))}
+
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
+        """The languages of a row."""
+        raise NotImplementedError
+
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
+        """What is recorded of a language."""
+        raise NotImplementedError
+
+    def said(self, one: Mapping[str, Any]) -> str:
+        """What was learned of a language, for the screen."""
+        raise NotImplementedError
+
+    def run(self, run: Run) -> Record:
+        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
+        results: dict[str, Any] = {}
+        for name, truth in self.chosen(run).items():
+            results[name] = kept(run.folder / f"{name}.json", partial(self.learned, name, truth, run), states=int)
+            if run.verbose:
+                print(f"  {name}: {self.said(results[name])}", flush=True)
+        words = {"name": "smoke" if run.smoke else "MLRegTest", "words": run.settings.get("words", NUM_WORDS)}
+        return {"environment": environment, "data": {**words, **self.identity(run)}, "result": results}
+
+    def called(self, record: Record) -> str:
+        return str(record["table"]["row"])
+
+
+class RegularLanguages(OnLanguages):
     """Automata that are found, of every class and size of the alphabet."""
 
     name = "mlregtest"
     title = "Regular languages from long words"
-    place = "van der Poel et al. 2024, MLRegTest"
     measure = "languages whose automaton is found"
-    data = "the benchmark's automata, a folder or an archive of it"
-    options = frozenset({"data"})
     rows = {
         f"{letters}.{kind}{more}": {"letters": letters, "kind": kind, **settings}
         for more, settings in {
@@ -63,44 +110,23 @@ class RegularLanguages(Experiment):
         if (letters, kind) not in NONE
     }
 
-    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
-        """Language -> automaton."""
-        from examples.papers.data import mlregtest
-        from keras_interp_rnn import automata
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
+        row = run.settings["letters"], run.settings["kind"]
+        return {name: truth for name, truth in self.load(run).items() if run.smoke or row_of(name) == row}
 
-        if smoke:
-            return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
-        if data is None:
-            raise ValueError("The benchmark's files are not downloaded. Received: no --data. Give their folder.")
-        names = mlregtest.languages(source=data)
-        chosen = [
-            name
-            for letters, every in EVERY.items()
-            for name in [name for name in names if name.startswith(f"{letters}.")][::every]
-        ]
-        return {name: mlregtest.automaton(name, source=data) for name in chosen}
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
+        return searched(truth, word_sets(name, truth, run), run)
 
-    def identity(self, run: Run) -> dict[str, Any]:
-        return digest(self.load(run))
+    def said(self, one: Mapping[str, Any]) -> str:
+        if one["found"] is None:
+            return f"nothing, in {one['seconds']:.0f} s"
+        if one["exact"]:
+            return f"exact, {one['states']} states, by {one['method']}, in {one['seconds']:.0f} s"
+        return f"another automaton of {one['found']} states that contradicts no word; LA {one['LA']:.1%}"
 
     def run(self, run: Run) -> Record:
-        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
-        results: dict[str, Any] = {}
-        for name, truth in self.load(run).items():
-            letters, _, kind = name.split(".")[:3]
-            if (letters, kind) != (run.settings["letters"], run.settings["kind"]) and not run.smoke:
-                continue
-            learn = functools.partial(_learned, name, truth, run)
-            results[name] = _records.kept(run.folder / f"{name}.json", learn, {"states": int})
-            if run.verbose:
-                print(f"  {name}: {_said(results[name])}", flush=True)
-        return {
-            "environment": environment,
-            "data": read_words(run) | self.identity(run),
-            "model": {"layer": "SRGRU", "compiled": True},
-            "protocol": {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed},
-            "result": results,
-        }
+        protocol = {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed}
+        return {**super().run(run), "model": {"layer": "SRGRU", "compiled": True}, "protocol": protocol}
 
     def summary(self, record: Record) -> str:
         found = record["result"].values()
@@ -109,41 +135,36 @@ class RegularLanguages(Experiment):
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         header = "languages | number | exact | certified | contradict no word | SR | LR | SA | LA | median seconds"
-        fields = {"runs": runs(records, lambda record: record["table"]["row"])}
+        fields = {"runs": runs(records, self.called)}
         groups = {"weak": ("weak", NUM_WORDS), "strong": ("strong", NUM_WORDS)}
         groups |= {f"{sampling}_few": (sampling, FEW_WORDS) for sampling in groups}
-        for group, of_it in groups.items():
-            chosen = [record for record in records if _group(record) == of_it]
+        for group, (sampling, words) in groups.items():
+            chosen = [
+                record
+                for record in records
+                if (record["protocol"].get("sampling", "weak"), record["data"]["words"]) == (sampling, words)
+            ]
             found = {name: one for record in chosen for name, one in record["result"].items()}
             cells = [[record["table"]["row"], *_cells([*record["result"].values()])] for record in chosen]
-            missed = [[name, one["states"], _said(one)] for name, one in found.items() if not one["exact"]]
+            missed = [[name, one["states"], self.said(one)] for name, one in found.items() if not one["exact"]]
             fields |= {
-                group: table(header.split(" | "), [*cells, ["all", *_cells([*found.values()])]]) if found else "",
+                group: table(header, [*cells, ["all", *_cells([*found.values()])]]) if found else "",
                 f"{group}_exact": f"{sum(one['exact'] for one in found.values())} of {len(found)}",
                 f"{group}_certified": str(sum(one["certified"] for one in found.values())),
-                f"{group}_missed": table(["language", "states", "what was found"], missed),
+                f"{group}_missed": table("language | states | what was found", missed),
             }
         return fields
 
 
-def read_words(run: Run) -> dict[str, Any]:
-    """What a record says of its words."""
-    return {"name": "smoke" if run.smoke else "MLRegTest", "words": run.settings.get("words", NUM_WORDS)}
+def row_of(name: str) -> tuple[str, str]:
+    """Number of letters and class of a language."""
+    letters, _, kind = name.split(".")[:3]
+    return letters, kind
 
 
-def digest(languages: Mapping[str, DFA]) -> dict[str, Any]:
-    """What a record says of its languages."""
-    import numpy as np
-
-    text = "\n".join(f"{name} {dfa.to_json()}" for name, dfa in languages.items())
-    return {"sha256": _records.sha256(np.frombuffer(text.encode(), np.uint8))}
-
-
-def word_sets(name: str, truth: DFA, run: Run, *more: str) -> dict[str, Words]:
-    """The training words of a language, those of `TESTS`, and of `more` splits."""
-    from examples.papers.data import mlregtest
-
-    splits = ("train", *TESTS.values(), *more)
+def word_sets(name: str, truth: automata.DFA, run: Run) -> dict[str, Words]:
+    """The words of a language: to train on, to validate on, and of each of `TESTS`."""
+    splits = ("train", *TESTS.values(), "validation")
     if run.smoke:
         both = truth, truth.complement()
         words = [dfa.sample(n, seed) for dfa in both for n in range(3, 9) for seed in range(20)]
@@ -154,12 +175,12 @@ def word_sets(name: str, truth: DFA, run: Run, *more: str) -> dict[str, Words]:
     sets = {}
     for split in splits:
         number = sizes.get(split, NUM_TESTED)
-        drawn = mlregtest.load(split, language=name, source=run.data, num_words=number, seed=run.seed)
+        drawn = corpora.mlregtest.load(split, language=name, source=run.data, num_words=number, seed=run.seed)
         sets[split] = Words(drawn.words, drawn.labels.tolist())
     return sets
 
 
-def quality(dfa: DFA | None, truth: DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
+def quality(dfa: automata.DFA | None, truth: automata.DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
     """States of an automaton, whether it is the language's, and its accuracy on each test set; None without one."""
     if dfa is None:
         return {"found": None, "exact": False, **dict.fromkeys(TESTS)}
@@ -171,43 +192,38 @@ def quality(dfa: DFA | None, truth: DFA, sets: Mapping[str, Words]) -> dict[str,
     return {"found": len(dfa), "exact": dfa.equivalent(truth), **accuracies}
 
 
-def searched(truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
-    """What `train_recognizer` finds of a language, with the seconds of computing that it takes."""
-    from keras_interp_rnn import automata
-
+def searched(truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
+    """What the search finds of a language, with the seconds of computing that it takes."""
     began = time.process_time()
+    model, dfa = recognized(*sets["train"], truth, run, sampling=run.settings.get("sampling", "weak"))
+    result = {"states": len(truth), "seconds": time.process_time() - began, **quality(dfa, truth, sets)}
+    if model is None:
+        return {**result, "certified": False, "method": ""}
+    return {**result, "certified": model.report.certified, "method": model.report.method}
+
+
+def recognized(
+    words: Sequence[Sequence[Hashable]], labels: Sequence[bool], truth: automata.DFA, run: Run, **settings: Any
+) -> tuple[Any, automata.DFA | None]:
+    """The network that `train_recognizer` compiles of an automaton that it finds, and this automaton; or None."""
     try:
         model = automata.train_recognizer(
-            *sets["train"],
+            words,
+            labels,
             alphabet=truth.alphabet,
             seed=run.seed,
             verbose=0,
             time_budget=None,
             method="search",
-            sampling=run.settings.get("sampling", "weak"),
+            **settings,
         )
     except ValueError as error:
         if "No automaton was found" not in str(error):
             raise
-        model = None
-    result = {"states": len(truth), "seconds": time.process_time() - began}
-    if model is None:
-        return {**result, **quality(None, truth, sets), "certified": False, "method": ""}
-    assert model.report is not None
+        return None, None
     dfa = automata.extract(model).dfa
     assert isinstance(dfa, automata.DFA)  # of a network with one output
-    return {
-        **{**result, **quality(dfa, truth, sets)},
-        **{"certified": model.report.certified, "method": model.report.method},
-    }
-
-
-def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
-    return searched(truth, word_sets(name, truth, run), run)
-
-
-def _group(record: Record) -> tuple[str, int]:
-    return record["protocol"].get("sampling", "weak"), record["data"]["words"]
+    return model, dfa
 
 
 def _cells(found: Sequence[dict[str, Any]]) -> list[object]:
@@ -217,11 +233,3 @@ def _cells(found: Sequence[dict[str, Any]]) -> list[object]:
         *(f"{statistics.fmean(one[test] for one in learned):.1%}" if learned else "" for test in TESTS),
         f"{statistics.median(one['seconds'] for one in found):.0f}",
     ]
-
-
-def _said(one: dict[str, Any]) -> str:
-    if one["found"] is None:
-        return f"nothing, in {one['seconds']:.0f} s"
-    if one["exact"]:
-        return f"exact, {one['states']} states, by {one['method']}, in {one['seconds']:.0f} s"
-    return f"another automaton of {one['found']} states that contradicts no word; LA {one['LA']:.1%}"

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from examples.papers import _aalpy, _records
-from examples.papers._experiment import Experiment, Record, Run, runs, table
+from examples.papers import _aalpy
+from examples.papers._experiment import Record, Run, runs, table
+from examples.papers._lazy import automata, keras, np
 from examples.papers.mlregtest import (
     FEW,
     FEW_WORDS,
     NUM_WORDS,
     TESTS,
-    RegularLanguages,
+    OnLanguages,
     Words,
-    digest,
     quality,
-    read_words,
+    row_of,
     searched,
     word_sets,
 )
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.automata import DFA, Recognizer
 
 UNITS, DROPOUT, BATCH, EPOCHS = 100, 0.1, 64, 30
 """Of the networks, as in the benchmark's public code, with Adam's own learning rate; UNITS is also the embedding's."""
@@ -48,51 +44,50 @@ SEARCH, STRONG, NETWORKS = "search", "search, strong", ("SimpleRNN", "GRU", "LST
 ASKED = "L* asks the GRU"
 
 
-class Learners(Experiment):
+class Learners(OnLanguages):
     """Accuracy of learners on one language of each class, and which of them find the automaton."""
 
     name = "mlregtest-learners"
     title = "Regular languages from long words, by other learners"
-    place = "van der Poel et al. 2024, MLRegTest"
     measure = "accuracy on long words one edit apart"
-    data = RegularLanguages.data
-    options = frozenset({"data"})
     rows = {
         f"{learner}{more}": {"learner": learner, **({"sampling": "strong"} if learner == STRONG else {}), **words}
         for more, words in {"": {}, ", 1,000 words": FEW}.items()
         for learner in (SEARCH, STRONG, *NETWORKS, *_aalpy.MERGING)
     }
 
-    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, DFA]:
+    def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, automata.DFA]:
         """Language -> automaton: the middle one of each row of `mlregtest`."""
         of_row: dict[tuple[str, str], list[str]] = {}
-        every = RegularLanguages().read(data, smoke, settings)
+        every = super().read(data, smoke, settings)
         for name in every:
-            letters, _, kind = name.split(".")[:3]
-            of_row.setdefault((letters, kind), []).append(name)
-        return {names[len(names) // 2]: every[names[len(names) // 2]] for names in of_row.values()}
+            of_row.setdefault(row_of(name), []).append(name)
+        middle = [names[len(names) // 2] for names in of_row.values()]
+        return {name: every[name] for name in middle}
 
-    def identity(self, run: Run) -> dict[str, Any]:
-        return digest(self.load(run))
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
+        return dict([*self.load(run).items()][:: EVERY.get(run.settings["learner"], 1)])
+
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
+        learner, sets = run.settings["learner"], word_sets(name, truth, run)
+        if learner in (SEARCH, STRONG):
+            return searched(truth, sets, run)
+        if learner in NETWORKS:
+            return _trained(learner, truth, sets, run)
+        seconds, dfa = _aalpy.merged(learner, *sets["train"], truth.alphabet, SECONDS)
+        return {"states": len(truth), "seconds": seconds, **quality(dfa, truth, sets)}
+
+    def said(self, one: Mapping[str, Any]) -> str:
+        accuracy = "nothing" if one["LA"] is None else f"LA {one['LA']:.1%}"
+        asked = f"; L*: {self.said(one['asked'])}" if "asked" in one else ""
+        return f"{accuracy}{', exact' * bool(one.get('exact'))}, in {one['seconds']:.0f} s{asked}"
 
     def run(self, run: Run) -> Record:
-        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
-        results: dict[str, Any] = {}
-        languages = [*self.load(run).items()][:: EVERY.get(run.settings["learner"], 1)]
-        for name, truth in languages:
-            learn = functools.partial(_learned, name, truth, run)
-            results[name] = _records.kept(run.folder / f"{name}.json", learn, {"states": int})
-            if run.verbose:
-                print(f"  {name}: {_said(results[name])}", flush=True)
         networks = {"units": UNITS, "dropout": DROPOUT, "batch": BATCH, "epochs": EPOCHS, "patience": PATIENCE}
-        networks["max_symbols"] = MAX_SYMBOLS
-        protocol = {SEARCH: {}, STRONG: {}, **dict.fromkeys(_aalpy.MERGING, {"seconds": SECONDS})}
-        return {
-            "environment": environment,
-            "data": read_words(run) | self.identity(run),
-            "protocol": {**run.settings, **protocol.get(run.settings["learner"], networks), "seed": run.seed},
-            "result": results,
-        }
+        protocol: Record = dict.fromkeys(NETWORKS, {**networks, "max_symbols": MAX_SYMBOLS})
+        protocol |= dict.fromkeys(_aalpy.MERGING, {"seconds": SECONDS})
+        own = protocol.get(run.settings["learner"], {})
+        return {**super().run(run), "protocol": {**run.settings, **own, "seed": run.seed}}
 
     def summary(self, record: Record) -> str:
         learned = [one["LA"] for one in record["result"].values() if one["LA"] is not None]
@@ -100,41 +95,25 @@ class Learners(Experiment):
         return f"{len(learned)} of {len(record['result'])} languages{mean}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        header = "learner | languages | nothing | exact | " + " | ".join(TESTS) + " | median seconds"
-        fields = {"runs": runs(records, lambda record: record["table"]["row"])}
+        header = ["learner", "languages", "nothing", "exact", *TESTS, "median seconds"]
+        fields = {"runs": runs(records, self.called)}
         for more, words in {"": NUM_WORDS, "_few": FEW_WORDS}.items():
             chosen = [record for record in records if record["data"]["words"] == words]
             found = {record["protocol"]["learner"]: record["result"] for record in chosen}
             asked = {name: one["asked"] for name, one in found.get("GRU", {}).items()}
-            all_of_them = {**found, **({ASKED: asked} if asked else {})}
-            rows = [[learner, *_cells(of_it)] for learner, of_it in all_of_them.items()]
+            rows = [[learner, *_cells(of_it)] for learner, of_it in {**found, ASKED: asked}.items() if of_it]
             beside = [learner for learner in found if learner not in EVERY]
             languages = dict.fromkeys(name for learner in beside for name in found[learner])
             each = [
                 [name, *(_percent(found[learner].get(name, {}).get("LA")) for learner in beside)] for name in languages
             ]
-            fields[f"table{more}"] = table(header.split(" | "), rows) if found else ""
+            fields[f"table{more}"] = table(header, rows) if found else ""
             fields[f"languages{more}"] = table(["language", *beside], each) if found else ""
         return fields
 
 
-def _learned(name: str, truth: DFA, run: Run) -> dict[str, Any]:
-    """What a learner makes of a language."""
-    learner, sets = run.settings["learner"], word_sets(name, truth, run, "validation")
-    if learner in (SEARCH, STRONG):
-        return searched(truth, sets, run)
-    if learner in NETWORKS:
-        return _trained(learner, truth, sets, run)
-    seconds, dfa = _aalpy.merged(learner, *sets["train"], truth.alphabet, SECONDS)
-    return {"states": len(truth), "seconds": seconds, **quality(dfa, truth, sets)}
-
-
-def _trained(layer: str, truth: DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
+def _trained(layer: str, truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
     """Accuracy of a network on each test set, and the seconds of its training; of a GRU also what L* learns of it."""
-    import keras
-
-    from keras_interp_rnn import automata
-
     keras.utils.set_random_seed(run.seed)
     model = automata.Recognizer(
         [
@@ -153,21 +132,17 @@ def _trained(layer: str, truth: DFA, sets: Mapping[str, Words], run: Run) -> dic
     return {**result, "asked": _asked(model, truth, sets)} if layer == "GRU" else result
 
 
-def _fitted(model: Recognizer, sets: Mapping[str, Words], smoke: bool) -> float:
+def _fitted(model: automata.Recognizer, sets: Mapping[str, Words], smoke: bool) -> float:
     """Trains a network, and returns the accuracy on the validation words of the weights that it keeps."""
-    import keras
-    import numpy as np
-
     model.compile(
         "adam",
         keras.losses.BinaryCrossentropy(from_logits=True),
         metrics=[keras.metrics.BinaryAccuracy(threshold=0.0, name="accuracy")],
         jit_compile=not smoke,  # compiling takes seconds
     )
-    encoding = model.layers[0].encoding
     length = 1 + max(len(word) for split in ("train", "validation") for word in sets[split].words)
     train, validation = (
-        (encoding.ids(sets[split].words, length), np.array(sets[split].labels, "float32"))
+        (model.layers[0].encoding.ids(sets[split].words, length), np.array(sets[split].labels, "float32"))
         for split in ("train", "validation")
     )
     best = keras.callbacks.EarlyStopping("val_accuracy", mode="max", patience=PATIENCE, restore_best_weights=True)
@@ -176,7 +151,7 @@ def _fitted(model: Recognizer, sets: Mapping[str, Words], smoke: bool) -> float:
     return float(max(fitted.history["val_accuracy"]))
 
 
-def _asked(model: Recognizer, truth: DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
+def _asked(model: automata.Recognizer, truth: automata.DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
     """What L* learns from a network, until they agree on the training words."""
     began = time.process_time()
     try:
@@ -198,10 +173,3 @@ def _cells(found: Mapping[str, Mapping[str, Any]]) -> list[object]:
 
 def _percent(share: float | None) -> str | None:
     return None if share is None else f"{share:.1%}"
-
-
-def _said(one: Mapping[str, Any]) -> str:
-    accuracy = "nothing" if one["LA"] is None else f"LA {one['LA']:.1%}"
-    exact = ", exact" if one.get("exact") else ""
-    asked = f"; L*: {_said(one['asked'])}" if "asked" in one else ""
-    return f"{accuracy}{exact}, in {one['seconds']:.0f} s{asked}"

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _classification
 from examples.papers._classification import regularized
-from examples.papers._experiment import (
-    Claim,
-    Finding,
-    Record,
-    below,
-    mean_of_row,
-    number,
-    two_standard_errors,
-)
+from examples.papers._experiment import Claim, Finding, Record, below, claim, mean_of_row, number, two_standard_errors
 
 COMMON = {"units": 64, "embedding": 0, "head": "last_and_cell", "dropout": 0.0, "batch": 32}
 
@@ -46,10 +37,10 @@ def _all_pixels() -> dict[str, dict[str, Any]]:
 def _quarter_of_pixels() -> dict[str, dict[str, Any]]:
     rows = _classification.lstms(100, LSTM, SR)
     rows["SR-LSTM-P (k = 10)"] = {**regularized("SR-LSTM-P", 10), **SR}
-    for name, row in [*rows.items()]:
-        if name.startswith("SR"):
-            rows[f"{name}, slide"] = _peepholes_from_zero({**row, **SLIDE})
-    return _complete(14, rows)
+    slow = {
+        f"{name}, slide": _peepholes_from_zero({**row, **SLIDE}) for name, row in rows.items() if name.startswith("SR")
+    }
+    return _complete(14, {**rows, **slow})
 
 
 def _peepholes_from_zero(row: dict[str, Any]) -> dict[str, Any]:
@@ -62,26 +53,18 @@ def _complete(side: int, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str,
     return {name: {"side": side, **COMMON, **row} for name, row in {**rows, **without}.items()}
 
 
-class Pixels(_classification.ClassTable):
+class Pixels(_classification.DigitTable):
     """Networks that read all 784 pixels of a digit."""
 
     name = "sr-mnist"
     title = "MNIST pixel by pixel"
     place = "Wang, Lawrence and Niepert 2022, table 5"
-    data = "MNIST: a folder with the four idx files; else downloaded"
     minutes = 30
-    of_data = ("side",)
     rows = _all_pixels()
     paper = {
-        "LSTM": 0.023,
-        "LSTM-P": 0.015,
-        "SR-LSTM (k = 100)": 0.014,
-        "SR-LSTM-P (k = 100, eq. 17)": 0.041,
-        "SR-LSTM-P (k = 100, eq. 19)": 0.067,
-        "SR-LSTM-P (k = 100, eq. 20)": 0.008,
-        "SR-LSTM-P (k = 50)": 0.014,
-        "SR-RNN (k = 100)": "failed to converge",
-        "SR-GRU (k = 100)": "failed to converge",
+        **{"LSTM": 0.023, "LSTM-P": 0.015, "SR-LSTM (k = 100)": 0.014, "SR-LSTM-P (k = 100, eq. 17)": 0.041},
+        **{"SR-LSTM-P (k = 100, eq. 19)": 0.067, "SR-LSTM-P (k = 100, eq. 20)": 0.008, "SR-LSTM-P (k = 50)": 0.014},
+        **{"SR-RNN (k = 100)": "failed to converge", "SR-GRU (k = 100)": "failed to converge"},
     }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
@@ -91,52 +74,50 @@ class Pixels(_classification.ClassTable):
             return mean_of_row(records, row, "test_error") if slow is None else slow
 
         pixels = f"{self.rows['LSTM']['side'] ** 2} pixels"
-        own, gumbel, argmax = (f"SR-LSTM-P (k = 100, eq. {n})" for n in (20, 19, 17))
+        own, gumbel, argmax = (error(f"SR-LSTM-P (k = 100, eq. {n})") for n in (20, 19, 17))
 
         def is_ahead(row: str) -> Finding:
-            value = error(own)
-            return below(value, error(row), _percent, two_standard_errors(value or 0.0, TESTED))
+            return below(own, error(row), _percent, two_standard_errors(own or 0.0, TESTED))
+
+        def fails(row: str) -> Finding:
+            wrong = error(row)
+            return Finding() if wrong is None else Finding(_percent(wrong), wrong > 0.5)
 
         margin = two_standard_errors(0.008, TESTED)
-        without_cell = [error(f"{kind} (k = 100)") for kind in ("SR-RNN", "SR-GRU")]
         return [
-            Claim(
+            claim(
                 "table 5",
                 "An SR-LSTM-P (k = 100, equation 20) has an error of 0.8 % on 784 pixels.",
                 f"on {pixels}, at most two standard errors ({100 * margin:.2f} points) more",
-                (number(error(own), 0.008, _percent, margin),),
+                number(own, 0.008, _percent, margin),
             ),
-            Claim(
+            claim(
                 "table 5",
                 "It is better than SR-LSTM (1.4 %), LSTM-P (1.5 %) and LSTM (2.3 %).",
                 f"on {pixels}, better than each of them by two standard errors",
-                tuple(map(is_ahead, ("SR-LSTM (k = 100)", "LSTM-P", "LSTM"))),
+                *map(is_ahead, ("SR-LSTM (k = 100)", "LSTM-P", "LSTM")),
             ),
-            Claim(
+            claim(
                 "table 5",
                 "The mixture of equation 20 is better than equation 17 (4.1 %), and that than equation 19 (6.7 %).",
                 f"on {pixels}, in this order",
-                (below(error(own), error(argmax), _percent), below(error(argmax), error(gumbel), _percent)),
+                below(own, argmax, _percent),
+                below(argmax, gumbel, _percent),
             ),
-            Claim(
+            claim(
                 "table 5",
                 "A hundred centroids are better than fifty (1.4 %).",
                 f"on {pixels}, by two standard errors",
-                (is_ahead("SR-LSTM-P (k = 50)"),),
+                is_ahead("SR-LSTM-P (k = 50)"),
             ),
-            Claim(
+            claim(
                 "section 5.3.2",
                 "SR-RNN and SR-GRU fail to converge on pixels.",
                 f"on {pixels}, both have errors of more than a half",
-                tuple(
-                    Finding("", None) if wrong is None else Finding(_percent(wrong), wrong > 0.5)
-                    for wrong in without_cell
-                ),
+                fails("SR-RNN (k = 100)"),
+                fails("SR-GRU (k = 100)"),
             ),
         ]
-
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
-        return _classification.digits(data, smoke, **settings)
 
 
 class QuarterOfPixels(Pixels):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from examples.papers import _classification
-from examples.papers._experiment import Claim, Finding, Record, Run, percent, runs, table
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.figures import Figure
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent, runs, table
+from examples.papers._lazy import Array, analysis, drawings, keras, np
 
 DIGITS = 2000
 """Test digits, drawn at random."""
@@ -23,16 +18,14 @@ SHOWN = 10
 """Maximum number of centroids in a figure: the most frequent ones."""
 
 
-class MnistCentroids(_classification.ClassTable):
+class MnistCentroids(_classification.DigitTable):
     """Of the network in `--model`; otherwise of a small one that is trained for an epoch."""
 
     name = "mnist-centroids"
     title = "What centroids stand for, in pixels"
     place = "Wang, Lawrence and Niepert 2022, figures 7, 8 and 9"
     measure = "digits that are classified correctly"
-    data = "MNIST: a folder with the four idx files; else downloaded"
     options = frozenset({"data", "model"})
-    of_data = ("side",)
     rows = {
         "": {
             **{"side": 14, "units": 32, "embedding": 0, "head": "last_and_cell", "dropout": 0.0, "batch": 32},
@@ -41,22 +34,17 @@ class MnistCentroids(_classification.ClassTable):
         }
     }
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _classification.Sequences:
-        return _classification.digits(data, smoke, **settings)
-
     def identity(self, run: Run) -> dict[str, Any]:
         return {**super().identity(run), "model": run.model.parent.name if run.model else "trained here"}
 
     def run(self, run: Run) -> Record:
-        import keras
-        import numpy as np
-
-        from keras_interp_rnn import analysis
-
         if importlib.util.find_spec("sklearn") is None:
             raise ImportError("mnist-centroids needs scikit-learn: pip install 'keras_interp_rnn[examples]'")
-        protocol, data = self.setting(run)
-        model = keras.models.load_model(run.model) if run.model else _classification.train(protocol, data, run)[1]
+        data = self.load(run)
+        if run.model:
+            model = keras.models.load_model(run.model)
+        else:
+            _, model = _classification.train(self.protocol(run), data, run)
         x, y = data.test
         drawn = np.random.default_rng(run.seed).permutation(len(x))[:DIGITS]
         side = math.isqrt(x.shape[1])
@@ -80,40 +68,37 @@ class MnistCentroids(_classification.ClassTable):
             },
         }
 
-    def claims(self, records: Sequence[Record]) -> list[Claim]:
-        findings = [
-            Finding(f"{percent(score)} right, on {record['data']['pixels']} pixels", score >= 0.8)
-            for record in records
-            for score in [record["result"]["by_transitions"]]
-        ]
-        return [
-            Claim(
-                "section 7, figure 9",
-                "Transition probabilities tell the digits apart, and serve as features of fewer dimensions.",
-                "a linear classifier of their means is right on at least 80 % of the digits",
-                tuple(findings),
-            )
-        ]
-
     def summary(self, record: Record) -> str:
         result = record["result"]
         by_transitions = f"{result['by_transitions']:.1%} by their transitions alone"
         return f"{result['accuracy']:.1%} of the digits are classified correctly, {by_transitions}"
 
+    def called(self, record: Record) -> str:
+        return str(record["model"]["run"])
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        rows = [
-            [
-                *(record["model"]["run"], record["data"]["pixels"], record["model"]["centroids"]),
-                *(record["result"]["centroids_used"], f"{record['data']['digits']:,}"),
-                *(f"{record['result'][name]:.1%}" for name in ("accuracy", "by_transitions")),
-            ]
-            for record in records
+        rows: list[list[object]] = []
+        for record in records:
+            data, model, result = record["data"], record["model"], record["result"]
+            right = [f"{result[name]:.1%}" for name in ("accuracy", "by_transitions")]
+            own = [model["run"], data["pixels"], model["centroids"], result["centroids_used"], f"{data['digits']:,}"]
+            rows.append([*own, *right])
+        header = "run | pixels | centroids | in use | digits | correct | by transitions"
+        return {"table": table(header, rows), "runs": runs(records, self.called)}
+
+    def claims(self, records: Sequence[Record]) -> list[Claim]:
+        scores = [(record["result"]["by_transitions"], record["data"]["pixels"]) for record in records]
+        return [
+            claim(
+                "section 7, figure 9",
+                "Transition probabilities tell the digits apart, and serve as features of fewer dimensions.",
+                "a linear classifier of their means is right on at least 80 % of the digits",
+                *(Finding(f"{percent(score)} right, on {pixels} pixels", score >= 0.8) for score, pixels in scores),
+            )
         ]
-        header = ["run", "pixels", "centroids", "in use", "digits", "correct", "by transitions"]
-        return {"table": table(header, rows), "runs": runs(records, lambda record: record["model"]["run"])}
 
 
-def _by_transitions(means: NDArray[Any], y: NDArray[Any], seed: int) -> tuple[NDArray[Any], float]:
+def _by_transitions(means: Array, y: Array, seed: int) -> tuple[Array, float]:
     """Digits in the plane, by t-SNE of their mean transition probabilities; how well these tell the classes.
 
     Args:
@@ -132,36 +117,28 @@ def _by_transitions(means: NDArray[Any], y: NDArray[Any], seed: int) -> tuple[ND
     return points, float(regression.score(scaled[half:], y[half:]))
 
 
-def _figures(
-    x: NDArray[Any], y: NDArray[Any], is_right: NDArray[Any], alpha: NDArray[Any], points: NDArray[Any]
-) -> dict[str, Figure]:
+def _figures(x: Array, y: Array, is_right: Array, alpha: Array, points: Array) -> dict[str, Any]:
     """File name -> figure.
 
     Args:
         x, y: digits and classes. is_right: whether the network classifies each correctly. points: (digits, 2).
         alpha: (digits, centroids, height, width), transition probabilities.
     """
-    import numpy as np
-
-    from examples.papers import figures
-
-    side = alpha.shape[-1]
-    share = alpha.mean(axis=(0, 2, 3))
+    side, share = alpha.shape[-1], alpha.mean(axis=(0, 2, 3))
     shown = np.argsort(-share)[:SHOWN]
     means = np.stack([alpha[y == digit].mean(axis=0) for digit in range(10)])[:, shown]
     names = [f"{i}\n{share[i]:.0%}" for i in shown]
     order = np.argsort(y, kind="stable")
     drawn = {
-        "figure7.png": figures.pixel_maps(
+        "figure7.png": drawings.pixel_maps(
             means, [*"0123456789"], columns=names, label="mean probability", max_value=float(means.max())
         ),
-        "figure9.png": figures.feature_map(points[order], [str(digit) for digit in y[order]]),
+        "figure9.png": drawings.feature_map(points[order], [str(digit) for digit in y[order]]),
     }
     chosen = [rows[0] for digit in range(10) if len(rows := np.flatnonzero((y == digit) & is_right))]
     if chosen:
         maps = alpha[chosen][:, shown[:3]].transpose(1, 0, 2, 3)
         grid = np.concatenate([x[chosen].reshape(1, -1, side, side), maps])
-        panels = ["read", *(f"centroid {i}" for i in shown[:3])]
-        columns = [str(y[i]) for i in chosen]
-        drawn["figure8.png"] = figures.pixel_maps(grid, panels, columns=columns, label="pixel, or probability")
+        panels, columns = ["read", *(f"centroid {i}" for i in shown[:3])], [str(y[i]) for i in chosen]
+        drawn["figure8.png"] = drawings.pixel_maps(grid, panels, columns=columns, label="pixel, or probability")
     return drawn

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _characters
-from examples.papers._characters import EQUAL_TEXT
-from examples.papers._experiment import Claim, Record, below, mean_of_row, number
+from examples.papers._characters import EQUAL_TEXT, LONG, SEARCHED, equal_text
+from examples.papers._experiment import Claim, Record, below, claim, mean_of_row, number
+from examples.papers._lazy import datasets
 
 
 def _settings(network: str, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,16 +23,18 @@ class Pairs(_characters.CharacterTable):
     title = "Pairs of characters as symbols"
     place = "Foerster et al. 2017, section 3.1"
     minutes = 30
-    rows = {
-        "ISAN": _settings("ISAN", {}),
-        "GRU": _settings("GRU", _characters.SEARCHED["GRU"]),
-        "LSTM": _settings("LSTM", _characters.SEARCHED["LSTM"]),
-        f"ISAN{EQUAL_TEXT}": _characters.equal_text(_settings("ISAN", {}), 2),
-        f"LSTM{EQUAL_TEXT}": _characters.equal_text(_settings("LSTM", _characters.LONG["LSTM"]), 2),
+    rows = {network: _settings(network, SEARCHED.get(network, {})) for network in ("ISAN", "GRU", "LSTM")} | {
+        f"{network}{EQUAL_TEXT}": equal_text(_settings(network, LONG.get(network, {})), 2)
+        for network in ("ISAN", "LSTM")
     }
     paper = {
         f"{network}{end}": bits / 2 for network, bits in (("ISAN", 3.55), ("LSTM", 3.4)) for end in ("", EQUAL_TEXT)
     }
+
+    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _characters.Text:
+        text = _characters.text8(data, smoke)
+        parts = {part: datasets.text.pairs(symbols) for part, symbols in text.parts.items()}
+        return _characters.Text(parts, text.outputs**2, None, text.info, characters_per_symbol=2)
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         timed, long = (
@@ -44,23 +47,16 @@ class Pairs(_characters.CharacterTable):
             return f"{2 * bits:.2f}"
 
         return [
-            Claim(
+            claim(
                 "section 3.1",
                 "On pairs of characters an ISAN has 3.55 bits per pair.",
                 "at most 5 % more",
-                (number(long["ISAN"] or timed["ISAN"], 3.55 / 2, per_pair, 0.05 * 3.55 / 2),),
+                number(long["ISAN"] or timed["ISAN"], 3.55 / 2, per_pair, 0.05 * 3.55 / 2),
             ),
-            Claim(
+            claim(
                 "section 3.1",
                 "There an LSTM of as many weights is ahead of it (3.40).",
                 "the LSTM has fewer bits",
-                (below(both["LSTM"], both["ISAN"], per_pair),),
+                below(both["LSTM"], both["ISAN"], per_pair),
             ),
         ]
-
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _characters.Text:
-        from keras_interp_rnn import datasets
-
-        text = _characters.text8(data, smoke)
-        parts = {part: datasets.text.pairs(symbols) for part, symbols in text.parts.items()}
-        return _characters.Text(parts, text.outputs**2, None, text.info, characters_per_symbol=2)

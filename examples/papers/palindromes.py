@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import UNTRIED, Claim, Finding, Record, below, percent
-
-if TYPE_CHECKING:
-    from keras_interp_rnn.datasets import LabelledWords
+from examples.papers._experiment import Claim, Finding, Record, below, claim, percent
+from examples.papers._languages import NETWORKS, PAPER, rows_of
+from examples.papers._lazy import datasets
 
 
 class Palindromes(_languages.LanguageTable):
@@ -22,10 +21,10 @@ class Palindromes(_languages.LanguageTable):
     language = "palindromes"
     tests = ("test_l100", "test_l200", "test_l500")
     rows = {
-        **_languages.rows_of(_languages.NETWORKS, "large", passes=10),
-        **_languages.rows_of(_languages.NETWORKS, "small", passes=100),
-        **_languages.rows_of(_languages.NETWORKS, "large_paper", **_languages.PAPER),
-        **_languages.rows_of(_languages.NETWORKS, "large_near_paper", **_languages.PAPER),
+        **rows_of(NETWORKS, "large", passes=10),
+        **rows_of(NETWORKS, "small", passes=100),
+        **rows_of(NETWORKS, "large_paper", **PAPER),
+        **rows_of(NETWORKS, "large_near_paper", **PAPER),
     }
     paper_errors = {
         "large-LSTM": (0.312, 0.420, 0.477),
@@ -36,30 +35,34 @@ class Palindromes(_languages.LanguageTable):
     paper_errors |= {row.replace("large", "large_paper"): errors for row, errors in paper_errors.items()}
     paper = _languages.percentages(paper_errors)
 
-    def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Callable[[str], LabelledWords]:
+    def read(
+        self, data: Path | None, smoke: bool, settings: Mapping[str, Any]
+    ) -> Callable[[str], datasets.LabelledWords]:
         """Split -> its words; `..._paper` is the paper's training on the words of the config before it."""
         config = str(settings.get("config", "")).removesuffix("_paper")
         return super().read(data, smoke, {**settings, "config": config})
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         of = self.means(records)
-        words = "large_paper" if all(f"large_paper-{network}" in of for network in _languages.NETWORKS) else "large"
+        words = "large_paper" if all(f"large_paper-{network}" in of for network in NETWORKS) else "large"
 
-        def fewer(better: str, worse: str) -> tuple[Finding, ...]:
+        def fewer(better: str, worse: str) -> list[Finding]:
             own, other = of.get(f"{words}-{better}"), of.get(f"{words}-{worse}")
-            return tuple(below(*pair, percent) for pair in zip(own, other, strict=True)) if own and other else UNTRIED
+            return [below(*pair, percent) for pair in zip(own, other, strict=True)] if own and other else [Finding()]
 
         return [
-            Claim(
+            claim(
                 "table 3",
                 "Networks with centroids are better than those without: SR-LSTM-P 10.5 to 29.8 %, LSTM 31.2 to 47.7 %.",
                 f"`{words}`: SR-LSTM has fewer errors than LSTM, and SR-LSTM-P than LSTM-P, at each length",
-                (*fewer("SR-LSTM", "LSTM"), *fewer("SR-LSTM-P", "LSTM-P")),
+                *fewer("SR-LSTM", "LSTM"),
+                *fewer("SR-LSTM-P", "LSTM-P"),
             ),
-            Claim(
+            claim(
                 "table 3",
                 "Networks with peepholes are better than those without.",
                 f"`{words}`: LSTM-P has fewer errors than LSTM, and SR-LSTM-P than SR-LSTM, at each length",
-                (*fewer("LSTM-P", "LSTM"), *fewer("SR-LSTM-P", "SR-LSTM")),
+                *fewer("LSTM-P", "LSTM"),
+                *fewer("SR-LSTM-P", "SR-LSTM"),
             ),
         ]

@@ -8,16 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _languages, _records
-from examples.papers._experiment import Claim, Finding, Record, Run, below, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, below, claim, runs, table
+from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras, np
 
 if TYPE_CHECKING:
-    import keras
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.datasets import LabelledWords
-
-    Along = tuple[Mapping[str, list[NDArray[Any]]], list[NDArray[Any]]]
+    Along = tuple[Mapping[str, list[Array]], list[Array]]
     """Name of a traced quantity -> its values after each symbol of some strings; and the counts there."""
 
 TEXT = "((a)b(()c)(d(e))" * 3 + ")" * 3
@@ -49,109 +44,120 @@ class ParenthesesStates(_languages.LanguageExperiment):
     }
 
     def run(self, run: Run) -> Record:
-        import numpy as np
-
-        from keras_interp_rnn import analysis, datasets, figures
-
         words, protocol, tests = self.load(run), self.protocol(run), self.tests_of(run)
-        settings = {**dataclasses.asdict(protocol), "seed": run.seed}
+        settings, token = {**dataclasses.asdict(protocol), "seed": run.seed}, protocol.start_token
         environment = _records.start_run(run.folder, {**settings, "data": self.identity(run)})
         probe = datasets.LabelledWords((TEXT,), np.array([True]), words("train").alphabet)
         result = {}
         for network in ("LSTM", "SR-LSTM-P")[run.smoke :]:
-            folder = run.folder / network
-            model, _ = _languages.train(
-                network, words("train"), words("validation"), protocol, run.seed, folder, run.verbose
-            )
-            traced = analysis.trace(model, probe.ids(start=protocol.start_token, end=True))
-            states = {name: traced[name][:, int(protocol.start_token) : -1] for name in "hc"}
-            counted, deepest = (
-                states_along(model, words(test), protocol.start_token)
-                for test in (tests[0] if run.smoke else COUNTED, tests[-1])
-            )
+            folder, both = run.folder / network, (words("train"), words("validation"))
+            model, _ = _languages.train(network, *both, protocol, run.seed, folder, run.verbose)
+            traced = analysis.trace(model, probe.ids(start=token, end=True))
+            states = {name: traced[name][:, int(token) : -1] for name in "hc"}
+            counted = states_along(model, words(tests[0] if run.smoke else COUNTED), token)
+            deepest = states_along(model, words(tests[-1]), token)
             result[network] = {
-                "errors": {test: _languages.error(model, words(test), protocol.start_token) for test in tests},
+                "errors": {test: _languages.error(model, words(test), token) for test in tests},
                 "drift": {name: float(analysis.relative_drift(of_name)[0]) for name, of_name in states.items()},
                 **count_in_states(*counted),
                 "drift_of_count": drift_of_count(*deepest),
                 "counts_read": counts_read(counted, deepest),
-                "rejected": rejected(model, words(tests[-1]), protocol.start_token),
+                "rejected": rejected(model, words(tests[-1]), token),
             }
             shown = {"hidden state h": states["h"][0], "memory c": states["c"][0]}
             figures.state_paths(shown, TEXT).savefig(run.folder / f"figure5-{network}.png", dpi=150)
-        return {
-            "environment": environment,
-            "data": self.identity(run),
-            "protocol": {**settings, "tests": list(tests)},
-            "result": result,
-        }
+        protocol_of_record = {**settings, "tests": list(tests)}
+        data = self.identity(run)
+        return {"environment": environment, "data": data, "protocol": protocol_of_record, "result": result}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         # A network that has not learned to count has no count to be read off.
         record = min(records, key=_rank)
         own, other = (record["result"].get(network, {}) for network in ("SR-LSTM-P", "LSTM"))
-        drifts = tuple(
-            below(own.get("drift", {}).get(name), other.get("drift", {}).get(name), lambda value: f"{value:.1f}")
-            for name in "hc"
-        )
+
+        def tells(of_network: dict[str, Any], name: str) -> Finding:
+            if "count" not in of_network:
+                return Finding()
+            share = of_network["count"][name]
+            return Finding(f"{name} explains {share:.0%}", share >= TELLS)
+
+        def drifts(name: str) -> Finding:
+            drift, of_other = (of_network.get("drift", {}).get(name) for of_network in (own, other))
+            return below(drift, of_other, "{:.1f}".format)
+
         visited = own.get("visited")
         return [
-            Claim(
+            claim(
                 "section 5.2, figure 5",
                 "An SR-LSTM-P has two hidden states and counts in its memory; an LSTM counts in its hidden state.",
                 f"for the seed with the fewest errors at depth 10: along {STRINGS} strings it is at two centroids for "
                 f"99 % of the steps; its memory, and the LSTM's hidden state, explain {TELLS:.0%} of the "
                 "count's variance",
-                (
-                    Finding("", None) if visited is None else Finding(f"{visited} centroids", visited == 2),
-                    _tells(own, "c"),
-                    _tells(other, "h"),
-                ),
+                Finding() if visited is None else Finding(f"{visited} centroids", visited == 2),
+                tells(own, "c"),
+                tells(other, "h"),
             ),
-            Claim(
+            claim(
                 "figure 5",
                 "States of an LSTM drift, those of an SR-LSTM-P do not.",
                 "for that seed: the hidden state of the SR-LSTM-P drifts less; its memory does",
-                drifts,
+                drifts("h"),
+                drifts("c"),
             ),
         ]
 
-    def pictures(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
         """The count that the memory has, by the true one, of strings as the paper's."""
-        from examples.papers import figures
-
         read = {
             f"{network}, seed {record['protocol']['seed']}": of_network["counts_read"]
             for network in ("LSTM", "SR-LSTM-P")
             for record in records
             if _languages.is_of_the_paper(record) and "counts_read" in (of_network := record["result"].get(network, {}))
         }
-        return {"parentheses-counts.png": figures.counts_read(read)} if read else {}
+        return {"parentheses-counts.png": drawings.counts_read(read)} if read else {}
 
     def summary(self, record: Record) -> str:
-        drifts = (
-            f"{network}: drift of h {of_network['drift']['h']:.1f}, of c {of_network['drift']['c']:.1f}"
-            for network, of_network in record["result"].items()
-        )
-        return "; ".join(drifts)
+        drifts = {network: of_network["drift"] for network, of_network in record["result"].items()}
+        return "; ".join(f"{network}: drift of h {of['h']:.1f}, of c {of['c']:.1f}" for network, of in drifts.items())
+
+    def called(self, record: Record) -> str:
+        return f"{record['data']['config']}, seed {record['protocol']['seed']}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        return {
-            "table": _table(records),
-            "runs": runs(records, lambda record: f"{record['data']['config']}, seed {record['protocol']['seed']}"),
-        }
+        """A line for each network of each record."""
+        tried = {test for record in records for test in record["protocol"]["tests"]}
+        tests = [test for test in self.tests if test in tried]
+        rows: list[list[object]] = []
+        for record in records:
+            for network, of in record["result"].items():
+                errors, count, read = (of.get(name, {}) for name in ("errors", "count", "counts_read"))
+                rows.append(
+                    [
+                        *(record["data"]["config"], record["protocol"]["seed"], network),
+                        *(_shown(errors.get(test), ".1%") for test in tests),
+                        *(_shown(count.get(name), ".0%") for name in "hc"),
+                        of.get("visited"),
+                        _shown(of.get("drift_of_count"), "+.1f"),
+                        *(_shown(of["drift"][name], ".1f") for name in "hc"),
+                        _shown(read[-1] if read else None, ".1f"),
+                        _shown(of.get("rejected"), ".0%"),
+                    ]
+                )
+        header = ["words", "seed", "network", *map(_languages.shown, tests), "count in h", "count in c"]
+        header += ["centroids for 99 % of the steps", "drift of the count", "of h", "of c", "20 brackets read as"]
+        return {"table": table([*header, "balanced ones rejected"], rows), "runs": runs(records, self.called)}
 
 
-def states_along(model: keras.Model, words: LabelledWords, start_token: bool) -> Along:
+def _shown(value: float | None, form: str) -> str | None:
+    return None if value is None else format(value, form)
+
+
+def states_along(model: keras.Model, words: datasets.LabelledWords, start_token: bool) -> Along:
     """States after each symbol of the first `STRINGS` strings in the language, and the numbers of open brackets.
 
     Args:
         model, start_token: as in `_languages`.
     """
-    import numpy as np
-
-    from keras_interp_rnn import analysis, datasets
-
     inside = [word for word, label in zip(words.words, words.labels, strict=True) if label][:STRINGS]
     chosen = datasets.LabelledWords(tuple(inside), np.ones(len(inside), bool), words.alphabet)
     traced = analysis.trace(model, chosen.ids(start=start_token, end=True))
@@ -164,7 +170,7 @@ def states_along(model: keras.Model, words: LabelledWords, start_token: bool) ->
     return along, [np.cumsum([steps.get(symbol, 0) for symbol in word]) for word in inside]
 
 
-def count_in_states(traced: Mapping[str, list[NDArray[Any]]], counts: list[NDArray[Any]]) -> dict[str, Any]:
+def count_in_states(traced: Mapping[str, list[Array]], counts: list[Array]) -> dict[str, Any]:
     """What the states along strings have of the number of open brackets.
 
     Args:
@@ -175,8 +181,6 @@ def count_in_states(traced: Mapping[str, list[NDArray[Any]]], counts: list[NDArr
         every other string and measured on the rest. visited: the number of centroids, in the order of their shares,
         that take 99 % of the steps; of networks that have them.
     """
-    import numpy as np
-
     fitted, held_out = slice(0, None, 2), slice(1, None, 2)
     found: dict[str, Any] = {"count": {}}
     for name in "hc":
@@ -191,14 +195,12 @@ def count_in_states(traced: Mapping[str, list[NDArray[Any]]], counts: list[NDArr
     return found
 
 
-def drift_of_count(traced: Mapping[str, list[NDArray[Any]]], counts: list[NDArray[Any]]) -> float:
+def drift_of_count(traced: Mapping[str, list[Array]], counts: list[Array]) -> float:
     """How many brackets too many a hundred further symbols add to the count in the memory c.
 
     The count is an affine function of c, fitted to the first `FITTED` symbols of each string; the drift is the slope of
     its error over all of them. Arguments as `count_in_states`.
     """
-    import numpy as np
-
     memories = traced["c"]
     read = _fitted(*(np.concatenate([along[:FITTED] for along in part]) for part in (memories, counts)))
     errors = np.concatenate([read(c) - count for c, count in zip(memories, counts, strict=True)])
@@ -212,62 +214,25 @@ def counts_read(fitted: Along, deepest: Along) -> list[float]:
     Args:
         fitted: states and counts to which an affine function of c is fitted. deepest: those on which it is read.
     """
-    import numpy as np
-
     (shallow, known), (deep, true) = fitted, deepest
     read = _fitted(np.concatenate(shallow["c"]), np.concatenate(known))
     said, counts = read(np.concatenate(deep["c"])), np.concatenate(true)
     return [float(said[counts == count].mean()) for count in range(int(counts.max()) + 1)]
 
 
-def rejected(model: keras.Model, words: LabelledWords, start_token: bool) -> float:
+def rejected(model: keras.Model, words: datasets.LabelledWords, start_token: bool) -> float:
     """The share of the words in the language that a network rejects. Arguments as `states_along`."""
-    import numpy as np
-
     return float(np.mean(_languages.predict(model, words, start_token)[words.labels] <= 0))
 
 
-def _fitted(x: NDArray[Any], y: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def _fitted(x: Array, y: Array) -> Callable[[Array], Array]:
     """The affine function of the rows of x that is closest to y."""
-    import numpy as np
-
     origin = x.mean(axis=0)
     weights, *_ = np.linalg.lstsq(x - origin, y - y.mean(), rcond=None)
     return lambda new: y.mean() + (new - origin) @ weights
-
-
-def _tells(of_network: dict[str, Any], name: str) -> Finding:
-    """Whether a state tells the count."""
-    if "count" not in of_network:
-        return Finding("", None)
-    share = of_network["count"][name]
-    return Finding(f"{name} explains {share:.0%}", share >= TELLS)
 
 
 def _rank(record: Record) -> tuple[bool, float]:
     """Sorts strings as the paper's before others, and networks by their errors on the strings that are counted."""
     errors = record["result"].get("SR-LSTM-P", {}).get("errors", {})
     return not _languages.is_of_the_paper(record), errors.get(COUNTED, math.inf)
-
-
-def _table(records: Sequence[Record]) -> str:
-    """A line for each network of each record."""
-    tried = {test for record in records for test in record["protocol"]["tests"]}
-    tests = [test for test in ParenthesesStates.tests if test in tried]
-    rows = [
-        [
-            *(record["data"]["config"], record["protocol"]["seed"], network),
-            *(f"{of_network['errors'][test]:.1%}" if test in of_network["errors"] else None for test in tests),
-            *(f"{of_network['count'][name]:.0%}" if "count" in of_network else None for name in "hc"),
-            of_network.get("visited"),
-            f"{of_network['drift_of_count']:+.1f}" if "drift_of_count" in of_network else None,
-            *(f"{of_network['drift'][name]:.1f}" for name in "hc"),
-            f"{of_network['counts_read'][-1]:.1f}" if "counts_read" in of_network else None,
-            f"{of_network['rejected']:.0%}" if "rejected" in of_network else None,
-        ]
-        for record in records
-        for network, of_network in record["result"].items()
-    ]
-    header = ["count in h", "count in c", "centroids for 99 % of the steps", "drift of the count", "of h", "of c"]
-    header += ["20 brackets read as", "balanced ones rejected"]
-    return table(["words", "seed", "network", *map(_languages.shown, tests), *header], rows)

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _characters, _records
-from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
-from examples.papers._files import read_json, write_json
+from examples.papers._experiment import Experiment, Record, Run, by_row, mean_and_range, runs, table
+from examples.papers._files import kept
+from examples.papers._lazy import Array, analysis, automata, corpora, datasets, keras, layers, losses, np, training
 
 if TYPE_CHECKING:
-    import keras
-    from numpy.typing import NDArray
-
-    from keras_interp_rnn.analysis import BackoffModel
-    from keras_interp_rnn.automata import WeightedAutomaton
+    Words = Sequence[Array]
 
 PROBLEMS = (3, 6, 9, 10, 19, 24, 34, 47)
 """Numbers in the competition: both sizes of training set, alphabets of 4 to 21 symbols."""
@@ -50,10 +47,10 @@ SMOOTHING = 0.01
 class Problem:
     """Words of a problem, symbols 0 to `end` - 1; `targets` are the machine's probabilities of the test words."""
 
-    train: list[NDArray[Any]]
-    validation: list[NDArray[Any]]
-    test: list[NDArray[Any]]
-    targets: NDArray[Any]
+    train: list[Array]
+    validation: list[Array]
+    test: list[Array]
+    targets: Array
     end: int
 
 
@@ -76,36 +73,31 @@ class ProbabilisticAutomata(Experiment):
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> dict[int, Problem]:
         """Number -> problem."""
-        from examples.papers.data import pautomac
-
         if smoke:
             return {0: _drawn()}
         if data is None:
             raise ValueError("The competition's files are not downloaded. Received: no --data. Give their folder.")
         found = {}
         for number in PROBLEMS:
-            words = pautomac.load("train", problem=number, source=data)
+            words = corpora.pautomac.load("train", problem=number, source=data)
             held_out = len(words.words) // 10
-            found[number] = Problem(
-                list(words.words[held_out:]),
-                list(words.words[:held_out]),
-                list(pautomac.load("test", problem=number, source=data).words),
-                pautomac.solution(number, source=data),
-                words.num_symbols,
-            )
+            test = corpora.pautomac.load("test", problem=number, source=data)
+            targets = corpora.pautomac.solution(number, source=data)
+            parts = list(words.words[held_out:]), list(words.words[:held_out]), list(test.words)
+            found[number] = Problem(*parts, targets, words.num_symbols)
         return found
 
     def identity(self, run: Run) -> dict[str, Any]:
         problems = self.load(run).values()
         digests = [_records.sha256(_text(one.train, one.end), _text(one.test, one.end)) for one in problems]
-        return {"sha256": digests[0] if len(digests) == 1 else _records.sha256(*map(_bytes, digests))}
+        of_all = (np.frombuffer(digest.encode(), np.uint8) for digest in digests)
+        return {"sha256": digests[0] if len(digests) == 1 else _records.sha256(*of_all)}
 
     def is_deterministic(self, row: str) -> bool:
         return self.rows[row]["model"] in ("n-grams", "spectral")
 
     def run(self, run: Run) -> Record:
-        from examples.papers.data import pautomac
-
+        perplexity = corpora.pautomac.perplexity
         model, problems = run.settings["model"], self.load(run)
         environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
         results: dict[str, Any] = {}
@@ -114,8 +106,9 @@ class ProbabilisticAutomata(Experiment):
             log_probability, more = _learned(model, problem, run, run.folder / str(number))
             seconds = more.pop("training_seconds", None) or time.monotonic() - began
             validation = -float(log_probability(problem.validation).sum()) / len(_text(problem.validation, 0)[1:])
-            machine = pautomac.perplexity(problem.targets, problem.targets)
-            found = pautomac.perplexity(_probabilities(log_probability(problem.test)), problem.targets)
+            machine = perplexity(problem.targets, problem.targets)
+            logarithms = log_probability(problem.test)  # over the largest, as the perplexity divides by the sum
+            found = perplexity(np.maximum(np.exp(logarithms - logarithms.max()), 1e-300), problem.targets)
             results[str(number)] = {
                 **{"perplexity": found, "machine": machine, "above": found / machine - 1},
                 **{"validation_nats": validation, "seconds": seconds, **more},
@@ -126,8 +119,7 @@ class ProbabilisticAutomata(Experiment):
             "environment": environment,
             "data": {"name": "smoke" if run.smoke else "PAutomaC", **self.identity(run)},
             "model": {"layer": run.row},
-            "protocol": {**run.settings, **({} if self.is_deterministic(run.row) else SETTINGS[model])}
-            | {"seed": run.seed},
+            "protocol": {**run.settings, **SETTINGS.get(model, {}), "seed": run.seed},
             "result": results,
         }
 
@@ -136,42 +128,31 @@ class ProbabilisticAutomata(Experiment):
         within = sum(one <= 0.01 for one in above)
         return f"{within} of {len(above)} problems within 1 % of the machine, median {statistics.median(above):+.2%}"
 
+    def called(self, record: Record) -> str:
+        return f"{record['model']['layer']}, seed {record['protocol']['seed']}"
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        of_row = grouped(records, lambda record: (record["table"]["order"], record["model"]["layer"]))
-        numbers = sorted({number for record in records for number in record["result"]}, key=int)
+        of_row = {row: [record["result"] for record in group] for row, group in by_row(records).items()}
         machine = {number: one["machine"] for record in records for number, one in record["result"].items()}
-        header = ["problem", "machine", *(row for _, row in of_row)]
-        rows = [
-            [number, f"{machine[number]:.3f}", *(_means(group, number) for group in of_row.values())]
-            for number in numbers
-        ]
-        within = [_within(group) for group in of_row.values()]
+        rows = []
+        for number in sorted(machine, key=int):
+            above = [[of[number]["above"] for of in group if number in of] for group in of_row.values()]
+            rows.append([number, f"{machine[number]:.3f}", *(mean_and_range(one, "{:+.2%}".format) for one in above)])
+        rows.append(["within 1 %", "", *map(_within, of_row.values())])
         seconds = [
-            f"{statistics.median(one['seconds'] for record in group for one in record['result'].values()):.0f}"
-            for group in of_row.values()
+            statistics.median(one["seconds"] for of in group for one in of.values()) for group in of_row.values()
         ]
-        return {
-            "table": table(header, [*rows, ["within 1 %", "", *within], ["median seconds", "", *seconds]]),
-            "runs": runs(records, lambda record: f"{record['model']['layer']}, seed {record['protocol']['seed']}"),
-        }
-
-
-def _means(group: Sequence[Record], number: str) -> str:
-    """Mean over seeds, the lowest and the highest."""
-    above = [record["result"][number]["above"] for record in group if number in record["result"]]
-    spread = f" ({min(above):+.2%} to {max(above):+.2%})" if len(above) > 1 else ""
-    return f"{statistics.mean(above):+.2%}{spread}"
+        rows.append(["median seconds", "", *(f"{one:.0f}" for one in seconds)])
+        return {"table": table(["problem", "machine", *of_row], rows), "runs": runs(records, self.called)}
 
 
 def _within(group: Sequence[Record]) -> str:
-    counts = [sum(one["above"] <= 0.01 for one in record["result"].values()) for record in group]
-    most = len(group[0]["result"])
+    counts = [sum(one["above"] <= 0.01 for one in of.values()) for of in group]
+    most = len(group[0])
     return f"{min(counts)} to {max(counts)} of {most}" if min(counts) < max(counts) else f"{counts[0]} of {most}"
 
 
-def _learned(
-    model: str, problem: Problem, run: Run, folder: Path
-) -> tuple[Callable[[list[NDArray[Any]]], NDArray[Any]], dict[str, Any]]:
+def _learned(model: str, problem: Problem, run: Run, folder: Path) -> tuple[Callable[[Words], Array], dict[str, Any]]:
     """Words -> natural logarithms of their probabilities, and what the record says of the model."""
     if model == "n-grams":
         ngrams = _ngrams(problem)
@@ -186,59 +167,46 @@ def _learned(
 # Counted and spectral models
 
 
-def _ngrams(problem: Problem) -> BackoffModel:
+def _ngrams(problem: Problem) -> analysis.BackoffModel:
     """The order with the lowest loss on the validation words."""
-    from keras_interp_rnn import analysis
-
     text, size = _text(problem.train, problem.end), problem.end + 1
     models = [analysis.BackoffModel(text, order, vocabulary_size=size) for order in ORDERS]
     return max(models, key=lambda one: _of_ngrams(one, problem.validation, problem.end).sum())
 
 
-def _of_ngrams(model: BackoffModel, words: Sequence[NDArray[Any]], end: int) -> NDArray[Any]:
-    import numpy as np
-
+def _of_ngrams(model: analysis.BackoffModel, words: Words, end: int) -> Array:
     first = model.bits([end])
     texts = [_text([word], end) for word in words]
     return np.array([first - model.bits(text) * len(text) for text in texts]) * np.log(2)
 
 
-def _spectral(problem: Problem, ranks: Sequence[int]) -> WeightedAutomaton:
+def _spectral(problem: Problem, ranks: Sequence[int]) -> automata.WeightedAutomaton:
     """The rank with the lowest loss on the validation words."""
-    from keras_interp_rnn.automata import WeightedAutomaton
-
-    best = None
+    found: list[tuple[float, int, automata.WeightedAutomaton]] = []
     for rank in ranks:
         try:
-            automaton = WeightedAutomaton.from_hankel(problem.train, rank, num_symbols=problem.end)
+            automaton = automata.WeightedAutomaton.from_hankel(problem.train, rank, num_symbols=problem.end)
             likelihood = of_automaton(automaton, problem.validation, _unigrams(problem)).sum()
         except ValueError:  # the table has a lower rank, or the values of long words do not fall off
             continue
-        if best is None or likelihood > best[0]:
-            best = likelihood, automaton
-    if best is None:
+        found.append((likelihood, -len(found), automaton))
+    if not found:
         raise ValueError(f"No rank of {tuple(ranks)} gives an automaton. Received: too few words. Pass more words.")
-    return best[1]
+    return max(found)[2]
 
 
-def _unigrams(problem: Problem) -> NDArray[Any]:
+def _unigrams(problem: Problem) -> Array:
     """(end + 1,), frequencies of the symbols and of the end in the training words."""
-    import numpy as np
-
     counts = np.bincount(_text(problem.train, problem.end)[1:], minlength=problem.end + 1)
     return np.asarray(counts / counts.sum())
 
 
-def of_automaton(
-    automaton: WeightedAutomaton, words: Sequence[NDArray[Any]], unigrams: NDArray[Any] | None = None
-) -> NDArray[Any]:
+def of_automaton(automaton: automata.WeightedAutomaton, words: Words, unigrams: Array | None = None) -> Array:
     """Logarithms of the probabilities of words: sums of those of each symbol after its prefix.
 
     With unigrams, those of a symbol after a prefix are mixed with them, as estimates may be 0 or below; these count as
     0, and a prefix whose estimate is not above 0 is read as the empty one.
     """
-    import numpy as np
-
     prefixes, end = automaton.prefix_sums().final, automaton.num_symbols
     views = np.concatenate([automaton.transitions @ prefixes, automaton.final[None]]).T
     logarithms = np.zeros(len(words))
@@ -264,44 +232,28 @@ def of_automaton(
 
 def build(network: str, end: int, steps: int, *, batch: int | None = None, length: int | None = None) -> keras.Model:
     """A compiled model, ids (batch, length) to logits (batch, length, end + 1); stateful if it has a batch size."""
-    import keras
-
-    from examples.papers import _training
-    from keras_interp_rnn import layers, losses
+    from examples.papers._layers import ResetAt
 
     settings, symbols = SETTINGS[network], end + 1
-    flags: dict[str, Any] = {
-        "return_sequences": True,
-        "stateful": batch is not None,
-        "recurrent_initializer": keras.initializers.Orthogonal(settings["scale"]),
-    }
+    start = keras.initializers.Orthogonal(settings["scale"])
+    flags: dict[str, Any] = {"return_sequences": True, "stateful": batch is not None, "recurrent_initializer": start}
     weights = _characters.parameters("ISAN", UNITS, symbols, symbols)
     units = UNITS if network == "ISAN" else _characters.largest_units(network, weights, symbols, symbols)
     if network == "ISAN":
-        recurrent = [layers.ISAN(units, symbols, recurrent_constraint=_without_memory()(end), **flags)]
+        recurrent = [layers.ISAN(units, symbols, recurrent_constraint=ResetAt(end), **flags)]
     else:
         one_hot = keras.layers.Embedding(symbols, symbols, embeddings_initializer="identity", trainable=False)
         recurrent = [one_hot, keras.layers.LSTM(units, **flags)]
     inputs = keras.Input((length,), batch_size=batch, dtype="int32")
     model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(symbols)])
-    rate = _training.schedule(settings["learning_rate"] / units, steps, 200)
+    rate = training.schedule(settings["learning_rate"] / units, steps, 200)
     model.compile(keras.optimizers.Adam(rate, global_clipnorm=settings["clip"]), losses.BitsPerSymbol())
     return model
 
 
-def _without_memory() -> Any:
-    """The constraint that keeps one symbol's matrix at 0; made here, as this module comes without Keras."""
-    from examples.papers._reset import ResetAt
-
-    return ResetAt
-
-
 def _trained(network: str, problem: Problem, run: Run, folder: Path) -> tuple[keras.Model, dict[str, Any]]:
     """A network trained on the words, or resumed, its last weights; and what the record says of it."""
-    import keras
-
-    from examples.papers import _reset, _training  # noqa: F401 - _reset has a class of models to resume
-    from keras_interp_rnn.datasets import Windows
+    from examples.papers import _layers  # noqa: F401 - a class of models to resume
 
     length, epochs = (10, 2) if run.smoke else (LENGTH, EPOCHS)
     batch = 4 if run.smoke else SETTINGS[network]["batch"]
@@ -321,57 +273,44 @@ def _trained(network: str, problem: Problem, run: Run, folder: Path) -> tuple[ke
             isan.recurrent_kernel.assign(isan.recurrent_kernel.constraint(isan.recurrent_kernel))
         return model
 
-    done = _training.fit(
-        folder,
-        make,
-        lambda first, count: Windows(text, batch, length=length, start=first, num_windows=count),
-        Windows(_text(problem.validation, problem.end), batch, length=length),
-        steps,
-        epochs,
-        0,
-    )
+    def batches(first: int, count: int) -> Any:
+        return datasets.Windows(text, batch, length=length, start=first, num_windows=count)
+
+    validation = datasets.Windows(_text(problem.validation, problem.end), batch, length=length)
+    done = training.fit(folder, make, batches, validation, steps, epochs, 0)
     last = done.load()
     assert last is not None
     model = build(network, problem.end, 1)
     model.set_weights(last.get_weights())
-    seconds = _training.training_seconds(done.history)
+    seconds = training.training_seconds(done.history)
     return model, {"training_seconds": seconds, "steps": steps * epochs, "parameters": model.count_params()}
 
 
 def _as_long_as_the_isan(network: str, of_isan: int, problem: Problem, folder: Path, smoke: bool) -> int:
     """The number of steps of a network that take as long as the ISAN's: both are timed in turn, once."""
-    import numpy as np
 
-    path = folder / "plan.json"
-    if path.exists():
-        rule = "The plan of a run is JSON with its steps"
-        return int(read_json(path, rule, {"steps": int}, "Delete it, and they are timed again.")["steps"])
-    length = 10 if smoke else LENGTH
-    models, texts, seconds = {}, {}, {}
-    for name in ("ISAN", network):
-        batch = 4 if smoke else SETTINGS[name]["batch"]
-        models[name] = build(name, problem.end, of_isan, batch=batch, length=length)
-        texts[name] = _shuffled(problem.train, problem.end, batch * length + 1, 0)
-        seconds[name] = list[float]()
-    for _ in range(4 if smoke else 20):
-        for name, model in models.items():
-            x = np.reshape(texts[name][:-1], (-1, length))[: len(texts[name]) // length]
-            y = np.reshape(texts[name][1:], (-1, length))
-            began = time.monotonic()
-            model.train_on_batch(x, y)
-            seconds[name].append(time.monotonic() - began)
-    medians = {name: statistics.median(times[2:]) for name, times in seconds.items()}
-    steps = max(1, round(of_isan * medians["ISAN"] / medians[network]))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"steps": steps})
-    return steps
+    def timed() -> dict[str, int]:
+        length = 10 if smoke else LENGTH
+        seconds: dict[str, list[float]] = {"ISAN": [], network: []}
+        models, windows = {}, {}
+        for name in seconds:
+            batch = 4 if smoke else SETTINGS[name]["batch"]
+            models[name] = build(name, problem.end, of_isan, batch=batch, length=length)
+            text = _shuffled(problem.train, problem.end, batch * length + 1, 0)
+            windows[name] = text[:-1].reshape(-1, length), text[1:].reshape(-1, length)
+        for _ in range(4 if smoke else 20):
+            for name, model in models.items():
+                began = time.monotonic()
+                model.train_on_batch(*windows[name])
+                seconds[name].append(time.monotonic() - began)
+        isan, own = (statistics.median(seconds[name][2:]) for name in ("ISAN", network))
+        return {"steps": max(1, round(of_isan * isan / own))}
+
+    return int(kept(folder / "plan.json", timed, steps=int)["steps"])
 
 
-def of_network(network: keras.Model, words: Sequence[NDArray[Any]], end: int) -> NDArray[Any]:
+def of_network(network: keras.Model, words: Words, end: int) -> Array:
     """Logarithms of the probabilities of words under a network."""
-    import keras
-    import numpy as np
-
     logarithms = np.zeros(len(words))
     for rows, inputs, targets, mask in _padded(words, end):
         logits = keras.ops.convert_to_numpy(network(inputs)).astype(np.float64)
@@ -381,14 +320,13 @@ def of_network(network: keras.Model, words: Sequence[NDArray[Any]], end: int) ->
     return logarithms
 
 
-def _spectral_start(problem: Problem, run: Run) -> list[NDArray[Any]]:
+def _spectral_start(problem: Problem, run: Run) -> list[Array]:
     """Weights of an ISAN whose first coordinates are the states of a spectral automaton.
 
     The states of an automaton shrink with the probability of the prefix, so each matrix is divided by what it does to
     the length of a state in the geometric mean. The readout is a logistic regression on the states of the training
     words. The other coordinates start as usual, without a part in the readout.
     """
-    import numpy as np
     from sklearn.linear_model import LogisticRegression
 
     ranks = [rank for rank in ((2, 3) if run.smoke else RANKS) if rank <= UNITS]
@@ -429,17 +367,13 @@ def _spectral_start(problem: Problem, run: Run) -> list[NDArray[Any]]:
 # Words
 
 
-def _text(words: Sequence[NDArray[Any]], end: int) -> NDArray[Any]:
+def _text(words: Words, end: int) -> Array:
     """All words in one text, the end symbol before the first one and after each."""
-    import numpy as np
-
     return np.concatenate([[end], *(np.append(word, end) for word in words)]).astype(np.int32)
 
 
-def _shuffled(words: Sequence[NDArray[Any]], end: int, size: int, seed: int) -> NDArray[Any]:
+def _shuffled(words: Words, end: int, size: int, seed: int) -> Array:
     """A text of that size: all words again and again, in an order drawn for each pass."""
-    import numpy as np
-
     rng, parts, total = np.random.default_rng(seed), [np.array([end], np.int32)], 1
     while total < size:
         part = _text([words[i] for i in rng.permutation(len(words))], end)[1:]
@@ -448,12 +382,8 @@ def _shuffled(words: Sequence[NDArray[Any]], end: int, size: int, seed: int) -> 
     return np.concatenate(parts)[:size]
 
 
-def _padded(
-    words: Sequence[NDArray[Any]], end: int, batch: int = 256
-) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]]:
+def _padded(words: Words, end: int, batch: int = 256) -> Iterator[tuple[Array, Array, Array, Array]]:
     """Batches of words of similar length: which they are, inputs, targets, and where these are of the word."""
-    import numpy as np
-
     order = np.argsort([len(word) for word in words], kind="stable")
     for rows in (order[i : i + batch] for i in range(0, len(words), batch)):
         longest = max(len(words[row]) for row in rows) + 1
@@ -465,25 +395,8 @@ def _padded(
         yield rows, inputs, targets, mask
 
 
-def _probabilities(logarithms: NDArray[Any]) -> NDArray[Any]:
-    """Their exponentials over the largest, which the perplexity divides by their sum."""
-    import numpy as np
-
-    return np.asarray(np.maximum(np.exp(logarithms - logarithms.max()), 1e-300))
-
-
-def _bytes(text: str) -> NDArray[Any]:
-    import numpy as np
-
-    return np.frombuffer(text.encode(), np.uint8)
-
-
 def _drawn() -> Problem:
     """Words of a small hidden Markov model, for `smoke`."""
-    import numpy as np
-
-    from keras_interp_rnn.automata import WeightedAutomaton
-
     initial, stop = np.array([1.0, 0.0]), np.array([0.2, 0.3])
     moves = np.array([[0.7, 0.3], [0.4, 0.6]])
     emissions = np.array([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]])
@@ -494,6 +407,6 @@ def _drawn() -> Problem:
             word.append(int(rng.choice(3, p=emissions[state])))
             state = int(rng.choice(2, p=moves[state]))
         words.append(np.array(word, np.int32))
-    machine = WeightedAutomaton.from_hmm(initial, moves, emissions, stop=stop)
+    machine = automata.WeightedAutomaton.from_hmm(initial, moves, emissions, stop=stop)
     test = [np.array(word, np.int32) for word in {tuple(word.tolist()): None for word in words[300:]}]
     return Problem(words[40:300], words[:40], test, machine.values(test), 3)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, percent, runs, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, percent
+from examples.papers._lazy import analysis, automata, datasets, figures, np
 
 
 class Temperature(Experiment):
@@ -17,12 +18,9 @@ class Temperature(Experiment):
     place = "Wang, Lawrence and Niepert 2022, figure 3"
     measure = "words that are classified correctly"
     rows = {"1": {"word": "10", "longest": 10, "centroids": 10, "temperatures": [0.1, 0.5, 1.0, 2.0, 5.0, 10.0]}}
+    header = "language | seed | temperature | least sure | automaton exact | words right | proved"
 
     def run(self, run: Run) -> Record:
-        import numpy as np
-
-        from keras_interp_rnn import analysis, automata, datasets, figures
-
         settings: dict[str, Any] = dict(run.settings)
         if run.smoke:
             settings.update(longest=3, centroids=4, temperatures=[0.5, 1.0, 5.0])
@@ -65,48 +63,44 @@ class Temperature(Experiment):
         figures.temperatures(alphas, ["S", *word]).savefig(run.folder / "figure3.png", dpi=150)
         extraction = automata.extract(model)
         (run.folder / "automaton.svg").write_text(extraction.dfa.to_svg([str(c) for c in extraction.centroids]))
+        largest = automata.largest_temperature(model, truth)
         return {
             "data": {"name": f"Tomita {run.row}", "longest": longest, "word": word},
             "protocol": {"longest": longest, "centroids": settings["centroids"]},
             "model": {"layer": "SRGRU", "seed": run.seed, "parameters": model.count_params()},
-            "result": {
-                "temperatures": rows,
-                "trained": trained,
-                "largest": automata.largest_temperature(model, truth),
-            },
+            "result": {"temperatures": rows, "trained": trained, "largest": largest},
         }
 
     def summary(self, record: Record) -> str:
         result = record["result"]
         return f"trained at temperature {result['trained']:g}, certified up to {result['largest']:.3g}"
 
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        rows = [
-            [
-                *(record["data"]["name"], record["model"]["seed"], f"{row['temperature']:g}", f"{row['least']:.4f}"),
-                *(_yes(row["exact"]), f"{row['right']:.1%}", _yes(row["certified"])),
-            ]
-            for record in records
-            for row in record["result"]["temperatures"]
-        ]
-        header = ["language", "seed", "temperature", "least sure", "automaton exact", "words right", "proved"]
-        return {"table": table(header, rows), "runs": runs(records, lambda record: record["data"]["name"])}
+    def called(self, record: Record) -> str:
+        return str(record["data"]["name"])
+
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        rows: list[list[object]] = []
+        for record in records:
+            for row in record["result"]["temperatures"]:
+                own = [
+                    record["data"]["name"],
+                    record["model"]["seed"],
+                    f"{row['temperature']:g}",
+                    f"{row['least']:.4f}",
+                ]
+                exact, proved = ("yes" if row[name] else "no" for name in ("exact", "certified"))
+                rows.append([*own, exact, f"{row['right']:.1%}", proved])
+        return rows
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         rows = [row for record in records for row in record["result"]["temperatures"] if row["temperature"] <= 1]
         least, exact = min(row["least"] for row in rows), sum(row["exact"] for row in rows)
         return [
-            Claim(
+            claim(
                 "figure 3",
                 "Up to a temperature of 1 a network on Tomita 1 behaves like the minimal automaton.",
                 "its automaton is the right one, and no transition of it is less probable than 99 %",
-                (
-                    Finding(f"the right one at {exact} of {len(rows)} temperatures", exact == len(rows)),
-                    Finding(percent(least), least >= 0.99),
-                ),
+                Finding(f"the right one at {exact} of {len(rows)} temperatures", exact == len(rows)),
+                Finding(percent(least), least >= 0.99),
             )
         ]
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _characters
+from examples.papers._characters import EQUAL_TEXT, LONG, NETWORKS, SEARCHED, equal_text
 from examples.papers._experiment import (
-    UNTRIED,
     Claim,
     Finding,
     Record,
     below,
+    bits,
+    claim,
     grouped,
     hardware,
     mean_and_range,
@@ -34,34 +36,33 @@ PAPER = {
 
 OTHERS = tuple(network for network in PAPER if network != "ISAN")
 
-
-def _rows() -> dict[str, dict[str, Any]]:
-    """In equal time, and in equal text."""
-    rows = {}
-    for size in SIZES:
-        for network in _characters.NETWORKS:
-            rows[f"{network}-{size}"] = _characters.settings(network, size, _characters.SEARCHED.get(network, {}))
-    for size in SIZES:
-        for network in _characters.NETWORKS:
-            settings = _characters.settings(network, size, _characters.LONG.get(network, {}))
-            rows[f"{network}-{size}{_characters.EQUAL_TEXT}"] = _characters.equal_text(settings)
-    return rows
+EACH = [(network, size) for size in SIZES for network in NETWORKS]
 
 
 class Text8(_characters.CharacterTable):
-    """Networks that predict the next character of text8."""
+    """Networks that predict the next character of text8, in equal time, and in equal text."""
 
     name = "isan-text8"
     title = "ISAN on character text"
     place = "Foerster et al. 2017, table 1"
     minutes = 30
-    rows = _rows()
+    rows = {
+        f"{network}-{size}": _characters.settings(network, size, SEARCHED.get(network, {})) for network, size in EACH
+    } | {
+        f"{network}-{size}{EQUAL_TEXT}": equal_text(_characters.settings(network, size, LONG.get(network, {})))
+        for network, size in EACH
+    }
     paper = {
         f"{network}-{size}{end}": bits
         for network, row in PAPER.items()
         for size, bits in zip(SIZES, row, strict=True)
-        for end in ("", _characters.EQUAL_TEXT)
+        for end in ("", EQUAL_TEXT)
     }
+
+    def called(self, record: Record) -> str:
+        minutes, network = record["protocol"].get("minutes"), record["model"].get("layer")
+        parts = [record["data"]["name"], record["model"]["size"], network, f"{minutes:g} minutes" if minutes else None]
+        return ", ".join(filter(None, parts)) + EQUAL_TEXT * (_kind(record) == "equal text")
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         records = sorted(records, key=lambda record: _by_data_size_and_mean_bits([record]))
@@ -75,104 +76,95 @@ class Text8(_characters.CharacterTable):
             "by_characters": self._by_characters(others),
             "equal_time": self._equal_time(timed),
             "texts": _texts(records),
-            "runs": runs(records, _name, heading),
+            "runs": runs(records, self.called, heading),
         }
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         longest = max(record["data"]["characters"] for record in records)
-        results: dict[str, dict[str, list[Record]]] = {"timed": {}, "equal text": {}, "to the end": {}}
+        results: dict[tuple[str, str, str], list[Record]] = {}
         for record in records:
             if record["data"]["characters"] == longest:
-                name = f"{record['model'].get('layer', 'ISAN')}-{record['model']['size']}"
-                results[_kind(record)].setdefault(name, []).append(record["result"])
+                which = _kind(record), record["model"].get("layer", "ISAN"), record["model"]["size"]
+                results.setdefault(which, []).append(record["result"])
 
         def mean(kind: str, network: str, size: str, measure: str = "test_bits") -> float | None:
             """The mean over seeds."""
-            found = results[kind].get(f"{network}-{size}", [])
+            found = results.get((kind, network, size), [])
             return statistics.mean(result[measure] for result in found) if found else None
 
         def keeps_up(kind: str, size: str, when: str) -> Finding:
             own = mean(kind, "ISAN", size)
             found = [value for network in OTHERS if (value := mean(kind, network, size)) is not None]
             if own is None or len(found) < len(OTHERS):
-                return Finding(f"{when}: {len(found)} of {len(OTHERS)} others on record", None)
+                return Finding(f"{when}: {len(found)} of {len(OTHERS)} others on record")
             figure = f"{when}: {own:.3f} against {min(found):.3f} to {max(found):.3f}"
             return Finding(figure, own <= min(found) + 0.01)
 
         def ahead(network: str, size: str) -> Finding:
             other, own = (mean("equal text", each, size) for each in (network, "ISAN"))
-            found = below(other, own, _bits, 0.01)
+            found = below(other, own, bits, 0.01)
             return Finding(f"{network}: {found.figure or 'not on record'}", found.holds)
 
         isan, *others = (mean("timed", network, "1.28e6", "characters") for network in ("ISAN", *OTHERS))
         read = [characters for characters in others if characters is not None]
-        faster = UNTRIED
+        faster = []
         if isan is not None and len(read) == len(OTHERS):
             most = max(read)
             figure = f"{isan / 1e6:.1f} M characters in equal time, the others at most {most / 1e6:.1f} M"
-            faster = (Finding(figure, isan > most), Finding(f"{isan / most:.0f} times", isan >= 27 * most))
+            faster = [Finding(figure, isan > most), Finding(f"{isan / most:.0f} times", isan >= 27 * most)]
         return [
-            Claim(
+            claim(
                 "table 1",
                 "An ISAN with 1.28 million weights predicts text8 with 1.58 bits per character.",
                 "at most 5 % more, on as long a text",
-                (number(mean("to the end", "ISAN", "1.28e6"), 1.58, _bits, 0.05 * 1.58),),
+                number(mean("to the end", "ISAN", "1.28e6"), 1.58, bits, 0.05 * 1.58),
             ),
-            Claim(
+            claim(
                 "table 1",
                 "With 1.28 million weights it is as good as RNN, IRNN, GRU and LSTM (1.58 to 1.59).",
                 "at most 0.01 bits behind the best of them, in equal time and after equal text",
-                (
-                    keeps_up("timed", "1.28e6", "in equal time"),
-                    keeps_up("equal text", "1.28e6", "after equal text"),
-                ),
+                keeps_up("timed", "1.28e6", "in equal time"),
+                keeps_up("equal text", "1.28e6", "after equal text"),
             ),
-            Claim(
+            claim(
                 "table 1",
                 "With 80,000 weights it is considerably worse than the others (1.92 against 1.83 to 1.89).",
                 "more than 0.01 bits behind each of them, after equal text",
-                tuple(ahead(network, "8e4") for network in OTHERS),
+                *(ahead(network, "8e4") for network in OTHERS),
             ),
-            Claim(
+            claim(
                 "section 5.1",
                 "A step of an ISAN over K symbols costs 1/K of a step of another network with as many weights.",
                 "reads more than every other network in equal time; reads 27 times as much",
-                faster,
+                *faster,
             ),
         ]
 
     def _by_characters(self, records: Sequence[Record]) -> str:
-        columns = "data | network | largest size | units | weights | seeds | test bits | validation bits | paper"
         rows = []
         for group in sorted(grouped(records, _alike).values(), key=_by_data_size_and_mean_bits):
             record, results = group[0], [each["result"] for each in group]
             model, network = record["model"], record["model"].get("layer", "ISAN")
-            rows.append(
-                [
-                    *(record["data"]["name"], network, model["size"], model["units"], f"{model['parameters']:,}"),
-                    *(len(group), mean_and_range([result["test_bits"] for result in results], _bits)),
-                    _bits(statistics.mean(result["validation_bits"] for result in results)),
-                    *(self.paper.get(f"{network}-{model['size']}"), f"{results[0]['characters'] / 1e6:,.0f} M"),
-                    f"{statistics.mean(result['seconds'] for result in results) / 60:.0f}",
-                    hardware(record["environment"]),
-                ]
-            )
-        return table([*columns.split(" | "), "characters read", "minutes", "hardware"], rows)
+            minutes = statistics.mean(result["seconds"] for result in results) / 60
+            own = [network, model["size"], model["units"], f"{model['parameters']:,}", len(group)]
+            found = [mean_and_range([result["test_bits"] for result in results], bits)]
+            found.append(bits(statistics.mean(result["validation_bits"] for result in results)))
+            read = f"{results[0]['characters'] / 1e6:,.0f} M"
+            paper, machine = self.paper.get(f"{network}-{model['size']}"), hardware(record["environment"])
+            rows.append([record["data"]["name"], *own, *found, paper, read, f"{minutes:.0f}", machine])
+        columns = "data | network | largest size | units | weights | seeds | test bits | validation bits | paper"
+        return table(f"{columns} | characters read | minutes | hardware", rows)
 
     def _equal_time(self, records: Sequence[Record]) -> str:
-        columns = "data | network | units | weights | test bits | paper, text8 | minutes of training"
         rows = []
         for record in records:
             model, result = record["model"], record["result"]
-            rows.append(
-                [
-                    *(record["data"]["name"], model["layer"], model["units"], f"{model['parameters']:,}"),
-                    *(_bits(result["test_bits"]), self.paper.get(f"{model['layer']}-{model['size']}")),
-                    f"{result['training_seconds'] / 60:.0f} of {record['protocol']['minutes']:.0f}",
-                    *(f"{result['characters'] / 1e6:,.1f} M", hardware(record["environment"])),
-                ]
-            )
-        return table([*columns.split(" | "), "characters read", "hardware"], rows)
+            own = [model["layer"], model["units"], f"{model['parameters']:,}", bits(result["test_bits"])]
+            minutes = f"{result['training_seconds'] / 60:.0f} of {record['protocol']['minutes']:.0f}"
+            read, paper = f"{result['characters'] / 1e6:,.1f} M", self.paper.get(f"{model['layer']}-{model['size']}")
+            rows.append([record["data"]["name"], *own, paper, minutes, read, hardware(record["environment"])])
+        columns = "data | network | units | weights | test bits | paper, text8 | minutes of training"
+        return table(f"{columns} | characters read | hardware", rows)
 
 
 def _kind(record: Record) -> str:
@@ -180,7 +172,7 @@ def _kind(record: Record) -> str:
     if record["protocol"].get("minutes"):
         return "timed"
     row = record.get("table", {}).get("row", "")
-    return "equal text" if row.endswith(_characters.EQUAL_TEXT) else "to the end"
+    return "equal text" if row.endswith(EQUAL_TEXT) else "to the end"
 
 
 def _alike(record: Record) -> tuple[Any, ...]:
@@ -190,18 +182,8 @@ def _alike(record: Record) -> tuple[Any, ...]:
 
 
 def _by_data_size_and_mean_bits(records: Sequence[Record]) -> tuple[str, float, float]:
-    bits = statistics.mean(record["result"]["test_bits"] for record in records)
-    return records[0]["data"]["name"], float(records[0]["model"]["size"]), bits
-
-
-def _bits(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _name(record: Record) -> str:
-    minutes, network = record["protocol"].get("minutes"), record["model"].get("layer")
-    parts = [record["data"]["name"], record["model"]["size"], network, f"{minutes:g} minutes" if minutes else None]
-    return ", ".join(filter(None, parts)) + _characters.EQUAL_TEXT * (_kind(record) == "equal text")
+    mean = statistics.mean(record["result"]["test_bits"] for record in records)
+    return records[0]["data"]["name"], float(records[0]["model"]["size"]), mean
 
 
 def _texts(records: Sequence[Record]) -> str:

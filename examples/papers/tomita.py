@@ -6,17 +6,8 @@ import statistics
 from collections.abc import Sequence
 
 from examples.papers import _languages
-from examples.papers._experiment import (
-    UNTRIED,
-    Claim,
-    Experiment,
-    Finding,
-    Record,
-    Run,
-    grouped,
-    runs,
-    table,
-)
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped, runs, table
+from examples.papers._lazy import automata
 
 
 class Tomita(Experiment):
@@ -29,11 +20,8 @@ class Tomita(Experiment):
     rows = {str(language): {"longest": 10, "attempts": 4} for language in range(1, 8)}
 
     def run(self, run: Run) -> Record:
-        from keras_interp_rnn import automata
-
-        settings, num_long = dict(run.settings), 200
-        if run.smoke:
-            settings, num_long = {"longest": 3, "attempts": 1}, 2
+        settings = {"longest": 3, "attempts": 1} if run.smoke else dict(run.settings)
+        num_long, max_length = (2, 30) if run.smoke else (200, 1000)
         truth = automata.tomita(int(run.row))
         words = _languages.short_words(truth, settings["longest"])
         model = automata.train_recognizer(
@@ -54,18 +42,11 @@ class Tomita(Experiment):
         (run.folder / "automaton.svg").write_text(smallest.to_svg())
         certificate = automata.certify(model, truth)
         fidelity = extraction.fidelity(
-            num_random=num_long,
-            max_length=30 if run.smoke else 1000,
-            num_searched=10 * num_long,
-            seed=run.seed,
+            num_random=num_long, max_length=max_length, num_searched=10 * num_long, seed=run.seed
         )
+        read = {"longest": settings["longest"], "words": len(words), "positives": words.positives}
         return {
-            "data": {
-                "name": f"Tomita {run.row}",
-                "longest": settings["longest"],
-                "words": len(words),
-                "positives": words.positives,
-            },
+            "data": {"name": f"Tomita {run.row}", **read},
             "protocol": settings,
             "model": {"layer": "SRGRU", "seed": run.seed, "parameters": model.count_params()},
             "result": {
@@ -91,53 +72,51 @@ class Tomita(Experiment):
         certified = "certified" if result["certified"] else "not certified"
         return f"{exact}, {result['states']} states, {certified}, {result['seconds']:.0f} s"
 
+    def called(self, record: Record) -> str:
+        return str(record["data"]["name"])
+
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        languages = grouped(records, lambda record: record["data"]["name"])
+        languages = grouped(records, self.called)
+        rows = [_row(language, [record["result"] for record in group]) for language, group in languages.items()]
         header = "language | seeds | exact | certified | random long words right | temperature | attempts"
-        return {
-            "table": table(
-                [*header.split(" | "), "median seconds"],
-                [_row(language, [record["result"] for record in group]) for language, group in languages.items()],
-            ),
-            "runs": runs([group[0] for group in languages.values()], lambda record: record["data"]["name"]),
-        }
+        first = [group[0] for group in languages.values()]
+        return {"table": table(f"{header} | median seconds", rows), "runs": runs(first, self.called)}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        learned = [record for record in records if record["data"]["name"][-1] in "12347"]
+        results = [record["result"] for record in records if record["data"]["name"][-1] in "12347"]
 
-        def every(name: str, is_so: Sequence[bool]) -> Finding:
-            return Finding(f"{sum(is_so)} of {len(is_so)} {name}", all(is_so)) if is_so else UNTRIED[0]
+        def every(is_so: Sequence[bool]) -> Finding:
+            return Finding(f"{sum(is_so)} of {len(is_so)} networks", all(is_so)) if is_so else Finding()
 
-        results = [record["result"] for record in learned]
-        fewest = [result["centroids"] == result["states"] for result in results]
         return [
-            Claim(
+            claim(
                 "section 5.1, figure 4",
                 "The minimal automata of Tomita's languages 1 to 4 and 7 are read off trained networks.",
                 "for every seed",
-                (every("networks", [result["exact"] for result in results]),),
+                every([result["exact"] for result in results]),
             ),
-            Claim(
+            claim(
                 "theorem 4.2",
                 "As the temperature goes to 0, a network without memory behaves like its automaton.",
                 "proved for every word, at the temperature of deployment, for every language and seed",
-                (every("networks", [record["result"]["certified"] for record in records]),),
+                every([record["result"]["certified"] for record in records]),
             ),
-            Claim(
+            claim(
                 "section 5.1",
                 "A network uses as many centroids as the minimal automaton has states, even if it has more.",
                 "for every seed with twelve centroids",
-                (every("networks", fewest),),
+                every([result["centroids"] == result["states"] for result in results]),
             ),
         ]
 
 
 def _row(language: str, results: Sequence[Record]) -> list[object]:
+    def total(name: str) -> int:
+        return sum(result[name] for result in results)
+
     ratios = [result["largest_temperature"] / result["temperature"] for result in results if result["certified"]]
-    return [
-        *(language, len(results), *(sum(result[name] for result in results) for name in ("exact", "certified"))),
-        " of ".join(str(sum(result[name] for result in results)) for name in ("long_agreeing", "long_words")),
-        f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "",
-        f"{max(result['attempts'] for result in results)} at most",
-        f"{statistics.median(result['seconds'] for result in results):.0f}",
-    ]
+    right = f"{total('long_agreeing')} of {total('long_words')}"
+    temperature = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
+    attempts = f"{max(result['attempts'] for result in results)} at most"
+    seconds = f"{statistics.median(result['seconds'] for result in results):.0f}"
+    return [language, len(results), total("exact"), total("certified"), right, temperature, attempts, seconds]

@@ -10,25 +10,11 @@ from __future__ import annotations
 import functools
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from examples.papers import _languages
-from examples.papers._experiment import (
-    UNTRIED,
-    Claim,
-    Experiment,
-    Finding,
-    Record,
-    Run,
-    grouped,
-    runs,
-    table,
-)
-
-if TYPE_CHECKING:
-    import keras
-
-    from keras_interp_rnn.datasets import LabelledWords
+from examples.papers import _languages, _records
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped
+from examples.papers._lazy import automata, callbacks, datasets, keras, layers, np, training
 
 LEARNED = ("1", "2", "3", "4", "7")
 """The languages on which the paper's GRU converged."""
@@ -66,23 +52,27 @@ class TomitaPaper(Experiment):
         f"{language}-SR-GRU{LONG}": {"language": language, "network": "SR-GRU", "more": PROTOCOL["epochs"]}
         for language in LEARNED
     }
+    header = (
+        "language | network | all training words right | epochs | seconds | validation errors | states | "
+        "right by counts | centroids by counts | right by steps | centroids by steps | least sure"
+    )
 
     def run(self, run: Run) -> Record:
-        from examples.papers import _records, _training
-        from keras_interp_rnn import automata
-
         language, network = run.settings["language"], run.settings["network"]
         protocol = {**PROTOCOL, "more": run.settings.get("more", 0), **(SMOKE if run.smoke else {}), "seed": run.seed}
-        train, validation = _words(language, run.smoke)
+        truth = automata.tomita(int(language))
+        if run.smoke:
+            train = validation = _languages.short_words(truth, 4)
+        else:
+            train, validation = (datasets.tomita.load(split, config=language) for split in ("train", "validation"))
         environment = _records.start_run(run.folder, {**protocol, "row": run.row, "minutes": run.minutes})
         model, curve = _train(network, train, protocol, run)
-        truth = automata.tomita(int(language))
         learned = _epochs_to_learn(curve)
         result: Record = {
             "converged": learned is not None,
             "validation_error": _wrong(model, validation) / len(validation),
             "epochs": learned or len(curve),
-            "seconds": _training.training_seconds(curve[:learned]),
+            "seconds": training.training_seconds(curve[:learned]),
         }
         if network == "SR-GRU":
             extraction = automata.extract(model, alphabet=_encoding())
@@ -110,64 +100,60 @@ class TomitaPaper(Experiment):
         read = f", {result['centroids']} centroids in use" if "centroids" in result else ""
         return f"{converged} after {result['epochs']} epochs, {result['seconds']:.0f} s{read}"
 
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        rows = []
+    def called(self, record: Record) -> str:
+        return f"{record['table']['row']}, seed {record['model']['seed']}"
+
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        rows: list[list[object]] = []
         for (_, _, name, network, more), group in grouped(records, _kind).items():
             results = [record["result"] for record in group]
             learned = [result for result in results if result["converged"]]
-            epochs = statistics.median(result["epochs"] for result in learned) if learned else None
-            seconds = statistics.median(result["seconds"] for result in learned) if learned else None
-            read: list[object] = [None] * 6
+            cells: list[object] = [f"{len(learned)} of {len(results)}"]
+            for measure, form in (("epochs", "g"), ("seconds", ".0f")):
+                found = [result[measure] for result in learned]
+                cells.append(format(statistics.median(found), form) if found else None)
+            cells.append(f"{statistics.mean(result['validation_error'] for result in results):.1%}")
             if network == "SR-GRU":
                 counted = [result["by_counts"] for result in results]
-                read = [results[0]["states"], *_read_off(counted), *_read_off(results)]
-                read.append(f"{statistics.median(result['least'] for result in results):.2f}")
-            called = f"{network}{LONG}" if more else network
-            wrong = statistics.mean(result["validation_error"] for result in results)
-            shown = None if seconds is None else f"{seconds:.0f}"
-            how = [f"{len(learned)} of {len(results)}", f"{epochs:g}" if epochs else None, shown, f"{wrong:.1%}"]
-            rows.append([name, called, *how, *read])
-        header = ["language", "network", "all training words right", "epochs", "seconds", "validation errors", "states"]
-        header += [f"{part} by {how}" for how in ("counts", "steps") for part in ("right", "centroids")]
-        header.append("least sure")
-        return {
-            "table": table(header, rows),
-            "runs": runs(records, lambda record: f"{record['table']['row']}, seed {record['model']['seed']}"),
-        }
+                cells += [results[0]["states"], *_read_off(counted), *_read_off(results)]
+                cells.append(f"{statistics.median(result['least'] for result in results):.2f}")
+            else:
+                cells += [None] * 6
+            rows.append([name, f"{network}{LONG}" if more else network, *cells])
+        return rows
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        of = {kind[2:]: group for kind, group in grouped(records, _kind).items()}
+        of = {kind[2:]: [record["result"] for record in group] for kind, group in grouped(records, _kind).items()}
         minimal, times = [], []
         for name in (f"Tomita {n}" for n in LEARNED):
             own, plain = of.get((name, "SR-GRU", 0), []), of.get((name, "GRU", 0), [])
-            results = [record["result"] for record in of.get((name, "SR-GRU", PROTOCOL["epochs"]), own)]
+            results = of.get((name, "SR-GRU", PROTOCOL["epochs"]), own)
             right = [_is_minimal(result) for result in results if result["converged"]]
             found = Finding(f"{name}: {sum(right)} of {len(right)} networks", all(right))
             # What has not learned the words says nothing of the automaton.
-            minimal.append(found if right else Finding(f"{name}: not converged" if results else name, None))
-            seconds = [[record["result"]["seconds"] for record in each] for each in (own, plain)]
-            if all(seconds) and all(record["result"]["converged"] for record in (*own, *plain)):
-                slow, fast = map(statistics.median, seconds)
+            minimal.append(found if right else Finding(f"{name}: not converged" if results else name))
+            if own and plain and all(result["converged"] for result in (*own, *plain)):
+                slow, fast = (statistics.median(result["seconds"] for result in each) for each in (own, plain))
                 times.append(Finding(f"{name}: {slow:.0f} s against {fast:.0f}", slow <= 2 * fast))
         return [
-            Claim(
+            claim(
                 "section 5.1",
                 "Of fifty centroids a network uses as many as the minimal automaton has states.",
                 "by the paper's algorithm 1 the automaton is the right one, and has this number of centroids, for "
                 "languages 1 to 4 and 7; of each, the networks that trained longest",
-                tuple(minimal),
+                *minimal,
             ),
-            Claim(
+            claim(
                 "section 5.1",
                 "A network with centroids converges about as fast as the plain GRU.",
                 "in at most twice the time, on the same machine",
-                tuple(times) or UNTRIED,
+                *times,
             ),
         ]
 
 
 def _kind(record: Record) -> tuple[int, int, str, str, int]:
-    """What stands in one line of the table: a language and a network, after two numbers that sort them."""
+    """What is in one line of the table: a language and a network, after two numbers that sort them."""
     name, network, more = record["data"]["name"], record["model"]["layer"], record["protocol"].get("more", 0)
     return int(name.split()[1]), NETWORKS.index(network), name, network, more
 
@@ -185,20 +171,8 @@ def _read_off(automata: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     return f"{right} of {len(automata)}", f"{least}" if least == most else f"{least} to {most}"
 
 
-def _words(language: str, smoke: bool) -> tuple[LabelledWords, LabelledWords]:
-    from keras_interp_rnn import automata, datasets
-
-    if smoke:
-        short = _languages.short_words(automata.tomita(int(language)), 4)
-        return short, short
-    train, validation = (datasets.tomita.load(split, config=language) for split in ("train", "validation"))
-    return train, validation
-
-
 @functools.cache
 def _encoding() -> Any:
-    from keras_interp_rnn import automata
-
     return automata.WordEncoding.with_tokens("01", start=True)
 
 
@@ -207,10 +181,6 @@ def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
 
     Its hard sigmoid has the slope 0.2, Keras's 1/6.
     """
-    import keras
-
-    from keras_interp_rnn import layers
-
     keras.utils.set_random_seed(protocol["seed"])
     units = protocol["units"]
     cell = {"reset_after": False, "use_bias": False, "recurrent_activation": "hard_sigmoid"}
@@ -242,21 +212,13 @@ def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
 
 
 def _train(
-    network: str, words: LabelledWords, protocol: Mapping[str, Any], run: Run
+    network: str, words: datasets.LabelledWords, protocol: Mapping[str, Any], run: Run
 ) -> tuple[keras.Model, list[dict[str, float]]]:
     """Epochs in the order of the words' lengths, then in a random order, until every word is right or time is up.
 
-    After the first epoch with every word right `more` epochs follow.
-
-    Returns:
-        The model after the last epoch, and the logs of each. A killed run resumes after its last epoch.
+    After the first epoch with every word right `more` epochs follow. The model after the last epoch, and the logs of
+    each; a killed run resumes after its last epoch.
     """
-    import keras
-    import numpy as np
-
-    from examples.papers import _training
-    from keras_interp_rnn import callbacks
-
     ids, labels = words.ids(start=True), words.labels.astype("float32")[:, None]
     by_length = np.argsort([len(word) for word in words.words], kind="stable")
     resumable = callbacks.Resumable(run.folder, "wrong")
@@ -275,13 +237,12 @@ def _train(
         last = protocol["epochs"] if learned is None else min(learned + protocol["more"], protocol["epochs"])
         return late or resumable.epoch >= last
 
-    judged = keras.callbacks.LambdaCallback(on_epoch_end=judge)
+    more = [training.TrainingTime(), keras.callbacks.LambdaCallback(on_epoch_end=judge)]
     while not is_over():
         epoch = resumable.epoch
         by_chance = np.random.default_rng([protocol["seed"], epoch]).permutation(len(words))
         order = by_length if epoch < protocol["sorted_epochs"] else by_chance
-        more = [_training.TrainingTime(), judged]
-        _training.fit_next_epoch(model, ids[order], labels[order], protocol["batch"], resumable, more)
+        training.fit_next_epoch(model, ids[order], labels[order], protocol["batch"], resumable, more)
     return model, resumable.history
 
 
@@ -290,10 +251,8 @@ def _epochs_to_learn(curve: Sequence[Mapping[str, float]]) -> int | None:
     return next((i for i, point in enumerate(curve, 1) if point["wrong"] == 0), None)
 
 
-def _wrong(model: keras.Model, words: LabelledWords) -> int:
+def _wrong(model: keras.Model, words: datasets.LabelledWords) -> int:
     """The number of words that are misclassified."""
-    import numpy as np
-
     longest = max(map(len, words.words)) + 1
     logits = model.predict(words.ids(start=True, length=longest), batch_size=512, verbose=0)[:, 0]
     return int(np.sum((logits > 0) != words.labels))

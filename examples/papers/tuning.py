@@ -12,45 +12,20 @@ all. TensorBoard's HParams tab shows the trials.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import os
 import statistics
 import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, runs, table
+from examples.papers._experiment import Experiment, Record, Run, Tunable
+from examples.papers._lazy import keras
 
 if TYPE_CHECKING:
-    import keras
     import keras_tuner
-
-
-class Tunable(Protocol):
-    """A network whose settings are searched.
-
-    Attributes:
-        base: the settings that are not searched. worst: loss that stands for that of a training that diverged.
-    """
-
-    base: Any
-
-    @property
-    def worst(self) -> float: ...
-
-    def protocol(self, hp: Any) -> Any:
-        """The settings of a trial."""
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that a search depends on, except its own seed."""
-
-    def build(self, protocol: Any) -> keras.Model:
-        """A compiled model."""
-
-    def fit(self, protocol: Any, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
-        """Trains the model for as long as a trial takes."""
 
 
 def hypermodel(network: Tunable) -> keras_tuner.HyperModel:
@@ -71,7 +46,7 @@ def hypermodel(network: Tunable) -> keras_tuner.HyperModel:
 
 def search(
     network: Tunable,
-    directory: str | os.PathLike[str],
+    folder: Path,
     max_trials: int = 20,
     *,
     seed: int = 0,
@@ -81,7 +56,7 @@ def search(
     """Searches by Bayesian optimization for the settings with the lowest validation loss, or resumes a search.
 
     Args:
-        network: what is trained. directory: of the search; TensorBoard reads its folder `tensorboard`.
+        network: what is trained. folder: of the search; TensorBoard reads its folder `tensorboard`.
         max_trials: number of trials in all. seed: of the search. verbose: as in `fit`.
         keep: names of settings that every trial takes from `network.base`.
 
@@ -90,20 +65,18 @@ def search(
 
     Raises:
         ImportError: without KerasTuner and scikit-learn.
-        ValueError: if the search in the directory was started with other settings, or a name in `keep` is not that of a
+        ValueError: if the search in the folder was started with other settings, or a name in `keep` is not that of a
             setting that is searched.
     """
-    import keras
-
     try:
         import keras_tuner
         from sklearn.exceptions import ConvergenceWarning
     except ImportError as error:
         raise ImportError(f"`tune` needs keras_tuner ({error}): pip install 'keras_interp_rnn[tuner]'") from error
 
-    directory = Path(directory)
     space = _space(network, keep)
-    _records.start_run(directory, {**network.settings(), "seed": seed, "kept": sorted(keep)})
+    settings = {**dataclasses.asdict(network.base), "weights_seed": network.seed, "data": network.data}
+    _records.start_run(folder, {**settings, "seed": seed, "kept": sorted(keep)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process, after few trials
         # KerasTuner 1.4.8 asks for threads by their old name.
@@ -116,23 +89,23 @@ def search(
             num_initial_points=max(2, max_trials // 3),
             seed=seed,
             hyperparameters=space,
-            directory=str(directory.parent),
-            project_name=directory.name,
+            directory=str(folder.parent),
+            project_name=folder.name,
             overwrite=False,
         )
-        tuner.search(callbacks=[keras.callbacks.TensorBoard(str(directory / "tensorboard"))], verbose=verbose)
+        tuner.search(callbacks=[keras.callbacks.TensorBoard(str(folder / "tensorboard"))], verbose=verbose)
     return tuner
 
 
 def trials(tuner: keras_tuner.Tuner, worst: float) -> list[dict[str, Any]]:
     """Settings and validation loss of every finished trial, the best first; None for a trial that diverged."""
-    ordered = [trial for trial in tuner.oracle.get_best_trials(1_000_000) if trial.score is not None]
     return [
         {
             "settings": dict(trial.hyperparameters.values),
             "val_loss": float(trial.score) if trial.score < worst else None,
         }
-        for trial in ordered
+        for trial in tuner.oracle.get_best_trials(1_000_000)
+        if trial.score is not None
     ]
 
 
@@ -141,7 +114,7 @@ def _space(network: Tunable, keep: Collection[str]) -> keras_tuner.HyperParamete
     import keras_tuner
 
     asked, fixed = keras_tuner.HyperParameters(), keras_tuner.HyperParameters()
-    network.protocol(asked)
+    network.space(asked)
     values = {name: getattr(network.base, name) for name in asked.values}
     known = [name for name, value in values.items() if value is not None]  # None leaves the value to the network
     for name in keep:
@@ -159,17 +132,16 @@ class Searches(Experiment):
     place = "`tune`"
     measure = "validation loss"
     rows = {}
+    header = "table | row | trials | steps of each | best loss | median | worst | learning rate | others"
 
     def run(self, run: Run) -> Record:
         raise NotImplementedError("`tune` searches.")
 
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        header = "table | row | trials | steps of each | best loss | median | worst | learning rate | others"
-        searched = [record for record in records if record["result"]["trials"]]
-        return {
-            "table": table(header.split(" | "), map(_line, searched)),
-            "runs": runs(records, lambda record: f"{record['table']['table']}, {record['table']['row']}"),
-        }
+    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+        return [_line(record) for record in records if record["result"]["trials"]]
+
+    def called(self, record: Record) -> str:
+        return f"{record['table']['table']}, {record['table']['row']}"
 
 
 def _line(record: Record) -> list[object]:

@@ -11,7 +11,9 @@ from keras_interp_rnn.callbacks import Resumable
 from keras_interp_rnn.datasets import Windows
 from tests.papers.common import EXPERIMENTS, a_run
 
-TINY = characters.Protocol(batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
+
+def tiny(network, size="4e3"):
+    return characters.Protocol(network, size, batch=8, length=20, steps=3, epochs=2, warm_up=1, validation=2)
 
 
 ALL = (*characters.NETWORKS, *characters.ABLATIONS)
@@ -24,7 +26,7 @@ def text_of(name):
 
 def train(folder, network, size, text, **more):
     """The record of a training, and its best model."""
-    record = characters.train(network, size, text, TINY, a_run(folder, **more))
+    record = characters.train(text, tiny(network, size), a_run(folder, **more))
     return record, keras.models.load_model(Resumable(folder).best)
 
 
@@ -32,7 +34,9 @@ def train(folder, network, size, text, **more):
 @pytest.mark.parametrize("name", ["isan-text8", "isan-lm1b", "isan-pairs"])
 def test_weights_are_counted_as_the_model_counts_them(network, name):
     text = text_of(name)
-    model = characters.build(network, 7, text, TINY)
+    protocol = tiny(network, characters.parameters(network, 7, text.inputs, text.outputs))
+    assert protocol.units(text) == 7
+    model = characters.build(text, protocol)
     trained = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
     assert characters.parameters(network, 7, text.inputs, text.outputs) == trained
 
@@ -41,10 +45,6 @@ def test_weights_are_counted_as_the_model_counts_them(network, name):
 def test_the_largest_network_within_a_number_of_weights(network):
     units = characters.largest_units(network, 80_000)
     assert characters.parameters(network, units) <= 80_000 < characters.parameters(network, units + 1)
-
-
-def test_the_papers_largest_isan():
-    assert characters.largest_units("ISAN", 1.28e6) == 216
 
 
 @pytest.mark.matrix
@@ -82,7 +82,7 @@ def test_minutes_become_steps_once(tmp_path):
 
 def test_an_isan_without_biases_keeps_none_in_training():
     text = text_of("isan-text8")
-    model = characters.build("ISAN without biases", 5, text, TINY)
+    model = characters.build(text, tiny("ISAN without biases"))
     model.fit(Windows(text.parts["train"], 8, length=20, num_windows=3), shuffle=False, verbose=0)
     cell = model.layers[0].cell
     assert not np.asarray(cell.bias).any()
@@ -92,7 +92,7 @@ def test_an_isan_without_biases_keeps_none_in_training():
 @pytest.mark.parametrize("network", ["linear", "linear, nonlinear readout"])
 def test_a_linear_network_is_linear_up_to_its_readout(network):
     text = text_of("isan-text8")
-    model = characters.build(network, 5, text, TINY)
+    model = characters.build(text, tiny(network, characters.parameters(network, 5)))
     recurrent = model.layers[1]
     states = np.random.default_rng(0).normal(size=(3, 8, 5)).astype("float32")
     x = np.eye(27, dtype="float32")[:8]
@@ -127,30 +127,9 @@ def test_counted_models_are_those_of_the_analysis(model):
     assert result.validation == pytest.approx(best.bits(validation))
 
 
-def test_symbols_may_be_read_as_fewer_than_are_predicted():
-    read = np.array([0, 1, 2, 0, 0])
-    windows = Windows(np.array([1, 3, 4, 2, 1, 3, 0]), 1, length=6, input_table=read)
-    x, y = windows[0]
-    assert x.tolist() == [[1, 0, 0, 2, 1, 0]]
-    assert y.tolist() == [[3, 4, 2, 1, 3, 0]]
-    assert x.dtype == y.dtype == np.int32
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        (
-            {"network": "ISAN", "size": "4e3", "step": 3},
-            r"isan-text8 has settings of its protocol: batch, .*\['step'\]",
-        ),
-        ({"network": "CNN", "size": "4e3"}, "network on characters is one of RNN, IRNN, .*Received: 'CNN'"),
-    ],
-)
-def test_a_row_with_a_mistake_is_named(settings, says, tmp_path):
-    with pytest.raises(ValueError, match=says):
-        EXPERIMENTS["isan-text8"].setting(a_run(tmp_path, settings=settings))
-
-
-def test_a_network_without_a_formula_has_no_number_of_weights():
-    with pytest.raises(KeyError, match="CNN"):
-        characters.parameters("CNN", 7)
+def test_a_row_with_a_mistake_is_named(tmp_path):
+    experiment, right = EXPERIMENTS["isan-text8"], {"network": "ISAN", "size": "4e3"}
+    with pytest.raises(TypeError, match="argument 'step'"):
+        experiment.protocol(a_run(tmp_path, settings={**right, "step": 3}))
+    with pytest.raises(ValueError, match="network on characters must be one of RNN, IRNN, .*Received: 'CNN'"):
+        experiment.protocol(a_run(tmp_path, settings={**right, "network": "CNN"}))

@@ -70,22 +70,6 @@ def test_a_single_group_cannot_be_split():
         classification.split(data, 0)
 
 
-@pytest.mark.matrix
-def test_averaged_weights_are_those_of_the_end_of_an_epoch():
-    data = data_of()
-    x, y = data.train
-
-    def weights(average, epochs):
-        model = classification.build(protocol("LSTM", average=average, learning_rate=0.01), data, 8, 0)
-        model.fit(x[:32], y[:32], 8, epochs=epochs, shuffle=False, verbose=0)
-        return np.concatenate([weight.ravel() for weight in model.get_weights()])
-
-    start, plain = weights(0.0, 0), weights(0.0, 1)  # one of two epochs, of four steps
-    np.testing.assert_allclose(weights(1e-9, 1), plain, rtol=1e-5, atol=1e-6)
-    assert np.abs(weights(0.5, 1) - plain).max() > 1e-3
-    assert np.linalg.norm(weights(0.9, 1) - start) < np.linalg.norm(plain - start)
-
-
 def test_the_optimizer_is_adam_or_that_of_the_paper():
     data = data_of()
     kinds = [
@@ -94,12 +78,10 @@ def test_the_optimizer_is_adam_or_that_of_the_paper():
     assert [type(kind).__name__ for kind in kinds] == ["Adam", "RMSprop"]
     config = kinds[1].get_config()
     assert [config[name] for name in ("rho", "momentum", "epsilon", "centered")] == [0.95, 0.9, 1e-4, True]
-    with pytest.raises(ValueError, match="The optimizers are Adam, RMSprop. Received: 'SGD'"):
-        classification.build(protocol("LSTM", optimizer="SGD"), data, 8, 0)
 
 
 def test_an_unknown_network():
-    with pytest.raises(ValueError, match=r"The networks are RNN, GRU.*Received: 'CNN'"):
+    with pytest.raises(ValueError, match=r"`network` must be one of RNN, GRU.*Received: 'CNN'"):
         classification.recurrent(dataclasses.replace(protocol("RNN"), network="CNN"), 0)
 
 
@@ -111,11 +93,6 @@ def test_one_logit_for_two_classes_else_one_for_each(name, outputs):
     assert model.output_shape == (None, outputs)
     if pixels:  # the head reads hidden and cell state
         assert model.layers[-1].kernel.shape == (2 * 5, 10)
-
-
-def test_a_head_that_is_not_there():
-    with pytest.raises(ValueError, match=r"A head reads last, last_and_cell, mean. Received: 'first'"):
-        classification.recurrent(protocol("RNN", head="first"), 0)
 
 
 def test_the_mean_over_time_is_that_of_the_words_alone():
@@ -169,7 +146,7 @@ def test_a_sliding_network_keeps_weights_of_full_strength(tmp_path):
 
 
 def test_what_has_no_centroids_cannot_slide():
-    with pytest.raises(ValueError, match=r"slide is for networks with centroids. Received: 'LSTM'"):
+    with pytest.raises(ValueError, match=r"`slide` must be used with centroids. Received: 'LSTM'"):
         classification.recurrent(protocol("LSTM", slide=True), 0)
 
 
@@ -211,7 +188,7 @@ def test_a_memory_made_slower_reads_four_steps_as_one():
 
 
 def test_only_lstms_read_coarse_pixels_first(tmp_path):
-    with pytest.raises(ValueError, match=r"coarse is for LSTMs. Received: 'SR-GRU'. Leave it out."):
+    with pytest.raises(ValueError, match=r"`coarse` must be used with an LSTM. Received: 'SR-GRU'. Leave it out."):
         classification.train(protocol("SR-GRU", coarse=0.2), data_of("sr-mnist"), a_run(tmp_path))
 
 

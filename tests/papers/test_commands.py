@@ -15,7 +15,6 @@ from pathlib import Path
 import keras
 import pytest
 
-from examples import papers
 from examples.papers import __main__ as command_line
 from examples.papers import _commands, _report
 from examples.papers import _recommendation as recommendation
@@ -118,10 +117,6 @@ def test_an_experiment_says_what_it_is(experiment):
     assert experiment.minutes is None or "budget" in experiment.options
 
 
-def test_names_are_unique():
-    assert len(EXPERIMENTS) == len(papers.EXPERIMENTS)
-
-
 def test_an_option_without_a_use_is_refused(tmp_path, capsys):
     folders = ["--records", tmp_path / "records"]
     assert run("sr-imdb", "--model", "a.keras", *folders) == 2
@@ -132,16 +127,6 @@ def test_an_option_without_a_use_is_refused(tmp_path, capsys):
         capsys.readouterr().err
     )
     assert not (tmp_path / "records").exists()
-
-
-@pytest.mark.parametrize(
-    "given", [["list", "--seeds", "3"], ["report", "--budget", "5"], ["check", "--rows", "x"], ["tune", "--out", "x"]]
-)
-def test_a_verb_refuses_options_of_others(given, capsys):
-    with pytest.raises(SystemExit) as stop:
-        command_line.main([*given])
-    assert stop.value.code == 2
-    assert "unrecognized arguments" in capsys.readouterr().err or given[0] == "tune"
 
 
 @pytest.mark.parametrize(
@@ -235,11 +220,6 @@ def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
         run("sr-imdb", *wrong)
     assert stop.value.code == 2
     assert f"argument {wrong[0]}: " in capsys.readouterr().err
-
-
-def test_all_tables_at_once_are_not_tuned(capsys):
-    assert command_line.main(["tune", "all", "--row", "LSTM"]) == 2
-    assert "One row is tuned at a time. Received: all" in capsys.readouterr().err
 
 
 def recipe(monkeypatch):
@@ -364,9 +344,9 @@ def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (json.dumps({"experiment": "sr-imdb", "run": "a", "format": 99}), "up to format 1. Received: .* of format 99"),
-        ("{half", "A record must be JSON with an experiment"),
-        ("[]", "A record must be JSON with an experiment"),
+        (json.dumps({"experiment": "sr-imdb", "run": "a", "format": 99}), "must be 1. Received: .* of format 99"),
+        ("{half", "A JSON object with experiment, run must be here"),
+        ("[]", "A JSON object with experiment, run must be here"),
     ],
 )
 def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
@@ -421,18 +401,13 @@ def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, mo
     assert len(record["curve"]) == 2
 
 
-def test_a_report_of_no_folder_is_refused(tmp_path, capsys):
-    assert report("--records", str(tmp_path / "not-there")) == 2
-    assert "`--records` must be a folder of .jsonl files. Received: " in capsys.readouterr().err
-
-
 @pytest.mark.matrix
 @needs_records
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
     assert report("--records", str(RECORDS), "--out", str(out)) == 0
     drawn = [
-        *("isan-truncation.png", "jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
+        *("jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
         *("parentheses-centroids.png", "parentheses-counts.png", "recommendation_progress.png"),
     ]
     assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
@@ -498,38 +473,16 @@ def test_the_command_runs_without_a_word_of_tensorflows():
     assert sum("median singular value of dh_T/dx_(T-5): vanilla " in line for line in lines) == 2
 
 
-@pytest.mark.matrix
-def test_a_program_that_names_the_package_gets_all_of_it(tmp_path):
-    (tmp_path / "program").mkdir()
-    (tmp_path / "program" / "__init__.py").write_text("import keras_interp_rnn")
-    (tmp_path / "program" / "__main__.py").write_text(
-        "import program\nprint(program.keras_interp_rnn.layers.ISAN.__name__)"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    done = subprocess.run(
-        [sys.executable, "-m", "program", "-m", "keras_interp_rnn"], capture_output=True, text=True, env=environment
-    )
-    assert done.stdout.strip() == "ISAN", done.stderr
-
-
 @pytest.mark.parametrize("verb", ["run", "report", "tune", "check"])
 def test_every_option_with_a_value_says_its_default(verb, capsys):
     with pytest.raises(SystemExit):
         command_line.main([verb, "--help"])
     said = " ".join(capsys.readouterr().out.split()).split("options:")[1]
     options = re.findall(r" (--[a-z]+) (?:[A-Z]+|{0,1,2})", said)
-    assert len(options) >= 3
+    assert len(options) >= 2
     texts = re.split(r" --[a-z]+ ", said)
     missing = [text for text in texts if re.match(r"[A-Z{]", text) and "(default: " not in text]
     assert [text for text in missing if not text.startswith("ROW the row whose")] == []
-
-
-@pytest.mark.parametrize("wrong", ["inf", "nan", "-inf", "1e999"])
-def test_a_budget_is_finite(wrong, capsys):
-    with pytest.raises(SystemExit) as stop:
-        run("sr-imdb", f"--budget={wrong}")
-    assert stop.value.code == 2
-    assert f"must be a finite number above 0. Received: {wrong}" in capsys.readouterr().err
 
 
 @needs_records

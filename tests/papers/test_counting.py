@@ -4,11 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from examples.papers import _records as records
 from examples.papers import counting
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import counting as data
-from tests.papers.common import a_run, tables
+from tests.papers.common import a_run
 
 TASK = {"types": 1, "maximum": 2, "delay": 1, "noise": 1}
 
@@ -46,20 +45,3 @@ def test_killed_after_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypa
     assert [{**point, "seconds": 0} for point in again] == [{**point, "seconds": 0} for point in curve]
     for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_a_basis_has_a_line_and_the_weights_as_trained_have_none():
-    basis = {"hot": 24, "matrices": 0.00248, "states": 0.0081, "unused": 0.1, "near_zero": 0.96, "rebuilt_wrong": 3}
-    given = {
-        **{"experiment": "counting", "data": {"types": 2, "maximum": 5}, "model": {"seed": 1, "units": 35}},
-        "protocol": {"steps": 5000},
-        "result": {
-            **{"wrong": 7, "tested": 10_000_000, "seconds": 265.8},
-            "bases": {"as trained": {"near_zero": 0.4}, "without labels": basis},
-        },
-        "environment": records.environment(),
-    }
-    [[_, row]] = tables(counting.Counting().fields([given])["table"])
-    assert row[:6] == ["2, 5", "1", "35", "266", "7 of 10,000,000", "without labels"]
-    assert row[6:] == ["24", "0.0025", "0.0081", "96%", "3"]
-    assert counting.Counting().summary(given) == "7 errors in 10,000,000 steps, 3 with rounded matrices"

@@ -4,17 +4,16 @@ import keras
 import numpy as np
 import pytest
 
+from examples.papers import _records as records
 from examples.papers import (
-    _isan_text,
     isan_ngrams,
     isan_predictions,
     isan_samples,
     isan_subspaces,
     isan_timescales,
 )
-from examples.papers import _records as records
 from keras_interp_rnn import analysis, datasets, layers
-from tests.papers.common import a_run, listed_runs, tables
+from tests.papers.common import a_run, tables
 
 SYMBOLS = len(datasets.text.ALPHABET)
 
@@ -62,9 +61,11 @@ def test_a_model_that_is_none_is_refused(given, tmp_path):
     experiment = isan_subspaces.Subspaces()
     isan(symbols=30).save(tmp_path / "other.keras")
     wrong = {**given, "model": tmp_path / "other.keras"}
-    with pytest.raises(ValueError, match=r"one ISAN of 27 symbols. Received: --model .*other.keras, with \[30\]"):
+    with pytest.raises(
+        ValueError, match=r"must have one ISAN of 27 symbols. Received: --model .*other.keras, with \[30\]"
+    ):
         experiment.run(a_run(tmp_path, **wrong))
-    with pytest.raises(ValueError, match="A trained model is a file. Received: --model nowhere.keras. Leave it out"):
+    with pytest.raises(ValueError, match="`--model` must be a file. Received: nowhere.keras. Leave it out"):
         experiment.run(a_run(tmp_path, **{**given, "model": tmp_path.relative_to(tmp_path) / "nowhere.keras"}))
 
 
@@ -107,61 +108,6 @@ def test_words_decide_where_the_prediction_without_them_is_another():
         assert datasets.text.ALPHABET[without.argmax()] == other
         assert margin > 0
     assert decided
-
-
-def test_predictions_stand_with_every_space_shown():
-    given = {
-        "experiment": "isan-predictions",
-        "data": {"name": "a text"},
-        "protocol": {"prompt": "annual reve"},
-        "result": {
-            **{"winner": "n", "runner_up": "_", "residual": 7.1e-15},
-            "without": [{"word": "h_0", "says": "n"}, {"word": "_annual", "says": " "}],
-            "decided": [[" breaks thr", "o", "e"], [" most wide", "l", " "]],
-        },
-        "environment": records.environment(),
-    }
-    fields = isan_predictions.Predictions().fields([given])
-    [[_, row]] = tables(fields["table"])
-    assert row == ["a text", "`annual reve`", "`n`", "`␣`", "`h_0`: `n`, `␣annual`: `␣`", "7e-15"]
-    [[_, *rows]] = tables(fields["decided"])
-    assert rows == [["a text", "`breaks thr`", "`o`", "`e`"], ["a text", "`most wide`", "`l`", "`␣`"]]
-    [line] = listed_runs(fields["runs"])
-    assert line.startswith("- a text: ")
-
-
-def test_timescales_of_several_networks_stand_in_the_same_tables():
-    def of(name, history, **more):
-        result = {"scales": [1.25, 54.5], "error": 0.023, "error_of_one": 0.6, "history": history, "whole": 1.5}
-        medians = {name: [0.5 + i for i in range(12)] for name in ("median_all", "median_without", "median_only")}
-        return {
-            **{"experiment": "isan-timescales", "data": {"name": name}, "result": {**result, **medians}},
-            **{"protocol": {"symbols": 20_000, **more}, "environment": records.environment()},
-        }
-
-    given = [of("one", {"0": 4.4, "10": 1.9}), of("other", {"0": 4.69, "10": 1.76}, part="test")]
-    fields = isan_timescales.Timescales().fields(given)
-    assert tables(fields["table"])[0][1] == ["one, validation", "1.2", "54.5", "2.3%", "60.0%"]
-    [[head, *rows]] = tables(fields["history"])
-    assert head == ["text", "characters read", "0", "10", "all"]
-    assert rows == [
-        ["one, validation", "20,000", "4.40", "1.90", "1.50"],
-        ["other, test", "20,000", "4.69", "1.76", "1.50"],
-    ]
-    assert tables(fields["medians"])[0][2] == [
-        "other, test",
-        "last space",
-        *(f"{i}.50" for i in range(8)),
-        "1.50",
-        "1.50",
-    ]
-
-
-def test_a_model_is_named_by_its_weights():
-    about = {"data": {"name": "text8"}, "model": {"units": 9, "parameters": 1234, "sha256": "ab" * 32}}
-    assert _isan_text.text_and_model(about) == (
-        "text8, ISAN of 9 units, 1,234 weights, sha256 of the weights `abababababababab…`"
-    )
 
 
 def test_samples_begin_with_the_prompt_and_known_words_are_counted(given, tmp_path):

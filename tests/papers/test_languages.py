@@ -15,7 +15,7 @@ from examples.papers import _records as records
 from examples.papers import _report as report
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import LabelledWords, palindromes
-from tests.papers.common import EXPERIMENTS, a_run, committed, listed_runs, needs_records, tables
+from tests.papers.common import EXPERIMENTS, a_run, committed, needs_records, tables
 
 CENTROIDS = 5
 SMALL = languages.Protocol(units=4, centroids=CENTROIDS, passes=1)
@@ -147,13 +147,6 @@ class TestBuild:
         component = (CENTROIDS * 4 + 3) * network.startswith("SR")  # centroids; temperature, strength and noise
         assert model.count_params() == 6 * 4 + recurrent + peephole + component + 4 + 1
 
-    @every_network
-    def test_it_reads_any_number_of_words_of_any_length(self, network):
-        model = random_network(network)
-        assert model.input_shape == (None, None)
-        for words, length in ((2, 3), (5, 1)):
-            assert model(np.ones((words, length), "int32")).shape == (words, 1)
-
     @pytest.mark.parametrize("network", ["SR-LSTM", "SR-LSTM-P"])
     def test_centroids_are_drawn_evenly_between_minus_and_plus_one_half(self, network):
         protocol = dataclasses.replace(SMALL, units=30, centroids=20)
@@ -178,27 +171,6 @@ class TestBuild:
         np.testing.assert_allclose(found, head(plain), rtol=1e-5, atol=1e-5)
         assert np.abs(found - head(regularized)).min() > 0.01
 
-    def test_an_unknown_network_is_named(self):
-        with pytest.raises(ValueError, match=r"networks are \('LSTM', .*\). Received: 'GRU'"):
-            languages.build("GRU", 3, SMALL, seed=0)
-
-    def test_the_optimizer_has_the_settings_of_the_protocol(self):
-        protocol = dataclasses.replace(SMALL, learning_rate=0.25, rho=0.5, momentum=0.75, clip=2.0)
-        optimizer = languages.build("LSTM", 3, protocol, seed=0).optimizer
-        assert isinstance(optimizer, keras.optimizers.RMSprop)
-        assert (optimizer.rho, optimizer.momentum, optimizer.global_clipnorm) == (0.5, 0.75, 2.0)
-        assert float(optimizer.learning_rate) == 0.25
-
-    @every_network
-    def test_a_seed_repeats(self, network):
-        first, again, other = (languages.build(network, 3, SMALL, seed) for seed in (3, 3, 4))
-        for a, b in zip(first.get_weights(), again.get_weights(), strict=True):
-            np.testing.assert_array_equal(a, b)
-        drawn = [variable.ndim == 2 for variable in first.weights]
-        assert sum(drawn) >= 4
-        for a, c, random in zip(first.get_weights(), other.get_weights(), drawn, strict=True):
-            assert (np.abs(a - c).max() > 0.01) == random
-
 
 class TestError:
     @pytest.mark.matrix
@@ -219,21 +191,6 @@ class TestError:
             labels = expected ^ (np.arange(7) == i)
             assert languages.error(model, LabelledWords(words.words, labels, "abc")) == pytest.approx(1 / 7)
 
-    @pytest.mark.parametrize(("symbols", "length"), [(7, 101), (100, 101), (101, 201), (500, 501), (1001, 1002)])
-    def test_rows_have_few_lengths_and_batches_one_size(self, symbols, length, monkeypatch):
-        monkeypatch.setattr(languages, "SYMBOLS", 2050)
-        words = random_words([symbols, 3, symbols, 0, 5])
-        seen = []
-
-        class Watched(Scripted):
-            def predict_on_batch(self, rows):
-                seen.append(rows.shape)
-                return super().predict_on_batch(rows)
-
-        assert languages.error(Watched(), words) == pytest.approx(np.mean(~words.labels))
-        batch = {101: 20, 201: 10, 501: 4, 1002: 2}[length]
-        assert seen == [(batch, length)] * math.ceil(5 / batch)
-
 
 class TestTrain:
     WORDS = random_words([length for length in range(1, 21) for _ in range(1 + length)], seed=3, distinct=True)
@@ -248,9 +205,6 @@ class TestTrain:
         )
         seconds = [point["seconds"] for point in trained.curve]
         assert seconds == sorted(seconds)
-
-    def test_a_protocol_may_read_all_words_from_the_start(self, scripted):
-        assert [point["length"] for point in scripted(self.WORDS, passes=3, stages=1, last=1).curve] == [20] * 3
 
     def test_a_pass_reads_words_up_to_its_length_evenly_in_whole_executions(self, scripted, monkeypatch):
         monkeypatch.setattr(languages, "STEPS", 3)
@@ -273,12 +227,6 @@ class TestTrain:
             counts = [read.count(word) for word in among]
             assert max(counts) - min(counts) <= 1
             assert fit.labels.tolist() == [labels[word] for word in read]
-
-    def test_rows_have_three_lengths_that_hold_the_words_and_no_shorter_would(self, scripted):
-        trained = scripted(self.WORDS)
-        widths = [fit.rows.shape[1] for fit in trained.fits]
-        assert widths == [min(w for w in (7, 14, 21) if w > point["length"]) for point in trained.curve]
-        assert set(widths) == {7, 14, 21}
 
     def test_a_seed_repeats_the_order_and_another_does_not(self, scripted):
         orders = [[fit.rows for fit in scripted(self.WORDS, passes=2, seed=seed).fits] for seed in (1, 1, 2)]
@@ -399,55 +347,6 @@ class TestRun:
         return random_words([5] * 6, splits.index(split))
 
     @pytest.mark.matrix
-    @pytest.mark.parametrize(("network", "centroids"), [("LSTM", 0), ("SR-LSTM-P", CENTROIDS)])
-    def test_a_record_says_what_was_trained_on_what_and_what_came_out(
-        self, network, centroids, experiment, tmp_path, monkeypatch
-    ):
-        given = {}
-
-        def train(network, words, validation, protocol, seed, folder, verbose):
-            given.update(words=words.words, validation=validation.words, protocol=protocol, seed=seed, folder=folder)
-            model = languages.build(network, 3, protocol, seed)
-            model.layers[-1].kernel.assign_add(np.ones((10, 1)))
-            return model, self.CURVE
-
-        monkeypatch.setattr(languages, "train", train)
-        settings = experiment.rows[f"small-{network}"]
-        run = a_run(tmp_path, f"small-{network}", seed=9, settings=settings, smoke=False)
-        record = experiment.run(run)
-        words, tests = self.load("train"), experiment.tests
-        protocol = languages.Protocol(centroids=centroids, passes=100)
-        assert given == {
-            "words": words.words,
-            "validation": self.load("validation").words,
-            "protocol": protocol,
-            "seed": 9,
-            "folder": tmp_path,
-        }
-        fresh = languages.build(network, 3, protocol, seed=9)
-        fresh.layers[-1].kernel.assign_add(np.ones((10, 1)))
-        assert record.pop("environment")
-        assert record == {
-            "data": {
-                "config": "small",
-                "words": 6,
-                "positives": int(words.labels.sum()),
-                "sha256": records.sha256(words.ids(), words.labels),
-            },
-            "model": {"layer": network, "seed": 9, "parameters": fresh.count_params()},
-            "protocol": dataclasses.asdict(protocol),
-            "result": {
-                "errors": {test: languages.error(fresh, self.load(test)) for test in tests},
-                "validation_error": 0.25,
-                "seconds": 3.5,
-            },
-            "curve": self.CURVE,
-        }
-        assert len(set(record["result"]["errors"].values())) > 1
-        assert record["data"] == experiment.identity(run)
-        assert experiment.summary(record).startswith(f"test_l100 {record['result']['errors']['test_l100']:.1%}, ")
-
-    @pytest.mark.matrix
     @pytest.mark.usefixtures("quick")
     def test_a_run_trains_and_judges_with_the_weights_it_kept(self, experiment, tmp_path):
         run = a_run(tmp_path, settings=experiment.rows["small-LSTM"])
@@ -522,40 +421,6 @@ def percents(values, how="{}"):
 
 
 class TestReport:
-    @pytest.mark.parametrize("errors", [PARENTHESES, PALINDROMES], ids=["parentheses", "palindromes"])
-    def test_errors_stand_in_the_order_of_the_papers_tables(self, errors):
-        [[head, row]] = tables(section([a_record("LSTM-P", config="small_near", errors=errors)]))
-        names = ["d1 10 l100", "d10 20 l100", "d10 20 l200", "d5 l200", "d10 l200", "d20 l1000"]
-        if errors is PALINDROMES:
-            names = ["l100", "l200", "l500"]
-        assert head == ["network", "k", "seeds", "median minutes", *names]
-        assert row == ["LSTM-P", "", "1", "1.5", *percents("1.1 2.2 3.3 4.4 5.5 6.6")[: len(names)]]
-
-    def test_errors_have_their_mean_and_range_over_the_seeds(self):
-        seconds, plus = (60, 240, 90), (0.0, 0.03, 0.006)
-        given = [a_record("LSTM", seed=i, seconds=seconds[i], plus=plus[i], errors=PALINDROMES) for i in range(3)]
-        text = section(given)
-        [[_, row]] = tables(text)
-        assert row == ["LSTM", "", "3", "1.5", "2.3% (1.1% to 4.1%)", "3.4% (2.2% to 5.2%)", "4.5% (3.3% to 6.3%)"]
-        assert text.count("- small, LSTM: ") == 1
-
-    def test_every_set_of_words_has_its_table_with_the_networks_in_order(self):
-        networks = [("SR-LSTM-P", 50), ("SR-LSTM-P", 2), ("SR-LSTM", 10), ("LSTM-P", 0), ("LSTM", 0)]
-        given = [a_record(network, k, config) for config in ("small_near", "large_near") for network, k in networks]
-        given[0]["data"].update(words=12_345, positives=6_789)
-        given[4]["data"].update(words=12_345, positives=6_789)
-        text = section(given)
-        for _, *rows in tables(text):
-            assert [row[:2] for row in rows] == [[network, str(k or "")] for network, k in reversed(networks)]
-        titles = [line for line in text.splitlines() if line.startswith("`") and line.endswith(":")]
-        assert titles == [
-            "`large_near`, 1,286 words for training, 601 of them in the language:",
-            "`small_near`, 12,345 words for training, 6,789 of them in the language:",
-        ]
-        assert len(listed_runs(text)) == len(given)
-        assert "- large_near, SR-LSTM-P, k = 50: " in text
-        assert "; centroids 50, passes 2, units 10." in text
-
     # Tables 1, 2 and 3 of Wang, Lawrence and Niepert, 2022.
     SAID = {
         ("large", "LSTM", 0): "0.5 33.4 34.1 0.2 20.7 54.3",
@@ -600,16 +465,6 @@ class TestReport:
             assert row[:3] == [network, str(k or ""), "1"]
             expected = [["*the paper's*", str(k or ""), "", "", *percents(figures, "*{}*")]] if figures else []
             assert paper == expected, (config, network, k)
-
-    def test_the_papers_row_follows_its_network(self):
-        given = [a_record("SR-LSTM-P", k) for k in (50, 7, 5, 2, 10)] + [a_record("LSTM")]
-        [[_, *rows]] = tables(section(given))
-        beside = {"LSTM", "2", "5", "10", "50"}
-        expected = []
-        for network, k in (("LSTM", ""), *(("SR-LSTM-P", str(k)) for k in (2, 5, 7, 10, 50))):
-            expected.append((network, k))
-            expected += [("*the paper's*", k)] * bool({network, k} & beside)
-        assert [(row[0], row[1]) for row in rows] == expected
 
     def test_figure_6_has_the_lowest_seed_of_every_number_of_centroids_of_which_there_are_several(self):
         experiment, curve = EXPERIMENTS["sr-parentheses"], TestRun.CURVE

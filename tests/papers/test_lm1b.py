@@ -1,17 +1,14 @@
 """Bytes of the Billion Word corpus: the table before the network, its samples, and the claims."""
 
-from collections import Counter
-
 import keras
 import numpy as np
 import pytest
 
 from examples.papers import _characters as characters
-from examples.papers import _report as report
 from examples.papers import lm1b
 from examples.papers.data import lm1b as corpus
 from keras_interp_rnn import analysis, layers
-from tests.papers.common import EXPERIMENTS, tables
+from tests.papers.common import EXPERIMENTS
 
 EXPERIMENT = EXPERIMENTS["isan-lm1b"]
 
@@ -51,10 +48,6 @@ def test_samples_are_told_by_their_words(monkeypatch):
     assert found["text"] == {"known": 1.0, "capitalized": 0.4, "mixed": 0.0}
 
 
-def test_no_words_have_no_shares():
-    assert lm1b._of_words([], Counter()) == {"known": 0.0, "capitalized": 0.0, "mixed": 0.0}
-
-
 def record_of(row, bits, **samples):
     given = {"known": 0.95, "capitalized": 0.21, "mixed": 0.004, "written": ["The pole\nsaid"], **samples}
     text = {"known": 0.99, "capitalized": 0.2, "mixed": 0.001}
@@ -77,9 +70,3 @@ def test_claims_on_width_and_samples():
     records = [record_of("ISAN", 2.1, known=0.89), record_of(lm1b.WIDE, 2.0), lstm]
     assert [claim.verdict for claim in EXPERIMENT.claims(records)] == ["not found", "found", "partly"]
     assert [claim.verdict for claim in EXPERIMENT.claims([lstm])] == ["not tried", "not tried", "not tried"]
-
-
-def test_the_section_has_the_words_and_a_sample():
-    section = report.section(EXPERIMENT, [record_of("ISAN", 2.1), record_of("LSTM", 3.0)], None)
-    assert tables(section)[1][1] == ["ISAN, seed 0", "95.0% (99.0%)", "21.0% (20.0%)", "0.4% (0.1%)"]
-    assert "> The pole / said" in section

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from examples.papers import _report as report
 from examples.papers import minimal_rnn_lags as lags
-from tests.papers.common import EXPERIMENTS, a_run, tables
+from tests.papers.common import EXPERIMENTS, a_run
 
 EXPERIMENT = EXPERIMENTS["minimal-rnn-lags"]
 
@@ -62,7 +61,6 @@ def records_of(longest):
     return [
         {
             "experiment": EXPERIMENT.name,
-            "environment": {"date": "", "commit": "", "hardware": "", "python": "", "versions": {}},
             "protocol": {"lags": [10, 20], "seed": seed},
             "result": {"longest": lag, "steps": {"10": 100, "20": None if lag < 20 else 400}},
             "table": {"row": row, "order": rows.index(row)},
@@ -70,12 +68,6 @@ def records_of(longest):
         for row, of_row in longest.items()
         for seed, lag in enumerate(of_row)
     ]
-
-
-def test_a_line_for_each_network():
-    [[head, line]] = tables(report.section(EXPERIMENT, records_of({"GRU": [10, 20, 20]}), None))
-    assert head == ["network", "seeds", "longest lag", "steps for 10", "steps for 20"]
-    assert line == ["GRU", "3", "20 (10 to 20)", "100", "400 (1 did not)"]
 
 
 def test_the_claim_takes_the_median_of_seeds():

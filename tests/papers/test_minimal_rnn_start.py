@@ -2,26 +2,7 @@
 
 import numpy as np
 
-from examples.papers import _records as records
-from examples.papers import _report as report
 from examples.papers import minimal_rnn_start
-
-START = minimal_rnn_start.Start()
-
-
-def test_jacobians_stand_by_scale_network_and_lag():
-    rows = {"GRU": {"p10_p50_p90": [[1e-3, 0.25, 0.5], [1e-9, 1e-7, 1e-5]]}}
-    given = {
-        "experiment": "minimal-rnn-start",
-        "protocol": {"scale": 1.0, "lags": [0, 25]},
-        "result": rows,
-        "environment": records.environment(),
-    }
-    text = report.results([START], [given])
-    assert "| k = 0 | k = 25 |" in text
-    assert "| 1 | GRU | 0.25 (1.0e-03 to 5.0e-01) | 1e-07 (1.0e-09 to 1.0e-05) |" in text
-    with_bias = {**given, "protocol": {"scale": 1.0, "lags": [0, 25], "gate_bias": 0.0}}
-    assert "| 1 | GRU, gate bias 0 | " in report.results([START], [with_bias])
 
 
 def test_every_draw_adds_its_values_and_a_network_without_gates_has_no_gate_bias():

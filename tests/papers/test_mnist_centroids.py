@@ -6,26 +6,10 @@ import keras
 import numpy as np
 import pytest
 
-from examples.papers import _records as records
-from examples.papers import _report as report
 from keras_interp_rnn import layers
-from tests.papers.common import EXPERIMENTS, a_run, tables
+from tests.papers.common import EXPERIMENTS, a_run
 
 EXPERIMENT = EXPERIMENTS["mnist-centroids"]
-
-
-def test_a_network_has_a_line():
-    given = {
-        "experiment": "mnist-centroids",
-        "data": {"pixels": 196, "digits": 2000},
-        "model": {"run": "a-run", "centroids": 10},
-        "protocol": {"seed": 0},
-        "result": {"accuracy": 0.9412, "by_transitions": 0.88, "centroids_used": 9},
-        "environment": records.environment(),
-    }
-    [[_, row]] = tables(report.section(EXPERIMENT, [given], None))
-    assert row == ["a-run", "196", "10", "9", "2,000", "94.1%", "88.0%"]
-    assert EXPERIMENT.summary(given) == "94.1% of the digits are classified correctly, 88.0% by their transitions alone"
 
 
 @pytest.mark.matrix
@@ -52,10 +36,3 @@ def test_without_scikit_learn_nothing_is_trained(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name == "sklearn" else spec(name, *of))
     with pytest.raises(ImportError, match=r"scikit-learn: pip install 'keras_interp_rnn\[examples\]'$"):
         EXPERIMENT.run(a_run(tmp_path, "", settings=EXPERIMENT.rows[""]))
-
-
-@pytest.mark.matrix
-def test_without_a_network_it_trains_a_small_one(tmp_path):
-    record = EXPERIMENT.run(a_run(tmp_path, "", settings=EXPERIMENT.rows[""]))
-    assert record["model"] == {"centroids": 3, "run": "trained here"}
-    assert (tmp_path / "model.keras").exists()

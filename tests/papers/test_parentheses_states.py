@@ -4,33 +4,12 @@ import numpy as np
 import pytest
 
 from examples.papers import _languages as languages
-from examples.papers import _records as records
-from examples.papers import _report as report
 from examples.papers import parentheses_states
 from keras_interp_rnn import analysis
 from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses
-from tests.papers.common import EXPERIMENTS, a_run, tables
+from tests.papers.common import EXPERIMENTS
 
 EXPERIMENT = EXPERIMENTS["parentheses-states"]
-
-
-def test_where_the_count_is_has_its_errors_in_the_order_of_the_tests():
-    found = {"errors": {"test_d10_l200": 0.3, "test_d5_l200": 0.1}, "drift": {"h": 0.5, "c": 4.0}}
-    counted = {**found, "count": {"h": 0.25, "c": 0.991}, "visited": 2, "drift_of_count": -1.25}
-    counted |= {"counts_read": [0.1, 1.0, 1.5], "rejected": 0.884}
-    given = {
-        "experiment": "parentheses-states",
-        "data": {"config": "large_near"},
-        "protocol": {"tests": ["test_d5_l200", "test_d10_l200"], "seed": 3},
-        "result": {"LSTM": found, "SR-LSTM-P": counted},
-        "environment": records.environment(),
-    }
-    [[head, before, line]] = tables(report.section(EXPERIMENT, [given], None))
-    assert head[3:5] == ["d5 l200", "d10 l200"]
-    assert before == ["large_near", "3", "LSTM", "10.0%", "30.0%", "", "", "", "", "0.5", "4.0", "", ""]
-    assert line[:5] == ["large_near", "3", "SR-LSTM-P", "10.0%", "30.0%"]
-    assert line[5:] == ["25%", "99%", "2", "-1.2", "0.5", "4.0", "1.5", "88%"]
-    assert EXPERIMENT.summary(given).startswith("LSTM: drift of h 0.5, of c 4.0; SR-LSTM-P: ")
 
 
 def test_the_count_is_read_off_the_state_that_has_it(monkeypatch):
@@ -129,20 +108,3 @@ def test_the_claims_are_of_the_paper_s_strings_and_the_seed_that_counts():
     given = [record("large_near", 0.0, 5), record("large_paper", 0.5, 3), record("large_paper", 0.1, 2)]
     [visited, *_] = EXPERIMENT.claims(given)[0].findings
     assert visited.figure == "2 centroids"
-
-
-@pytest.mark.matrix
-def test_a_run_trains_traces_and_draws(tmp_path):
-    run = a_run(tmp_path, "large_near", settings=EXPERIMENT.rows["large_near"])
-    record = EXPERIMENT.run(run)
-    assert record["data"] == EXPERIMENT.identity(run)
-    assert record["protocol"]["tests"] == ["test_d5_l200"]
-    [(network, found)] = record["result"].items()
-    assert network == "SR-LSTM-P"
-    assert set(found["errors"]) == {"test_d5_l200"}
-    assert 0 <= found["rejected"] <= 1
-    assert found["counts_read"]
-    assert set(found["drift"]) == set(found["count"]) == {"h", "c"}
-    assert 1 <= found["visited"] <= 5
-    assert (tmp_path / "figure5-SR-LSTM-P.png").exists()
-    assert (tmp_path / "SR-LSTM-P" / "model.keras").exists()

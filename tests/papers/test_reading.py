@@ -25,7 +25,7 @@ def trained(request):
 
 
 def interpret(model, data):
-    return reading.interpret(model, data.test, data.vocabulary, data.classes)
+    return reading.interpret(model, data)
 
 
 @pytest.mark.matrix
@@ -47,7 +47,6 @@ def test_it_says_what_the_analysis_says(trained):
         assert said == [[phrase, pytest.approx(probability)] for phrase, probability, _ in best]
 
 
-@pytest.mark.matrix
 @pytest.mark.matrix
 def test_texts_with_an_address_are_left_out(trained):
     model, data = trained

@@ -1,8 +1,5 @@
 """Records and settings: what is kept is what was asked for."""
 
-import json
-
-import keras
 import numpy as np
 import pytest
 
@@ -31,13 +28,6 @@ def test_a_run_began_where_it_began(tmp_path, monkeypatch):
     assert [other["commit"] for other in found["resumed"]] == ["c0ffee"]
     monkeypatch.undo()
     assert records.start_run(tmp_path, {}) == found
-
-
-def test_versions_are_those_of_what_is_installed(monkeypatch):
-    monkeypatch.setattr(records, "PACKAGES", ("keras_interp_rnn", "keras", "a-package-nobody-has"))
-    versions = records.environment()["versions"]
-    assert set(versions) == {"keras_interp_rnn", "keras", keras.backend.backend()}
-    assert versions["keras"] == keras.__version__
 
 
 def test_each_record_is_a_line_and_the_last_of_a_run_counts(tmp_path):
@@ -71,35 +61,27 @@ def test_a_finished_run_is_taken_over_if_its_settings_are_equal(tmp_path):
 def test_what_is_no_record_is_named(content, tmp_path):
     path = tmp_path / "mine.jsonl"
     path.write_text('{"experiment": "mine", "run": "a"}\n' + content)
-    says = r"must be JSON with an experiment and a run. Received: .*mine.jsonl, line 2, \(.*Remove the line"
+    says = r"A JSON object with experiment, run must be here. Received: .*mine.jsonl, line 2, \(.*Remove the line"
     with pytest.raises(ValueError, match=says):
         records.read(path)
 
 
-@pytest.mark.parametrize("form", ["a", None, [], 1.5])
-def test_a_format_is_a_number(form, tmp_path):
-    path = tmp_path / "mine.jsonl"
-    path.write_text(json.dumps({"experiment": "mine", "run": "a", "format": form}))
-    with pytest.raises(ValueError, match=r"must be a number. Received: .*mine.jsonl, line 1, of form.*Remove the line"):
-        records.read(path)
-
-
 @pytest.mark.parametrize("name", ["settings.json", "environments.json"])
-@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b"{", b'{"environments": {}}', b'{"environments": [3]}'])
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b"{", b'{"environments": {}}'])
 def test_a_damaged_folder_of_a_run_is_named(name, content, tmp_path):
     records.start_run(tmp_path, {"rate": 0.5})
     (tmp_path / name).write_bytes(content)
     if name == "settings.json" and content.startswith(b'{"'):
         records.start_run(tmp_path, {"rate": 0.5})  # settings may be anything
         return
-    with pytest.raises(ValueError, match=rf"^The [a-z]+ of a run are a JSON.* Received: .*{name} .*another folder"):
+    with pytest.raises(ValueError, match=rf"^A JSON object .*must be here. Received: .*{name} .*another folder"):
         records.start_run(tmp_path, {"rate": 0.5})
 
 
 def test_a_damaged_plan_is_named(tmp_path):
     (tmp_path / "plan.json").write_text('{"steps": "many"}')
-    with pytest.raises(ValueError, match=r"plan of a run is JSON with its steps. Received: .*plan.json .*Delete it"):
-        training.steps_for_minutes(tmp_path, 1, 1, lambda i: None)
+    with pytest.raises(ValueError, match=r"A JSON object with steps must be here. Received: .*plan.json .*Remove it"):
+        training.steps_for_minutes(tmp_path, 1, 1, lambda: None)
 
 
 def test_digests_tell_arrays_apart():

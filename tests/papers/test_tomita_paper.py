@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from examples.papers import _records as records
-from examples.papers import _report as report
 from examples.papers import tomita_paper
-from tests.papers.common import EXPERIMENTS, a_run, tables
+from keras_interp_rnn import automata
+from tests.papers.common import EXPERIMENTS, a_run
 
 EXPERIMENT = EXPERIMENTS["tomita-paper"]
 
@@ -35,23 +35,6 @@ def a_record(language, network, seconds=60.0, converged=True, seed=0, more=0, **
         },
         "environment": records.environment(),
     }
-
-
-def test_a_network_with_centroids_has_its_automaton_beside_it():
-    given = [
-        a_record(2, "SR-GRU", 90),
-        a_record(2, "SR-GRU", 30, seed=1, exact=False, centroids=5, epochs=9),
-        a_record(2, "SR-GRU", 80, more=1000, by_counts={"exact": False, "centroids": 4}),
-        a_record(2, "GRU", converged=False),
-    ]
-    text = report.section(EXPERIMENT, given, None)
-    [[_, plain, own, longer]] = tables(text)
-    assert "GRU: Keras's, whose reset" not in text  # here it multiplies before the product
-    assert plain == ["Tomita 2", "GRU", "0 of 1", "", "", "25.0%", *[""] * 6]
-    assert own[1:6] == ["SR-GRU", "2 of 2", "8", "60", "25.0%"]
-    assert own[6:] == ["3", "2 of 2", "3", "1 of 2", "3 to 5", "0.75"]
-    assert longer[1:6] == ["SR-GRU, 1,000 epochs", "1 of 1", "7", "80", "25.0%"]
-    assert longer[6:] == ["3", "0 of 1", "4", "1 of 1", "3", "0.75"]
 
 
 def verdicts(given):
@@ -95,13 +78,18 @@ def test_the_network_has_the_papers_parts_and_initial_weights(network):
     assert isinstance(model.optimizer, keras.optimizers.Adadelta)
 
 
+def short(language):
+    """Its shortest words."""
+    return tomita_paper._languages.short_words(automata.tomita(int(language)), 4)
+
+
 def settings(**more):
     return {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "seed": 0, **more}
 
 
 def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
     run = a_run(tmp_path / "whole", "1-GRU", settings={"language": "1", "network": "GRU"}, minutes=None)
-    words, _ = tomita_paper._words("1", smoke=True)
+    words = short("1")
     protocol = settings(epochs=200, units=12)
     model, curve = tomita_paper._train("GRU", words, protocol, run)
     assert curve[-1]["wrong"] == 0 == tomita_paper._wrong(model, words)
@@ -112,7 +100,7 @@ def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
 
 
 def test_training_goes_on_for_more_epochs_once_every_word_is_right(tmp_path):
-    words, _ = tomita_paper._words("1", smoke=True)
+    words = short("1")
     run = a_run(tmp_path, "1-GRU", minutes=None)
     _, curve = tomita_paper._train("GRU", words, settings(epochs=200, units=12, more=3), run)
     right = [point["wrong"] for point in curve].index(0)
@@ -121,7 +109,7 @@ def test_training_goes_on_for_more_epochs_once_every_word_is_right(tmp_path):
 
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
 def test_a_killed_run_goes_on_where_it_was(tmp_path, network):
-    words, _ = tomita_paper._words("4", smoke=True)
+    words = short("4")
     whole, killed = (a_run(tmp_path / name, f"4-{network}", minutes=None) for name in ("whole", "killed"))
     _, expected = tomita_paper._train(network, words, settings(epochs=4), whole)
     tomita_paper._train(network, words, settings(epochs=2), killed)

@@ -92,11 +92,15 @@ class TestPlan:
         clock = [0.0]
         monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
 
-        def step(i):
-            clock[0] += 5.0 if i < training.NUM_WARM or i == 9 else 0.01  # compiled at first, and disturbed once
+        class Model:
+            def train_on_batch(self, i, _):
+                clock[0] += 5.0 if i < training.NUM_WARM or i == 9 else 0.01  # compiled at first, and disturbed once
 
-        assert training.steps_for_minutes(tmp_path, 0.02, 4, step) == 30  # 1.2 s in 4 epochs
-        assert training.steps_for_minutes(tmp_path, 0.02, 4, lambda i: pytest.fail("it was counted out")) == 30
+        def make():
+            return Model(), [(i, None) for i in range(100)]
+
+        assert training.steps_for_minutes(tmp_path, 0.02, 4, make) == 30  # 1.2 s in 4 epochs
+        assert training.steps_for_minutes(tmp_path, 0.02, 4, lambda: pytest.fail("it was timed again")) == 30
 
 
 class TestResumption:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,21 +14,20 @@ pytest.importorskip("sklearn")
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: E402
 
 from examples.papers import _characters as characters  # noqa: E402
-from examples.papers import _classification as classification  # noqa: E402
 from examples.papers import _commands, _records, tuning  # noqa: E402
 from examples.papers.__main__ import main  # noqa: E402
-from tests.papers.common import EXPERIMENTS, tables  # noqa: E402
+from tests.papers.common import EXPERIMENTS, a_run  # noqa: E402
 
 
 def classes(kind="SR-GRU"):
     sr = {"centroids": 3, "transition": "mixture", "temperature": 1.0} if kind.startswith("SR") else {}
-    protocol = classification.Protocol(kind, **sr, units=4, embedding=4, batch=8, epochs=1, steps=2)
-    return classification.Tunable(protocol, EXPERIMENTS["sr-imdb"].read(None, True, {}))
+    run = a_run(Path(), settings={"network": kind, **sr})
+    return EXPERIMENTS["sr-imdb"].tunable(run, steps=2, epochs=1)
 
 
 def text(network="ISAN"):
-    protocol = characters.Protocol(batch=8, length=20, steps=4, epochs=2, warm_up=1, validation=2)
-    return characters.Tunable(network, "4e3", characters.text8(None, smoke=True), protocol)
+    run = a_run(Path(), settings={"network": network, "size": "4e3"})
+    return EXPERIMENTS["isan-text8"].tunable(run, steps=4, epochs=2)
 
 
 def searched(network, folder, max_trials, **more):
@@ -57,9 +57,8 @@ class TestHypermodels:
         assert set(plain.values) == {"learning_rate", "decay", "clip", "dropout", "word_dropout", "batch"}
 
     def test_pixels_have_no_words_to_drop(self):
-        protocol = classification.Protocol("LSTM", embedding=0, head="last_and_cell", dropout=0.0, units=4, batch=8)
-        hp = keras_tuner.HyperParameters()
-        classification.Tunable(protocol, classification.digits(None, smoke=True)).protocol(hp)
+        run, hp = a_run(Path(), settings=EXPERIMENTS["sr-mnist"].rows["LSTM"]), keras_tuner.HyperParameters()
+        EXPERIMENTS["sr-mnist"].tunable(run, 2, 1).protocol(hp)
         assert set(hp.values) == {"learning_rate", "decay", "clip", "batch"}
 
     @pytest.mark.matrix
@@ -75,7 +74,7 @@ class TestHypermodels:
         assert 0 < found["val_loss"] < model.worst == 2 * np.log2(27)
         assert int(built.optimizer.iterations) == 2 * steps
         last = float(built.optimizer.learning_rate)
-        assert last == pytest.approx(0.01 * protocol.learning_rate / model.units, rel=1e-4)
+        assert last == pytest.approx(0.01 * protocol.learning_rate / built.layers[0].units, rel=1e-4)
 
 
 class TestKept:
@@ -181,23 +180,6 @@ class TestSearch:
         assert said[0].strip().endswith("6 trials")
         assert {path.name for path in (tmp_path / "s").glob("trial_*")} == {f"trial_{i}" for i in range(6)}
         assert {path.name for path in (tmp_path / "s").glob("tuner*.json")} == {"tuner0.json", "tuner1.json"}
-
-
-def test_a_search_shows_its_best_trial_and_how_far_the_others_are():
-    trials = [
-        {"settings": {"learning_rate": 0.5, "batch": 32}, "val_loss": 2.0},
-        {"settings": {"learning_rate": 0.1, "batch": 64}, "val_loss": 2.5},
-        {"settings": {"learning_rate": 3.0, "batch": 64}, "val_loss": None},
-    ]
-    given = {
-        "experiment": "tuning",
-        "table": {"table": "isan-text8", "row": "RNN"},
-        "protocol": {"steps": 30, "epochs": 2},
-        "result": {"trials": trials},
-        "environment": _records.environment(),
-    }
-    [[_, line]] = tables(tuning.Searches().fields([given])["table"])
-    assert line == ["isan-text8", "RNN", "3", "60", "2.000", "2.500", "inf", "0.5", "batch 32"]
 
 
 @pytest.mark.parametrize(("given", "trials"), [([], 3), (["--trials", "2"], 2), (["--trials", "9"], 3)])

@@ -210,7 +210,7 @@ for name in presets.list():
         right = sum(bool(one) == bool(label) for one, (_, label) in zip(said, _presets.REVIEWS))
         found[name] = {"own_right": float(right)}
     else:
-        found[name] = {figure: float(value) for figure, value, _ in recipe.figures(preset, None, None)}
+        found[name] = {figure: float(value) for figure, value, _ in recipe.figures(preset, None)}
 print(json.dumps(found))
 """
 ROOT = Path(__file__).parents[2]

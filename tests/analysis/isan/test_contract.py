@@ -25,7 +25,6 @@ READINGS = {
     ],
     "contributions_by_age": lambda isan, text, **more: list(contributions_by_age(isan, text, max_age=30, **more)),
     "timescales": lambda isan, text, **more: analysis.timescales(isan, text, max_age=3, **more),
-    "ngram_agreement": analysis.ngram_agreement,
     "shapley_values": analysis.shapley_values,
     "truncate": lambda isan, text, **more: analysis.truncate(isan, 2, sequences=[text], **more),
     "CompositionTable": lambda isan, text, **more: analysis.CompositionTable(isan, [text], **more),

@@ -1,0 +1,48 @@
+"""A constraint and a layer that only the papers' experiments use.
+
+They are registered with Keras under the package name `examples.papers`, when this module is imported: a model that has
+one of them is loaded after that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_interp_rnn import layers
+
+
+@keras.saving.register_keras_serializable(package="examples.papers")
+class ResetAt(keras.constraints.Constraint):
+    """Keeps the matrix of one symbol, an id, at 0: after it the state is its bias, whatever was read before."""
+
+    def __init__(self, symbol: int) -> None:
+        self.symbol = symbol
+
+    def __call__(self, kernel: Any) -> Any:
+        kept = ops.arange(kernel.shape[0]) != self.symbol
+        return kernel * ops.cast(kept, kernel.dtype)[:, None, None]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"symbol": self.symbol}
+
+
+@keras.saving.register_keras_serializable(package="examples.papers")
+class SharedPeepholeLSTMCell(layers.PeepholeLSTMCell):
+    """The cell of the code that Wang, Lawrence and Niepert, 2022, published: p_i takes the place of p_f in eq. 23."""
+
+    def equations(self, read: Callable[[Any], Any]) -> Any:
+        own = super().equations(read)
+        shared, _, of_output = ops.unstack(own.peepholes)
+        return dataclasses.replace(own, peepholes=ops.stack([shared, shared, of_output]))
+
+
+@keras.saving.register_keras_serializable(package="examples.papers")
+class SRSharedPeepholeLSTM(layers.SRPeepholeLSTM):
+    """`SRPeepholeLSTM` over a `SharedPeepholeLSTMCell`."""
+
+    inner = SharedPeepholeLSTMCell

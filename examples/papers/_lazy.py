@@ -1,0 +1,61 @@
+"""Keras, NumPy and the package, each imported when a name of it is first used: `list` and the report come at once."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+
+class _Lazy:
+    """A module that is imported when a name of it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+class _LazyPackage(_Lazy):
+    """A package whose modules are imported when they are used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return importlib.import_module(f"{self._name}.{name}")
+
+
+training: Any = _Lazy("examples.papers._training")
+binary: Any = _Lazy("examples.papers._binary")
+ngrams: Any = _Lazy("examples.papers._ngrams")
+drawings: Any = _Lazy("examples.papers.figures")
+corpora: Any = _LazyPackage("examples.papers.data")
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from keras_interp_rnn import (
+        analysis,
+        automata,
+        callbacks,
+        constraints,
+        datasets,
+        figures,
+        initializers,
+        layers,
+        losses,
+    )
+
+    Array = NDArray[Any]
+else:
+    keras, np = _Lazy("keras"), _Lazy("numpy")
+    analysis, automata, callbacks, constraints, datasets, figures, initializers, layers, losses = (
+        _Lazy(f"keras_interp_rnn.{name}")
+        for name in "analysis automata callbacks constraints datasets figures initializers layers losses".split()
+    )
+    Array = Any
+
+__all__ = """
+    Array analysis automata binary callbacks constraints corpora datasets drawings figures initializers keras layers
+    losses ngrams np training
+""".split()
