@@ -1,23 +1,17 @@
-"""Corner cases of figures of an ISAN: names of all kinds, constants, empty texts."""
+"""Corner cases of figures of an ISAN: names of all kinds, empty texts."""
 
 import numpy as np
 import pytest
 
 from keras_interp_rnn import figures
-from keras_interp_rnn.analysis.isan.biases import BiasParts
 from keras_interp_rnn.analysis.isan.contributions import Contributions
-from tests.figures.test_isan import agreement, names_of, parts_of, saved, split_of
+from tests.figures.test_isan import names_of, saved, split_of
 
 
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda names: figures.prediction_stack(split_of([0, 1], alphabet=names)),
         lambda names: figures.contribution_column(split_of([0, 1], alphabet=names)),
-        lambda names: figures.word_contributions(split_of([0, 1], alphabet=names)),
-        lambda names: figures.bias_norms(parts_of((5,)), np.arange(5.0), names=names),
-        lambda names: figures.bias_cosines(parts_of((5, 5)), names),
-        lambda names: figures.ngram_agreement(agreement(), names),
         lambda names: figures.state_spectra({names[0]: [0.5, 0.5]}),
     ],
 )
@@ -31,26 +25,12 @@ def test_networks_whose_name_begins_with_an_underscore_are_in_the_legend():
     assert [text.get_text().strip() for text in axis.get_legend().get_texts()] == ["_tanh", "ISAN"]
 
 
-def test_no_symbol_is_missing_among_the_cosines():
-    axes = figures.bias_cosines(parts_of((5, 5)), ["ei", "b", "iou", "a", "c"]).axes
-    assert sorted(names_of(axes[0].get_xticklabels())) == ["a", "b", "c", "ei", "iou"]
-
-
-def test_norms_that_do_not_vary_can_be_drawn():
-    saved(figures.bias_norms(BiasParts(np.arange(5.0), np.zeros(5), np.arange(5.0)), np.arange(5.0), names="abcde"))
-
-
-def test_correlations_none_of_which_is_known_can_be_drawn():
-    saved(figures.ngram_agreement(agreement(range(5)), "abcde"))
-
-
 def test_the_last_word_of_a_column_ends_where_the_target_is():
     split = split_of([0, 1, 3], alphabet=" ab<_")
     assert names_of(figures.contribution_column(split, target=1).axes[2].get_yticklabels())[1] == "␣a"
 
 
-@pytest.mark.parametrize("draw", [figures.prediction_stack, figures.contribution_column, figures.word_contributions])
-def test_figures_of_an_empty_text_are_refused(draw):
+def test_a_figure_of_an_empty_text_is_refused():
     empty = Contributions(np.zeros(0, int), np.zeros(0, int), np.zeros((1, 0, 5)), np.zeros(5), np.zeros((0, 5)), 0.0)
     with pytest.raises(ValueError, match="[Ee]mpty|at least one"):
-        draw(empty)
+        figures.contribution_column(empty)
