@@ -1,4 +1,4 @@
-"""Addresses of names of other packages, for intersphinx: Keras and TensorFlow publish no inventories of their own."""
+"""Addresses of names of other packages, for intersphinx: Keras publishes no inventory of its own."""
 
 from __future__ import annotations
 
