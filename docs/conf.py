@@ -3,7 +3,7 @@
 The build needs no network, and a page that is served needs none either: equations are MathML, which docutils makes of
 TeX and every current browser draws, so no MathJax is fetched.
 
-Names of Keras and TensorFlow lead to their sites; inventories.py has the addresses, so that no inventory is fetched.
+Names of Keras lead to its site; inventories.py has the addresses, so that no inventory is fetched.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""Addresses of names of other packages, for intersphinx: Keras and TensorFlow publish no inventories of their own."""
+"""Addresses of names of other packages, for intersphinx: Keras publishes no inventory of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import zlib
 from pathlib import Path
 
 KERAS = "https://keras.io/api/"
-TENSORFLOW = "https://www.tensorflow.org/api_docs/python/"
 
 ADDRESSES = {
     KERAS: {
@@ -20,14 +19,6 @@ ADDRESSES = {
         "keras.optimizers.Adam": "optimizers/adam/",
         "keras.optimizers.Optimizer": "optimizers/",
         "keras.optimizers.schedules.LearningRateSchedule": "optimizers/learning_rate_schedules/",
-    },
-    TENSORFLOW: {
-        "tf.distribute.MirroredStrategy": "tf/distribute/MirroredStrategy",
-        "tf.distribute.MultiWorkerMirroredStrategy": "tf/distribute/MultiWorkerMirroredStrategy",
-        "tf.random": "tf/random",
-        "tf.summary": "tf/summary",
-        "tf.summary.SummaryWriter": "tf/summary/SummaryWriter",
-        "tf.summary.histogram": "tf/summary/histogram",
     },
 }
 """Base address -> name -> rest of its address."""

@@ -77,7 +77,7 @@ def look_at_notebook(site, name):
 
 def follow_links(site):
     pages = {path: Page(path) for path in site.rglob("*.html")}
-    assert len(pages) > 200
+    assert len(pages) > 150
     followed = 0
     for path, page in pages.items():
         for link in page.links:
