@@ -238,7 +238,7 @@ class Experiment(abc.ABC):
             try:
                 self._loaded = key, self.read(run.data, run.smoke, of_data)
             except ValueError as error:  # it names the argument of the function that reads
-                raise ValueError(re.sub("`(source|path|data_dir)`", "`--data`", str(error))) from None
+                raise ValueError(re.sub("`(source|path)`", "`--data`", str(error))) from None
         return self._loaded[1]
 
     def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
