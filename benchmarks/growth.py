@@ -5,8 +5,8 @@ reports the median time of a step and the most memory that it held, less what it
 slope of a curve is that of the line through its last three points, both axes logarithmic: 1 is in proportion, 2 with
 the square.
 
-length, batch, units: every step is read out over 27 symbols, `Adam`.
-symbols: the last step is read out over two classes, 16 units, ids uniform; `LazyAdam`, except where `Adam` is named.
+length, batch, units: every step is read out over 27 symbols. symbols: the last step is read out over two classes, 16
+units, ids uniform. The optimizer is Adam.
 
     python -m benchmarks.growth --figure docs/figures/growth.png       # half an hour on two cores
     python -m benchmarks.growth --changed symbols
@@ -38,7 +38,7 @@ ALSO = {"length": {"batch": 1}, "symbols": {"units": 16}}
 
 MODELS = {
     **dict.fromkeys(("length", "batch", "units"), ("ISAN", "FactoredISAN", "MinimalRNN", "SRGRU", "Keras GRU")),
-    "symbols": ("ISAN", "ISAN, Adam", "FactoredISAN", "MinimalRNN"),
+    "symbols": ("ISAN", "FactoredISAN", "MinimalRNN"),
 }
 LONGEST = {"SRGRU": 10_000, "Keras GRU": 10_000}
 """Steps of those that take a loop of Keras's, whose backward pass takes many minutes beyond."""
@@ -51,7 +51,6 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
     """Seconds of a training step and MiB that it needs; in a process of its own."""
     import keras
 
-    from examples.papers.lazy_adam import LazyAdam
     from keras_interp_rnn import layers, losses
 
     keras.utils.set_random_seed(0)
@@ -61,7 +60,6 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
     warm.compile("adam", "mse")
     warm.train_on_batch(np.ones((2, 1)), np.ones((2, 1)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    layer, _, optimizer = name.partition(", ")
     every = {"return_sequences": not lazily}
     parts = {
         "ISAN": lambda: [layers.ISAN(units, symbols, **every)],
@@ -69,17 +67,15 @@ def measured(name: str, length: int, batch: int, units: int, symbols: int, lazil
         "MinimalRNN": lambda: [keras.layers.Embedding(symbols, units), layers.MinimalRNN(units, **every)],
         "SRGRU": lambda: [keras.layers.Embedding(symbols, units), layers.SRGRU(units, 10, **every)],
         "Keras GRU": lambda: [keras.layers.Embedding(symbols, units), keras.layers.GRU(units, **every)],
-    }[layer]()
+    }[name]()
     inputs = keras.Input((length,), batch_size=batch, dtype="int32")
     model = keras.Sequential([inputs, *parts, keras.layers.Dense(2 if lazily else symbols)])
     if lazily:
-        rule = keras.optimizers.Adam(1e-3) if optimizer else LazyAdam(1e-3)
-        compiler = "auto" if optimizer else False  # a number of rows that depends on the batch: not for XLA
-        model.compile(rule, keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=compiler)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         targets = ids[:, -1] % 2
     else:
-        model.compile(keras.optimizers.Adam(1e-3), losses.BitsPerSymbol())
-        targets = np.roll(ids, -1, axis=1)
+        loss, targets = losses.BitsPerSymbol(), np.roll(ids, -1, axis=1)
+    model.compile(keras.optimizers.Adam(1e-3), loss)
     times: list[float] = []
     began = time.monotonic()
     while len(times) < 3 or (len(times) < 2 + ROUNDS and time.monotonic() - began < SECONDS):

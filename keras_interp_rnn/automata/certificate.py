@@ -48,6 +48,10 @@ PADDING_BEFORE = 3
 """Number of steps, of padding before a word, with which the model reads these words once more."""
 
 
+MACHINES = (DFA, MooreMachine)
+"""Exact types: a subclass may say something else of a word."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Sentence):
     r"""A proof that a network classifies every word as an automaton does, or where the proof fails.
@@ -119,7 +123,11 @@ class Certificate(Sentence):
         parts, _ = _opened(network, alphabet, start, end)
         if not self.holds or self.failure or self.temperature != parts.temperature():
             return False
-        if type(self.path) is not type(self.dfa) or not set(state_labels(self.path)) <= set(parts.labels):
+        if (
+            type(self.path) is not type(self.dfa)
+            or type(self.dfa) not in MACHINES
+            or not set(state_labels(self.path)) <= set(parts.labels)
+        ):
             return False
         if set(self.path.alphabet) != set(parts.acceptor.alphabet) or difference(self.path, self.dfa) is not None:
             return False
@@ -246,8 +254,8 @@ def certify(
         The certificate; `holds` says whether the proof succeeds.
 
     Raises:
-        ValueError: if `dfa` is a DFA and the network has labels, or the other way round; if the network remembers more
-            than its centroid; if a layer, flag, dtype or operation of the model
+        ValueError: if `dfa` is a DFA and the network has labels, or the other way round, or is of a subclass; if the
+            network remembers more than its centroid; if a layer, flag, dtype or operation of the model
             is not on the list; if a weight is not finite; if the layer's dtype cannot hold the temperature; if tanh,
             sigmoid or exp are measured to be further from their values than the proof assumes.
 
@@ -400,6 +408,13 @@ def _words_of_transitions(path: DFA | MooreMachine) -> Iterator[Word]:
 
 def _prove(parts: Deployed, dfa: DFA | MooreMachine, tau: float, extraction: Extraction) -> Certificate:
     """The proof along the extracted automaton of the centroids, which is a proposal like any other."""
+    if isinstance(dfa, MACHINES):
+        if type(dfa) not in MACHINES:
+            raise ValueError(
+                f"A certificate is about a DFA or a MooreMachine itself. Received: a {type(dfa).__name__}, which may "
+                "say something else of a word. Build a DFA with its transitions."
+            )
+        dfa = replace(dfa)  # its table, without what was set on this object
     path, centroids = extraction.dfa, extraction.centroids
     epsilons = [0.0] if parts.hard else EPSILONS.tolist()
     attempts = list(zip(epsilons, proof.attempts(parts, path, centroids, tau, epsilons), strict=True))

@@ -718,6 +718,34 @@ def test_an_unknown_transition_is_named():
         automata.certify(network_of(D, transition=TopTwo()), D)
 
 
+class Liar(DFA):
+    """An automaton that says of words what its table does not."""
+
+    def accepts(self, word):
+        return not super().accepts(word)
+
+    def _over(self, alphabet):
+        return DFA(D.transitions, D.accepting, start=D.start, alphabet=alphabet)
+
+
+def test_a_certificate_is_about_the_table_of_an_automaton():
+    model = network_of(D)
+    everything, nothing = DFA([[0, 0]], {0}), Liar([[0, 0]], set())
+    for prove in (automata.certify, automata.largest_temperature):
+        with pytest.raises(ValueError, match="about a DFA or a MooreMachine itself. Received: a Liar"):
+            prove(model, nothing)
+    assert not dataclasses.replace(
+        automata.certify(model, D), path=Liar(D.transitions, D.accepting), dfa=nothing
+    ).check(model)
+    patched_later = DFA(D.transitions, D.accepting, start=D.start)
+    vars(patched_later).update(accepts=everything.accepts)
+    found = automata.certify(model, patched_later)
+    assert found.holds
+    assert [found.dfa.accepts(word) for word in ("", "000", "11000")] == [
+        D.accepts(word) for word in ("", "000", "11000")
+    ]
+
+
 def test_a_certificate_survives_saving(tmp_path, the_proof_alone):
     model = W.functional(plain)
     found = automata.certify(model, D, alphabet=IDS, start=START)
