@@ -252,6 +252,7 @@ def test_what_is_refused(tmp_path):
     sentence = "must fit into max_bytes. Received: max_bytes=100 bytes for 3 words with 4 prefixes, which take"
     refused(sentence, make, model, [], max_bytes=100)
     refused(f"{words}0 to 3", make, model, [[0, 3]])
+    refused("symbols are one array. Received: list", make, model, [[[1], [2, 3]]])
     refused("A word has 1 to 63 symbols. Received: one of 0. Leave it out", make, model, [[]])
     refused("A word has 1 to 63 symbols. Received: one of 64", make, model, [[0] * 64])
     sentence = "dtype must be 'float32' or 'float64'. Received: dtype='float16'. Pass 'float32'"

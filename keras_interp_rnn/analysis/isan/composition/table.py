@@ -400,7 +400,7 @@ def _check_dtype(dtype: str) -> str:
 
 
 def _check_word(word: Sequence[int], vocabulary_size: int) -> Word:
-    symbols = as_symbols(np.asarray(word), vocabulary_size)
+    symbols = as_symbols(word, vocabulary_size)
     if not 1 <= len(symbols) <= MAX_LENGTH:
         raise ValueError(
             f"A word has 1 to {MAX_LENGTH} symbols. Received: one of {len(symbols)}. Leave it out, or cut it into "
