@@ -100,10 +100,9 @@ def built_again(model: Any, chain: list[Any], dtype: str) -> Any:
     Args:
         model: on the closed list; chain: its layers from the ids to the output, each on the list too.
     """
-    again = {id(layer): _layer(layer, dtype) for layer in chain}
+    again = {id(layer): _layer(layer, _exact(dtype)) for layer in chain}
     shape = tuple(None if size is None else _exact(size) for size in model.inputs[0].shape)
-    of_ids = str.__str__(model.inputs[0].dtype)  # a plain text, whatever class it is of
-    ids = keras.layers.InputLayer(batch_shape=shape, dtype=of_ids, name="ids")
+    ids = keras.layers.InputLayer(batch_shape=shape, dtype=_exact(model.inputs[0].dtype), name="ids")
     if isinstance(model, keras.Sequential):
         return type(model)([ids, *(again[id(layer)] for layer in chain)], name=model.name)
 
@@ -157,9 +156,11 @@ def _layer(layer: Any, dtype: str) -> Any:
     return layers.StateRegularizedRNN(regularized, **of_layer, **common)
 
 
-def _exact(size: Any) -> Any:
-    """A size as a number without methods of its own."""
-    return size if type(size) in EXACT else int(size)
+def _exact(value: Any) -> Any:
+    """A size, or the name of a dtype, without methods of its own."""
+    if type(value) in EXACT:
+        return value
+    return str.__str__(value) if isinstance(value, str) else int(value)
 
 
 def _transition(transition: Any) -> transitions.Transition:

@@ -297,7 +297,7 @@ def _dtype(parts: list[Any]) -> str:
             "Rounding is bounded if all layers are in float32, or all in float64. Received: "
             f"{', '.join(f'{part.name} of {part.dtype_policy.name}' for part in parts)}. Build all in one of them."
         )
-    dtype = "float32" if dtypes == {"float32"} else "float64"  # not theirs, which may be of another class than str
+    dtype = dtypes.pop()
     held = ops.convert_to_numpy(ops.zeros(1, dtype)).dtype
     if held != dtype:
         raise ValueError(
