@@ -85,12 +85,17 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
         return _directions("", network, inputs, mask)
     if mask is not None:
         raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
-    if not hasattr(network, "inputs"):
-        network(inputs)  # a Sequential model that was not told its input yet
+    _build_on(network, inputs)
     names = [part.name for part in network.layers if isinstance(part, _RECURRENT)]
     if len(names) < 2:
         return _directions("", *recurrent_layer_inputs(network, inputs))
     return [part for name in names for part in _directions(f"{name}/", *recurrent_layer_inputs(network, inputs, name))]
+
+
+def _build_on(model: keras.Model, inputs: Any) -> None:
+    """Builds a Sequential model that was not told its input yet, on zeros: ids are checked once it is built."""
+    if not hasattr(model, "inputs"):
+        model(np.zeros_like(as_array("The inputs", inputs)))
 
 
 def _directions(prefix: str, layer: Any, inputs: Any, mask: Any) -> list[tuple[str, Any, Any, Any]]:
@@ -148,8 +153,7 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
     """
     if not isinstance(model, keras.layers.Layer):
         raise ValueError(f"What a layer reads is known of a Keras model. Received: {model!r}. Pass the model.")
-    if not hasattr(model, "inputs"):
-        model(inputs)  # a Sequential model that was not told its input yet
+    _build_on(model, inputs)
     if not getattr(model, "inputs", None):
         raise ValueError(
             "What a layer reads is known of Sequential and functional models. Received: "

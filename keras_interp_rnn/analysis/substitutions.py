@@ -163,12 +163,13 @@ def substitutions(
     [original], num_bytes = _outputs(network, text[None], target)
     outputs = np.empty((len(text) * len(others), len(original)))
     batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))
-    for start in range(0, len(outputs), batch):
-        rows = np.arange(start, min(start + batch, len(outputs)))
-        place, other = np.divmod(rows, len(others))
+    place, other = np.divmod(np.arange(len(outputs)), len(others))
+    changes = np.isin(place, places) & (text[place] != others[other])
+    outputs[~changes] = original
+    changing = np.flatnonzero(changes)
+    for rows in (changing[start : start + batch] for start in range(0, len(changing), batch)):
         changed = np.repeat(text[None], len(rows), axis=0)
-        changes = np.isin(place, places)
-        changed[changes, place[changes]] = others[other[changes]]
+        changed[np.arange(len(rows)), place[rows]] = others[other[rows]]
         outputs[rows], _ = _outputs(network, changed, target)
     are_probabilities = _are_probabilities(network, np.concatenate([original[None], outputs]))
     return Substitutions(text, others, outputs.reshape(len(text), len(others), -1), original, names, are_probabilities)

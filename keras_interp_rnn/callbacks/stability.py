@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._backend.keras_quirks import optimizer_steps
 from keras_interp_rnn._network import alphabet_of, as_symbols, isan_weights
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
@@ -129,7 +130,7 @@ class Stability(Probe):
         except ValueError as error:
             advice = str(error)
         warnings.warn(
-            f"A batch cost {loss:.3g} at step {self._step()}, where a uniform guess costs {self._uniform:.3g}. "
+            f"A batch cost {loss:.3g} at step {optimizer_steps(self.model)}, where a uniform guess costs {self._uniform:.3g}. "
             f"{advice}",
             stacklevel=2,
         )

@@ -302,6 +302,3 @@ def test_what_is_refused():
     refused("needs four steps. Received: 3", drift, np.ones((1, 3, 2)))
     for shape in ((2, 8), (2, 8, 1, 1)):
         refused(r"array of numbers \(batch, time, n\). Received: float64 \(2, 8", drift, np.ones(shape))
-    rows = np.array([[1, 2, 3], [1, 2, 3]])
-    sentence = r"Two vectors of numbers have a correlation. Received: int64 \(2, 3\)"
-    refused(sentence, analysis.correlation, rows, rows[:, ::-1])

@@ -142,7 +142,7 @@ def test_rejects_folders_that_are_no_path(folder, kind, name):
 
 def test_rejects_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=r"Weight writes into a folder\. Received: log_dir='.*file'"):
+    with pytest.raises(ValueError, match=r"Weight must be able to write into log_dir\. Received: log_dir='.*file'"):
         fit(small_model(), Weight(tmp_path / "file", "epoch"))
 
 

@@ -43,10 +43,10 @@ READINGS = {
     "fixed_points": lambda isan, text: analysis.fixed_points(isan),
 }
 BASIS = analysis.Basis(analysis.AffineMap.identity(UNITS), analysis.AffineMap.identity(UNITS), 0, tuple("abcdef"))
-OF_A_TEXT = list(READINGS)[:11]
+OF_A_TEXT = list(READINGS)[:10]
 WITHOUT_A_HEAD = ("affine_map", "mean_state", "homogeneous_matrices", "fixed_points")
 WITH_A_HEAD = [name for name in READINGS if name not in (*WITHOUT_A_HEAD, "sparse_basis")]
-WITH_AN_ORIGIN = [name for name in WITH_A_HEAD if name.startswith(("bias", "contr", "recent", "times", "ngram"))]
+WITH_AN_ORIGIN = [name for name in WITH_A_HEAD if name.startswith(("bias", "contr", "recent", "times"))]
 of_a_text, with_a_head, with_an_origin, every = (
     pytest.mark.parametrize("name", names) for names in (OF_A_TEXT, WITH_A_HEAD, WITH_AN_ORIGIN, READINGS)
 )
