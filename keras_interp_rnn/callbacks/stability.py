@@ -130,8 +130,8 @@ class Stability(Probe):
         except ValueError as error:
             advice = str(error)
         warnings.warn(
-            f"A batch cost {loss:.3g} at step {optimizer_steps(self.model)}, where a uniform guess costs {self._uniform:.3g}. "
-            f"{advice}",
+            f"A batch cost {loss:.3g} at step {optimizer_steps(self.model)}, where a uniform guess costs "
+            f"{self._uniform:.3g}. {advice}",
             stacklevel=2,
         )
 
