@@ -648,10 +648,13 @@ def test_the_model_itself_reads_words_with_every_padding(padding, monkeypatch):
     assert "the model itself classifies" in automata.certify(model, tomita(4)).failure
 
 
-def test_what_is_compiled_again_does_not_go_through_the_models_tracker():
+def test_a_tracker_of_the_model_that_replaces_what_is_compiled_is_refused():
     model = network_after_rare()
     expected = model.predict(np.array([[1, 2]]), verbose=0)
     model._tracker.track = lambda value: (lambda data: -expected) if value is None else value
+    with pytest.raises(ValueError, match=r"tracker\.track, a function, which its class does not make"):
+        automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
+    del model._tracker.track
     assert automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START).holds
     np.testing.assert_array_equal(model.predict(np.array([[1, 2]]), verbose=0), expected)
 
