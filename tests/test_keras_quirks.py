@@ -3,10 +3,13 @@
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from keras_interp_rnn import layers
@@ -139,3 +142,27 @@ def test_a_cell_with_autocast_steps_by_itself():
         return x
 
     assert keras_quirks.as_in_a_layer(keras.layers.GRUCell(2), step) is step
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the strategies of tf.distribute")
+def test_steps_of_an_optimizer_are_read_under_a_strategy():
+    """In a process of its own: TensorFlow divides a CPU into devices before it is used."""
+    program = """
+import keras, numpy as np, tensorflow as tf
+from keras_interp_rnn._backend.keras_quirks import optimizer_steps
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    assert optimizer_steps(model) == 0
+    model.compile("sgd", "mse")
+model.fit(np.ones((8, 3)), np.ones((8, 1)), batch_size=4, verbose=0)
+try:
+    int(model.optimizer.iterations)
+except TypeError:
+    print(optimizer_steps(model))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.stdout == "2\n", done.stderr

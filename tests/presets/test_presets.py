@@ -207,6 +207,9 @@ def test_weights_of_another_network_are_refused(copy):
     folder = copy()
     settings = json.loads((folder / "tomita-4.json").read_text())["model"]
     edit(folder, model={**settings, "units": settings["units"] + 1})
+    with pytest.raises(ValueError, match=r"must be those of its weights. Received: {'units': 25}. .*two versions"):
+        presets.load("tomita-4", source=folder)
+    edit(folder, model={**settings, "units": settings["centroids"]})  # an axis, of another weight
     with pytest.raises(
         ValueError, match=r"have the shapes that its card describes. Received: .*recurrent/.*two versions"
     ):
