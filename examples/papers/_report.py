@@ -181,7 +181,8 @@ def section(experiment: Experiment, records: Sequence[Record], templates: Path |
     for name in re.findall(r"\{(\w+)\}", template):
         if name not in fields:
             raise ValueError(
-                f"A template must have the fields {', '.join(fields)}. Received: {{{name}}} in {path}. Remove it."
+                f"A template's fields must be among {', '.join(f'{{{field}}}' for field in fields)}. Received: "
+                f"{{{name}}} in {path}. Correct it."
             )
     lines = ("\n" + re.sub(r"\{(\w+)\}", lambda field: fields[field[1]], template)).split("\n")
     of_gru = [i for i, line in enumerate(lines) if line.startswith("|") and re.search(r"\bGRU\b", line)]

@@ -114,7 +114,7 @@ def test_without_a_template_an_experiment_has_a_heading_and_its_tables():
 
 def test_a_template_with_an_unknown_field_is_named(tmp_path):
     (tmp_path / "isan-text8.md").write_text("## Mine\n\n{tabel}\n")
-    says = r"must have the fields by_characters, .* Received: {tabel} in .*isan-text8.md. Remove"
+    says = r"must be among {by_characters}, .* Received: {tabel} in .*isan-text8.md. Correct"
     with pytest.raises(ValueError, match=says):
         results([record()], templates=tmp_path)
 
