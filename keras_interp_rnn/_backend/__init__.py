@@ -68,7 +68,7 @@ def set_generator_state(state: np.ndarray) -> None:
 
 
 def copies(variable: keras.Variable) -> list[Any]:
-    """A variable's copies on the devices of this process, as variables of the backend; one without a strategy."""
+    """A variable's copies on the devices of this process, each with `assign`; itself where there is one."""
     return current().copies(variable)
 
 

@@ -38,8 +38,8 @@ class Backend(abc.ABC):
         raise NotImplementedError
 
     def copies(self, variable: keras.Variable) -> list[Any]:
-        """A variable's copies on the devices of this process, as variables of the backend; one without a strategy."""
-        return [variable.value]
+        """A variable's copies on the devices of this process, each with `assign`; itself where there is one."""
+        return [variable]
 
     def is_chief(self, model: keras.Model) -> bool:
         """Whether this process writes the logs of a training that several processes share."""

@@ -38,7 +38,7 @@ class TensorFlow(Backend):
     def copies(self, variable: keras.Variable) -> list[Any]:
         """One for each replica of a `tf.distribute` strategy; states that layers carry differ between them."""
         value = variable.value
-        return list(value.values) if isinstance(value, tf.distribute.DistributedValues) else [value]
+        return list(value.values) if isinstance(value, tf.distribute.DistributedValues) else [variable]
 
     def is_chief(self, model: keras.Model) -> bool:
         return model.distribute_strategy.extended.should_save_summary
