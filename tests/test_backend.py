@@ -171,3 +171,10 @@ def test_known_sizes_stay_as_they_are():
     sequences, states = ops.ones((2, 5, 3)), [ops.ones((2, 4))]
     found, mask, held = _backend.of_one_batch(sequences, None, states)
     assert (found is sequences, mask, held) == (True, None, states)
+
+
+def test_a_copy_of_a_variable_is_assigned():
+    variable = keras.Variable(np.zeros(3, "float32"))
+    [copy] = _backend.copies(variable)
+    copy.assign(np.arange(3, dtype="float32"))
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(variable), np.arange(3))
