@@ -29,8 +29,9 @@ class Recognizer(keras.Sequential):
         labels: that words are given, one for each output and in their order, saved with the model; None for a model
             that accepts words or rejects them.
 
-    `keras.models.clone_model` and .h5 files make a plain Sequential of it, without `classify`: save it as .keras, and
-    copy it by `Recognizer.from_config(model.get_config())`.
+    `keras.models.clone_model` makes a plain Sequential of it, without `classify`: copy it by
+    `Recognizer.from_config(model.get_config())`. Save it as .keras; of an .h5 file Keras knows the class only with
+    `load_model(path, custom_objects={"Recognizer": Recognizer})`.
 
     Example:
 
