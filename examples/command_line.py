@@ -69,16 +69,6 @@ def save(figure: Any, path: str) -> None:
 
 
 @contextlib.contextmanager
-def data_errors() -> Iterator[None]:
-    """Data that cannot be read end the script with one line and exit code 2."""
-    try:
-        yield
-    except ValueError as error:
-        print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: {error}", file=sys.stderr)
-        sys.exit(2)
-
-
-@contextlib.contextmanager
 def quiet(extra: str = "") -> Iterator[None]:
     """Discards standard error: TensorFlow 2.21 writes notes there while it is imported, at any log level.
 

@@ -7,7 +7,6 @@ Neural Networks", 2022; and curves of the report.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -189,24 +188,6 @@ def change_of_basis(
         above, beside = matrix.get_xaxis_transform(), states_after.get_yaxis_transform()
         matrix.text(at, 1.01, name, transform=above, ha="center", va="bottom", fontsize=8)
         states_after.text(1.01, at, name, transform=beside, ha="left", va="center", fontsize=8, rotation=270)
-    return figure
-
-
-def bits_by_units(units: ArrayLike, curves: Mapping[str, ArrayLike], *, before: tuple[int, float]) -> Figure:
-    """Bits per symbol of smaller networks by their number of units, beside the network that they were made from.
-
-    Args:
-        units: (sizes,), state sizes. curves: name -> (sizes,), bits per symbol.
-        before: units and bits of the network before it was made smaller.
-    """
-    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-    axis = figure.subplots()
-    sizes = np.asarray(units, float)
-    axis.axhline(before[1], color=GREY, linestyle=":", label=f"before: {before[0]} units, {before[1]:.3f} bits")
-    for (name, bits), color, marker in zip(curves.items(), itertools.cycle((RED, BLUE, GREEN)), itertools.cycle("osD")):
-        axis.plot(sizes, np.asarray(bits, float), marker=marker, color=color, label=name)
-    axis.set(xlabel="units", ylabel="bits per symbol", xticks=sizes)
-    axis.legend(frameon=False)
     return figure
 
 

@@ -117,8 +117,6 @@ def test_a_change_of_basis_has_matrices_and_states_as_columns():
 
 
 def test_curves_are_the_numbers_given():
-    [axis] = drawn(figures.bits_by_units([128, 192], {"truncated": [1.7, 1.6], "tuned": [1.5, 1.4]}, before=(216, 1.3)))
-    assert [list(line) for line in lines(axis)] == [[1.3, 1.3], [1.7, 1.6], [1.5, 1.4]]
     by_steps, by_hours = drawn(figures.metric_progress({"GRU": figures.Progress([1, 2], [0.1, 0.3], [0.2, 0.4])}))
     assert [axis.lines[0].get_xydata().tolist() for axis in (by_steps, by_hours)] == [
         [[1, 0.2], [2, 0.4]],
