@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.analysis.isan.biases import BiasParts
     from keras_interp_rnn.analysis.isan.contributions import Contributions
 
-BLUE, RED, ORANGE, GREEN, GREY = "#2166ac", "#b2182b", "#e08214", "#1b7837", "#888888"
+BLUE, ORANGE, GREY = "#2166ac", "#e08214", "#888888"
 
 SUBSPACES = "whole bias", "readout subspace", "computational subspace"
 
