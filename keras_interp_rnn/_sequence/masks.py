@@ -32,6 +32,19 @@ def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -
     return ops.where(has_output[:, :, None], states, ops.zeros_like(states))
 
 
+def repeated_under_mask(outputs: Tensor, mask: Tensor) -> Tensor:
+    """Outputs (batch, time, n) with the last one that was read in place of each at a masked step.
+
+    For readouts of state and input: where outputs are states, those at masked steps repeat already.
+    """
+    steps = ops.shape(mask)[1]
+    number_read = ops.cumsum(ops.cast(mask, "int32"), axis=1)
+    # The steps that are read first, in their order, then the others.
+    order = ops.argsort(ops.arange(steps) + ops.where(mask, 0, steps), axis=1)
+    source = ops.take_along_axis(order, ops.maximum(number_read - 1, 0), axis=1)
+    return ops.take_along_axis(outputs, source[:, :, None], axis=1)
+
+
 def zero_where_masked(x: Tensor, read: Tensor | None) -> Tensor:
     """Zeros where a step is not read: read is a bool that broadcasts with x, or None."""
     return x if read is None else ops.where(read, x, ops.zeros_like(x))

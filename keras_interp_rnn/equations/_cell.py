@@ -59,6 +59,10 @@ class CellEquations(ABC):
     def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         """The step from these states under this drive, linearized."""
 
+    def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+        """What a step outputs, (..., units), from the states after it: h unless the cell has a readout of its own."""
+        return states[0]
+
 
 class PulledBack(NamedTuple):
     """P times the derivatives of a step by what enters it, each (batch, r, width).

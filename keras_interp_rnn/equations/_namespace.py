@@ -17,6 +17,11 @@ class _NumPy:
         return 0.5 + 0.5 * np.tanh(0.5 * x)
 
     @staticmethod
+    def softplus(x: Any) -> Any:
+        """log(1 + exp(x)), without overflow."""
+        return np.logaddexp(0, x)
+
+    @staticmethod
     def softmax(x: Any, axis: int = -1) -> Any:
         weights = np.exp(x - x.max(axis=axis, keepdims=True))
         return weights / weights.sum(axis=axis, keepdims=True)

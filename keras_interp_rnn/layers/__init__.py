@@ -9,10 +9,15 @@ The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly 
 """
 
 from keras_interp_rnn.layers.cfn import CFN, CFNCell
+from keras_interp_rnn.layers.delta_net import DeltaNet, DeltaNetCell
 from keras_interp_rnn.layers.factored_isan import FactoredISAN, FactoredISANCell
+from keras_interp_rnn.layers.gated_linear_attention import GatedLinearAttention, GatedLinearAttentionCell
 from keras_interp_rnn.layers.isan import ISAN, ISANCell
+from keras_interp_rnn.layers.lru import LRU, LRUCell
+from keras_interp_rnn.layers.min_gru import MinGRU, MinGRUCell, MinLSTM, MinLSTMCell
 from keras_interp_rnn.layers.minimal_rnn import MinimalRNN, MinimalRNNCell
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTM, PeepholeLSTMCell
+from keras_interp_rnn.layers.rg_lru import RGLRU, RGLRUCell
 from keras_interp_rnn.layers.state_regularized import (
     SRGRU,
     SRLSTM,
@@ -26,14 +31,26 @@ from keras_interp_rnn.layers.word_dropout import WordDropout
 __all__ = [
     "CFN",
     "CFNCell",
+    "DeltaNet",
+    "DeltaNetCell",
     "FactoredISAN",
     "FactoredISANCell",
+    "GatedLinearAttention",
+    "GatedLinearAttentionCell",
     "ISAN",
     "ISANCell",
+    "LRU",
+    "LRUCell",
+    "MinGRU",
+    "MinGRUCell",
+    "MinLSTM",
+    "MinLSTMCell",
     "MinimalRNN",
     "MinimalRNNCell",
     "PeepholeLSTM",
     "PeepholeLSTMCell",
+    "RGLRU",
+    "RGLRUCell",
     "SRGRU",
     "SRLSTM",
     "SRPeepholeLSTM",

@@ -109,6 +109,11 @@ class Cell(keras.layers.Layer):
         known: Any = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
         return list(known.step(ops, tuple(states), known.drive(ops, self.encode(inputs))).states)
 
+    def output_and_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
+        """What a step puts out, by default h, and the states after it."""
+        new = self.next_states(inputs, states, training)
+        return new[0], new
+
     def weight(
         self, part: str, name: str, shape: tuple[Any, ...], draw: int = 0, blocks: int = 1, **kwargs: Any
     ) -> Any:
@@ -129,10 +134,11 @@ class Cell(keras.layers.Layer):
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
         several = isinstance(states, (list, tuple))
         given = list(states) if several else [states]
-        new = self.next_states(self.checked(inputs), [ops.cast(x, self.variable_dtype) for x in given], training)
+        precise = [ops.cast(x, self.variable_dtype) for x in given]
+        output, new = self.output_and_states(self.checked(inputs), precise, training)
         # The states leave in the dtype they came in: Keras's loops allow no other.
         new_states = [ops.cast(x, old.dtype) for x, old in zip(new, given, strict=True)]
-        return ops.cast(new[0], self.compute_dtype), new_states if several else new_states[0]
+        return ops.cast(output, self.compute_dtype), new_states if several else new_states[0]
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """Zeros, (batch_size, n) for each state."""

@@ -119,8 +119,12 @@ class GatedRNN(MakesItsCell, SequenceRNN):
         dropout_mask = self.cell.recurrent_dropout_mask(batch_size, training)
         return {} if dropout_mask is None else {"dropout_mask": ops.repeat(dropout_mask[None], steps, axis=0)}
 
-    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
-        return lambda inputs, states, extras: [self.cell.step(inputs, states[0], extras.get("dropout_mask"))]
+    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
+        def step(inputs: Tensor, states: list[Tensor], extras: Extras) -> tuple[Tensor, list[Tensor]]:
+            new = self.cell.step(inputs, states[0], extras.get("dropout_mask"))
+            return new, [new]
+
+        return step
 
     def _stepwise(
         self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool

@@ -14,7 +14,7 @@ from keras import ops
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import pass_masks_on, walk_layers
 from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
-from keras_interp_rnn._sequence.masks import outputs_under_mask
+from keras_interp_rnn._sequence.masks import outputs_under_mask, repeated_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
@@ -53,6 +53,7 @@ class SequenceRNN(keras.layers.RNN):
 
     Attributes:
         at_once: how `whole_sequence` computes all steps, in one line; None where there is no such method.
+        outputs_are_states: whether the cell puts out its first state as it is.
         chosen_path: name and reason of the path that the last call took; None before the first.
 
     Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last states.
@@ -61,6 +62,7 @@ class SequenceRNN(keras.layers.RNN):
     """
 
     at_once: ClassVar[str | None] = None
+    outputs_are_states: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -96,16 +98,16 @@ class SequenceRNN(keras.layers.RNN):
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        """All states h (batch, time, n) and the last states, where `path` is not stepwise."""
+        """All outputs (batch, time, n) and the last states, where `path` is not stepwise."""
         raise NotImplementedError
 
     def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
         """What a step reads besides its input: tensors (time, batch or 1, ...), time in reading order."""
         return {}
 
-    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
-        """A function from the input, the states and the extras of a step to the new states."""
-        return lambda inputs, states, extras: run_cell(self.cell, inputs, states, training)[1]
+    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
+        """A function from the input, the states and the extras of a step to the output and the new states."""
+        return lambda inputs, states, extras: run_cell(self.cell, inputs, states, training)
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         self.check_shape(sequences_shape)
@@ -193,7 +195,8 @@ class SequenceRNN(keras.layers.RNN):
         else:
             outputs, last = self.whole_sequence(self.chosen_path, sequences, states, mask, training)
         if mask is None:
-            return last[0], outputs, last
+            return last[0] if self.outputs_are_states else outputs[:, -1], outputs, last
+        outputs = outputs if self.outputs_are_states else repeated_under_mask(outputs, mask)
         outputs = outputs_under_mask(outputs, mask, self.zero_output_for_mask)
         return outputs[:, -1], outputs, last
 
@@ -213,13 +216,13 @@ class SequenceRNN(keras.layers.RNN):
         def step(states: list[Tensor], now: tuple[Tensor, ...]) -> tuple[list[Tensor], tuple[Tensor]]:
             inputs, *rest = now
             read, given = rest[: len(masks)], dict(zip(extras, rest[len(masks) :], strict=True))
-            new = step_cell(inputs, states, given)
+            output, new = step_cell(inputs, states, given)
             new = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
             if read:
                 new = [ops.where(read[0], x, old) for x, old in zip(new, states, strict=True)]
-            return new, (new[0],)
+            return new, (new[0] if self.outputs_are_states else ops.cast(output, new[0].dtype),)
 
-        width = states[0].shape[-1]
+        width = states[0].shape[-1] if self.outputs_are_states else self.cell.output_size
         last, [outputs] = scan(step, states, (sequences, *masks, *extras.values()), (width,), unroll=self.unroll)
         forget_dropout(self.cell)
         return ops.swapaxes(outputs, 0, 1), last

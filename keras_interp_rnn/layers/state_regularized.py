@@ -307,11 +307,15 @@ class StateRegularizedRNN(SequenceRNN):
             extras["regularize"] = ops.logical_not(last_read(mask, steps))[:, :, None]
         return extras
 
-    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], list[Tensor]]:
+    def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
         component = self.cell.stochastic_component()  # read once, outside the loop
-        return lambda inputs, states, extras: self.cell.step(
-            inputs, states, component, extras.get("noise"), extras.get("regularize"), training
-        )
+
+        def step(inputs: Tensor, states: list[Tensor], extras: Extras) -> tuple[Tensor, list[Tensor]]:
+            given = (extras.get("noise"), extras.get("regularize"))
+            new = self.cell.step(inputs, states, component, *given, training)
+            return new[0], new
+
+        return step
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "regularize_last_step": self.regularize_last_step}

@@ -23,7 +23,9 @@ BACKEND = keras.backend.backend()
 # Documented weights whose arguments have another name: `recurrent_initializer` and so on.
 ARGUMENTS = {
     **{"recurrent_kernel": "recurrent", "shared_kernel": "shared", "switch_kernel": "switch"},
-    **{"into_factors": "factor", "out_of_factors": "factor"},
+    **{"into_factors": "factor", "out_of_factors": "factor", "input_kernel": "input", "output_kernel": "output"},
+    **{"low_rank_kernel": "decay", "decay_kernel": "decay", "decay_bias": "bias"},
+    **{"gate_kernel": "gate", "gate_bias": "bias"},
 }
 
 
@@ -34,12 +36,14 @@ class Subject(NamedTuple):
         make: make(units, features, dtype, **arguments) gives the layer. `features` is the number of symbols, where it
             reads such.
         shapes: shapes(units, features), of each documented weight by its name, which begins at the layer's cell.
-        oracle: oracle(weights, inputs, starts, mask) gives each state after each step, (batch, time, n), where
-            `weights` have the layer's names and orientation, and `starts` are None for the layer's own.
+        oracle: oracle(weights, inputs, starts, mask) gives each state after each step, (batch, time, n), and then the
+            outputs, where these are not the first state; `weights` have the layer's names and orientation, and `starts`
+            are None for the layer's own.
         reads: "features", "distributions", "ids" (batch, time) or "columns" of ids (batch, time, 1).
         units: as many as the path of `path` needs.
         path: what `chosen_path` says, where there is such.
         states: how many states there are.
+        state_size: of a state, by the number of units, where the outputs are not the first state.
         exact: whether products keep the variable dtype under mixed precision.
         smooth: whether states follow the weights without a jump.
         drops: whether there are dropout rates.
@@ -59,6 +63,7 @@ class Subject(NamedTuple):
     features: int = 5
     path: str | None = None
     states: int = 1
+    state_size: Callable[[int], int] | None = None
     exact: bool = False
     smooth: bool = True
     drops: bool = False
@@ -72,6 +77,11 @@ class Subject(NamedTuple):
     def thorough(self) -> bool:
         """Whether it is tried under every mask: elsewhere the same code meets another cell."""
         return not self.variant and (self.representative or not self.settings)
+
+    @property
+    def width(self) -> int:
+        """Of a state."""
+        return self.state_size(self.units) if self.state_size else self.units
 
     @property
     def integers(self) -> bool:
@@ -111,7 +121,7 @@ class Subject(NamedTuple):
             subject=subject,
             weights={name: random_weight(rng, shape) for name, shape in shapes.items()},
             inputs=subject.sequences(rng, batch, time),
-            starts=[rng.normal(size=(batch, subject.units)) for _ in range(self.states)],
+            starts=[rng.normal(size=(batch, subject.width)) for _ in range(self.states)],
             mask=None if mask is None else make_mask(mask, rng, batch, time),
             cotangent=rng.normal(size=(batch, time, subject.units)),
         )
@@ -153,6 +163,14 @@ class Sample(NamedTuple):
 
     def states(self, given: bool = False, go_backwards: bool = False) -> list[np.ndarray]:
         """The oracle's in reading order, from `starts` if these are given, else from the layer's own."""
+        return self.run(given, go_backwards)[: self.subject.states]
+
+    def read_out(self, given: bool = False, go_backwards: bool = False) -> np.ndarray:
+        """The oracle's outputs in reading order; those at masked steps repeat."""
+        return self.run(given, go_backwards)[-1 if self.subject.state_size else 0]
+
+    def run(self, given: bool, go_backwards: bool) -> list[np.ndarray]:
+        """What the oracle returns."""
         order = slice(None, None, -1) if go_backwards else slice(None)
         mask = None if self.mask is None else self.mask[:, order]
         return self.subject.oracle(self.weights, self.inputs[:, order], self.starts if given else None, mask)
@@ -161,8 +179,7 @@ class Sample(NamedTuple):
         self, given: bool = False, go_backwards: bool = False, zero_output_for_mask: bool = False
     ) -> np.ndarray:
         """What a Keras RNN puts out."""
-        states = self.states(given, go_backwards)[0]
-        return outputs_of(states, self.mask, go_backwards, zero_output_for_mask)
+        return outputs_of(self.read_out(given, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def layer(self, **arguments: Any) -> keras.layers.RNN:
         """A built layer with these weights."""
@@ -198,7 +215,7 @@ class Sample(NamedTuple):
         cotangent = outputs_of(self.cotangent if cotangent is None else cotangent, self.mask, **flags)
 
         def by(value: Callable[[Any], Sample], array: np.ndarray) -> np.ndarray:
-            return complex_step(lambda x: np.sum(cotangent * value(x).states(given, backwards)[0]), array)
+            return complex_step(lambda x: np.sum(cotangent * value(x).read_out(given, backwards)), array)
 
         if not given:
             return [by(lambda w, name=name: self.with_(**{name: w}), array) for name, array in self.weights.items()]

@@ -13,9 +13,12 @@ import pytest
 from keras_interp_rnn import layers
 from tests.layers.common import ON_ACCELERATOR
 from tests.layers.contract import BACKEND, Subject
-from tests.oracles import factored_isan, isan, minimal_rnn, state_regularized
+from tests.oracles import factored_isan, isan, linear_recurrences, minimal_rnn, state_regularized
 
 FACTORS, CENTROIDS = 2, 6
+UNITS, HEADS, KEYS, VALUES, RANK = 3, 2, 3, 2, 2
+"""Complex units of an LRU; heads of matrix states, sizes of each, and the rank of their decays."""
+
 FREE = {"recurrent_constraint": None}  # a constraint is no part of what the oracle computes
 Weights = dict[str, np.ndarray]
 
@@ -135,6 +138,62 @@ def state_regularized_by(
     return run
 
 
+def run_min_gru(gates: int, positive: bool = False) -> Callable[..., list[np.ndarray]]:
+    network = linear_recurrences.MinGRU if gates == 1 else linear_recurrences.MinLSTM
+    layer = linear_recurrences.min_gru if gates == 1 else linear_recurrences.min_lstm
+
+    def run(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+        parts = (np.split(weights[name], gates + 1, axis=-1) for name in ("kernel", "bias"))
+        known = network(*(array for pair in zip(*parts, strict=True) for array in pair))
+        start = None if starts is None else starts[0]
+        return [layer(known, inputs, mask, start, positive_states=positive).states]
+
+    return run
+
+
+def run_lru(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    B, C = np.split(weights["kernel"], 2, axis=1), np.split(weights["output_kernel"], 2, axis=0)
+    parts = (weights["decay"], weights["phase"], weights["gain"])
+    start = None if starts is None else np.stack(np.split(starts[0], 2, axis=-1), axis=-1)
+    found = linear_recurrences.lru(linear_recurrences.LRU(*parts, *B, *C, weights.get("skip")), inputs, mask, start)
+    return [np.concatenate([found.states[..., 0], found.states[..., 1]], axis=-1), found.outputs]
+
+
+def run_rg_lru(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    (W_a, W_x), (b_a, b_x) = np.split(weights["kernel"], 2, axis=1), np.split(weights["bias"], 2)
+    known = linear_recurrences.RGLRU(W_a[None], b_a[None], W_x[None], b_x[None], weights["decay"])
+    inputs = inputs @ weights["input_kernel"] if "input_kernel" in weights else inputs
+    return [linear_recurrences.rg_lru(known, inputs, mask, None if starts is None else starts[0]).states]
+
+
+def run_matrix_state(layer: str, **settings: Any) -> Callable[..., list[np.ndarray]]:
+    """Of two heads, whose state is stored as a row."""
+
+    def run(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+        values = len(weights["output_kernel"])
+        beside = HEADS if layer == "delta_net" else 0
+        keys = (weights["kernel"].shape[1] - values - beside) // 2
+        q, k, v, *beta = np.split(weights["kernel"], [keys, 2 * keys, 2 * keys + values][: 2 + bool(beside)], axis=1)
+        rest = (weights.get("scale"), weights["output_kernel"])
+        if layer == "delta_net":
+            gates = (weights.get(name) for name in ("decay_kernel", "rate", "decay_bias", "gate_kernel"))
+            known = linear_recurrences.DeltaNet(q, k, v, *beta, None, *gates, *rest)
+        else:
+            first = weights.get("low_rank_kernel", weights["decay_kernel"])
+            second = weights["decay_kernel"] if "low_rank_kernel" in weights else None
+            gate = (weights.get("gate_kernel"), weights.get("gate_bias"))
+            known = linear_recurrences.GatedLinearAttention(
+                q, k, v, first, second, weights["decay_bias"], None, *gate, rest[0], None, rest[1]
+            )
+        start = None if starts is None else starts[0].reshape(-1, HEADS, keys // HEADS, values // HEADS)
+        norm = "rms" if "scale" in weights else None
+        run_layer = getattr(linear_recurrences, layer)
+        found = run_layer(known, inputs, mask, start, heads=HEADS, scale=1.0, norm=norm, **settings)
+        return [found.states.reshape(*found.states.shape[:2], -1), found.outputs]
+
+    return run
+
+
 def isan_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
     return {"recurrent_kernel": (f, n, n), "bias": (f, n), "initial_state": (n,)}
 
@@ -162,6 +221,47 @@ def embedded_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
 
 def cfn_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
     return {"kernel": (f, 3 * n), "recurrent_kernel": (n, 2 * n), "bias": (3 * n,)}
+
+
+def min_gru_shapes(gates: int) -> Callable[[int, int], dict[str, tuple[int, ...]]]:
+    return lambda n, f: {"kernel": (f, (gates + 1) * n), "bias": ((gates + 1) * n,)}
+
+
+def lru_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    found = {"kernel": (f, 2 * UNITS), "output_kernel": (2 * UNITS, n)}
+    found |= dict.fromkeys(("decay", "phase", "gain"), (UNITS,))
+    return {**found, "skip": (n,)} if n == f else found
+
+
+def rg_lru_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    found = {"kernel": (n, 2 * n), "bias": (2 * n,), "decay": (n,)}
+    return found if n == f else {**found, "input_kernel": (f, n)}
+
+
+def attention_shapes(ranked: bool = True, gated: bool = True, normalized: bool = True) -> Callable[..., dict[str, Any]]:
+    def shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+        keys, values = HEADS * KEYS, HEADS * VALUES
+        decays = keys if ranked else HEADS
+        found = {"kernel": (f, 2 * keys + values)}
+        found |= {"low_rank_kernel": (f, RANK)} if ranked else {}
+        found |= {"decay_kernel": (RANK if ranked else f, decays), "decay_bias": (decays,)}
+        found |= {"gate_kernel": (f, values), "gate_bias": (values,)} if gated else {}
+        found |= {"scale": (VALUES,)} if normalized else {}
+        return {**found, "output_kernel": (values, n)}
+
+    return shapes
+
+
+def delta_net_shapes(gated: bool = False, normalized: bool = True) -> Callable[[int, int], dict[str, tuple[int, ...]]]:
+    def shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+        keys, values = HEADS * KEYS, HEADS * VALUES
+        found = {"kernel": (f, 2 * keys + values + HEADS)}
+        if gated:
+            found |= {"decay_kernel": (f, HEADS), "rate": (HEADS,), "decay_bias": (HEADS,), "gate_kernel": (f, values)}
+        found |= {"scale": (VALUES,)} if normalized else {}
+        return {**found, "output_kernel": (values, n)}
+
+    return shapes
 
 
 def keras_shapes(gates: int, biases: int = 1, peephole: bool = False) -> Callable[..., dict[str, tuple[int, ...]]]:
@@ -237,6 +337,8 @@ def embedding(units: int, symbols: int, **arguments: Any) -> keras.layers.RNN:
 AFFINE = {"exact": True}
 GROUPED = "static" if BACKEND == "jax" or ON_ACCELERATOR else "grouped"  # the batches here are too small for JAX
 FEW_UNITS = "grouped" if BACKEND == "torch" and not ON_ACCELERATOR else "static"
+LOOP = "parallel" if ON_ACCELERATOR else "loop"
+MATRICES = {"state_size": lambda units: HEADS * KEYS * VALUES, "path": "whole_sequence"}
 ALL = [
     Subject("ISAN", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "ids", path=FEW_UNITS, **AFFINE),
     Subject(
@@ -304,6 +406,66 @@ ALL = [
         states=2,
         drops=True,
         representative=True,
+    ),
+    Subject("MinGRU", of("MinGRU"), min_gru_shapes(1), run_min_gru(1), representative=True, path=LOOP),
+    Subject("MinLSTM", of("MinLSTM"), min_gru_shapes(2), run_min_gru(2), path=LOOP),
+    Subject(
+        "MinLSTM, positive",
+        of("MinLSTM", positive=True),
+        min_gru_shapes(2),
+        run_min_gru(2, positive=True),
+        **{"path": LOOP, "variant": True},
+    ),
+    Subject(
+        "LRU",
+        of("LRU", state_dim=UNITS),
+        lru_shapes,
+        run_lru,
+        **{"state_size": lambda units: 2 * UNITS, "path": LOOP, "representative": True},
+    ),
+    Subject(
+        "LRU with skip",
+        of("LRU", state_dim=UNITS),
+        lru_shapes,
+        run_lru,
+        **{"state_size": lambda units: 2 * UNITS, "path": LOOP, "features": 4, "variant": True},
+    ),
+    Subject("RGLRU", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP, representative=True),
+    Subject("RGLRU of its own size", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP, features=4, variant=True),
+    Subject(
+        "GatedLinearAttention",
+        of("GatedLinearAttention", HEADS, KEYS, VALUES, decay_rank=RANK),
+        attention_shapes(),
+        run_matrix_state("gated_linear_attention"),
+        **{**MATRICES, "representative": True},
+    ),
+    Subject(
+        "GatedLinearAttention, one decay a head",
+        of("GatedLinearAttention", HEADS, KEYS, VALUES, decay_rank=None, output_gate=False, normalize=False),
+        attention_shapes(False, False, False),
+        run_matrix_state("gated_linear_attention"),
+        **{**MATRICES, "variant": True},
+    ),
+    Subject(
+        "DeltaNet",
+        of("DeltaNet", HEADS, KEYS, VALUES),
+        delta_net_shapes(),
+        run_matrix_state("delta_net"),
+        **{**MATRICES, "representative": True},
+    ),
+    Subject(
+        "DeltaNet, gated",
+        of("DeltaNet", HEADS, KEYS, VALUES, gated=True),
+        delta_net_shapes(True),
+        run_matrix_state("delta_net"),
+        **{**MATRICES, "variant": True},
+    ),
+    Subject(
+        "DeltaNet, not normalized",
+        of("DeltaNet", HEADS, KEYS, VALUES, normalize=False),
+        delta_net_shapes(False, False),
+        run_matrix_state("delta_net"),
+        **{**MATRICES, "variant": True},
     ),
     sr("SimpleRNN"),
     sr("SimpleRNN", ", soft_argmax", transition="soft_argmax", smooth=False, variant=True),

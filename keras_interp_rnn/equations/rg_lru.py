@@ -1,0 +1,75 @@
+r"""The real-gated linear recurrent unit of Griffin: De et al., 2024, arXiv:2402.19427, section 2.4.
+
+States are rows (docs/conventions.md). With kernel [W_a, W_x] (n, 2n), and c = 8,
+
+    eq. 1    r_t = sigmoid(u_t W_a + b_a)
+    eq. 2    i_t = sigmoid(u_t W_x + b_x)
+    eq. 3    a_t = a^(c r_t),                         a = sigmoid(Lambda)
+    eq. 4    h_t = a_t * h_{t-1} + sqrt(1 - a_t^2) * (i_t * u_t)
+
+where u_t is the input x_t if that has n features, and x_t P otherwise, the linear map that precedes it in Griffin.
+(Eq. 6 of the appendix gives log a_t with softplus(Lambda), which is that of 1 - a; eq. 3 means softplus(-Lambda).)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from keras_interp_rnn._types import Tensor
+from keras_interp_rnn.equations._cell import scaled, times
+from keras_interp_rnn.equations._diagonal import DiagonalEquations
+
+C = 8.0
+
+
+@dataclass(frozen=True)
+class RGLRU(DiagonalEquations):
+    """A drive is (r_t, i_t, u_t).
+
+    Attributes:
+        kernel: [W_a, W_x] (n, 2n). bias: [b_a, b_x] (2n,). decay: Lambda (n,).
+        input_kernel: P (features, n), or None.
+    """
+
+    kernel: Tensor
+    bias: Tensor
+    decay: Tensor
+    input_kernel: Tensor | None
+
+    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+        candidate = inputs if self.input_kernel is None else xp.matmul(inputs, self.input_kernel)
+        gates = xp.sigmoid(xp.matmul(candidate, self.kernel) + self.bias)
+        return (*xp.split(gates, 2, axis=-1), candidate)
+
+    def log_decay(self, xp: Any, recurrence_gate: Tensor) -> Tensor:
+        """Log a_t, zero or below."""
+        return -C * xp.softplus(-self.decay) * recurrence_gate
+
+    def coefficients(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        recurrence_gate, input_gate, candidate = drive
+        log_decay = self.log_decay(xp, recurrence_gate)
+        return xp.exp(log_decay), _root(xp, log_decay) * input_gate * candidate
+
+    def quantities(self, xp: Any, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
+        return {"r": drive[0], "i": drive[1], "a": xp.exp(self.log_decay(xp, drive[0]))}
+
+    def into_input(self, xp: Any, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+        recurrence_gate, input_gate, candidate = drive
+        log_decay = self.log_decay(xp, recurrence_gate)
+        decay, root = xp.exp(log_decay), _root(xp, log_decay)
+        # d sqrt(1 - a^2) / d log a = -a^2 / sqrt(1 - a^2)
+        slope = -decay * decay / xp.where(root > 0, root, 1.0)
+        by_log = scaled(by_decay, decay) + scaled(by_addend, slope * input_gate * candidate)
+        by_recurrence = scaled(by_log, log_decay * (1 - recurrence_gate))
+        by_input = scaled(by_addend, root * candidate * input_gate * (1 - input_gate))
+        through = times(xp, xp.concatenate([by_recurrence, by_input], axis=-1), xp.transpose(self.kernel))
+        pulled = scaled(by_addend, root * input_gate) + through
+        return pulled if self.input_kernel is None else times(xp, pulled, xp.transpose(self.input_kernel))
+
+
+def _root(xp: Any, log_decay: Tensor) -> Tensor:
+    """sqrt(1 - a^2) from log a; at a = 1 zero, with a gradient of zero in place of an infinite one."""
+    square = -xp.expm1(2 * log_decay)
+    inside = square > 0
+    return xp.where(inside, xp.sqrt(xp.where(inside, square, 1.0)), 0.0)

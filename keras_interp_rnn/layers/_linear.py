@@ -1,0 +1,180 @@
+"""What the linear recurrences share: decays and addends of all steps at once, then a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from keras import ops
+
+from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._sequence.diagonal import choose_path, diagonal_states
+from keras_interp_rnn._sequence.matrix_state import matrix_outputs
+from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
+from keras_interp_rnn._types import Tensor
+from keras_interp_rnn.layers._arguments import reseeded
+from keras_interp_rnn.layers._cell import Cell
+from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
+
+
+class LinearCell(Cell):
+    """A cell whose next state is affine in the state; the input alone decides by which map.
+
+    Precision: products have the compute dtype; states, and what they are multiplied by, keep the variable dtype;
+        outputs have the compute dtype.
+    """
+
+    def rounded_equations(self) -> Any:
+        """The equations with weights in the compute dtype, that of the products."""
+        return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
+
+    def precise_equations(self) -> Any:
+        """The equations with weights in the variable dtype, that of the states."""
+        return self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        """The inputs as the equations read them, in the compute dtype."""
+        return ops.cast(inputs, self.compute_dtype)
+
+    def drive(self, inputs: Tensor) -> tuple[Tensor | None, ...]:
+        """The drive of inputs (..., features), in the variable dtype."""
+        drive = self.rounded_equations().drive(ops, self.encode(inputs))
+        return tuple(None if x is None else ops.cast(x, self.variable_dtype) for x in drive)
+
+    def output(self, states: list[Tensor], drive: tuple[Tensor | None, ...]) -> Tensor:
+        """What steps put out, from the states after them."""
+        rounded = [None if x is None else ops.cast(x, self.compute_dtype) for x in (*states, *drive)]
+        return self.rounded_equations().output(ops, tuple(rounded[: len(states)]), tuple(rounded[len(states) :]))
+
+    def output_and_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
+        drive = self.drive(inputs)
+        new = list(self.precise_equations().step(ops, tuple(states), drive).states)
+        return self.output(new, drive), new
+
+
+class LinearRNN(MakesItsCell, SequenceRNN):
+    """A `LinearCell` over whole sequences.
+
+    Attributes:
+        outputs_are_states: whether the cell puts out its state as it is.
+    """
+
+    outputs_are_states: ClassVar[bool] = True
+
+    def drive(self, sequences: Tensor) -> tuple[Tensor | None, ...]:
+        """The drive of all steps, time-major."""
+        inputs = ops.swapaxes(sequences, 0, 1)
+        time, batch, *features = ops.shape(inputs)
+        # Joined to the batch: whatever projects one step projects them all.
+        drive = self.cell.drive(ops.reshape(inputs, (-1, *features)))
+        return tuple(None if x is None else ops.reshape(x, (time, batch, x.shape[-1])) for x in drive)
+
+
+class DiagonalRNN(LinearRNN):
+    """A cell whose units do not mix: a scan of numbers."""
+
+    def path(self, sequences: Tensor) -> Path:
+        return choose_path(self.fused, sequences.shape[1], self.unroll)
+
+    def whole_sequence(
+        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        drive = self.drive(sequences)
+        known = self.cell.precise_equations()
+        decay, addend = known.coefficients(ops, drive)
+        read = None if mask is None else ops.transpose(mask)[:, :, None]
+        decay = ops.broadcast_to(decay, ops.shape(addend))
+        after = diagonal_states(path.name, decay, addend, states[0], read, known.is_complex)
+        return ops.swapaxes(self.cell.output([after], drive), 0, 1), [after[-1]]
+
+
+class MatrixStateCell(LinearCell):
+    """A cell whose state is a matrix (d_k, d_v) for each head, stored as a row (batch, H d_k d_v).
+
+    Args:
+        num_heads: int > 0, $H$.
+        key_dim: int > 0, $d_k$, of each head.
+        value_dim: int > 0, $d_v$, of each head.
+        normalize: whether each head's output is divided by its root mean square. Without, the outputs are affine in the
+            state, given the inputs.
+
+    Call arguments:
+        states: [(batch, H d_k d_v)].
+
+    Returns: (output (batch, n), [state]).
+    """
+
+    num_heads: int
+    normalize: bool
+    value_dim: int
+
+    def side_by_side(self, part: str, name: str, rows: Any, widths: tuple[int, ...]) -> Any:
+        """A weight of several matrices (rows, width), each drawn by itself."""
+        initializer = getattr(self, f"{part}_initializer")
+
+        def draw(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+            drawn = [reseeded(initializer, i)((rows, width), dtype=dtype) for i, width in enumerate(widths)]
+            return ops.concatenate(drawn, axis=1)
+
+        return self.weight(part, name, (rows, sum(widths)), initializer=draw)
+
+    def add_readout(self, values: int) -> None:
+        """Adds the weights that read the heads' outputs (..., values)."""
+        self.scale = self.weight("scale", "scale", (self.value_dim,)) if self.normalize else None
+        self.output_kernel = self.weight("output", "output_kernel", (values, self.units))
+
+    def read_readout(self, read: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """The fields of `MatrixStateEquations`."""
+        return self.num_heads, read(self.output_kernel), None if self.scale is None else read(self.scale)
+
+    def output(self, states: list[Tensor], drive: tuple[Tensor | None, ...]) -> Tensor:
+        read = self.precise_equations().read(ops, tuple(states), drive)
+        return self.read_out(read, drive)
+
+    def read_out(self, read: Tensor, drive: tuple[Tensor | None, ...]) -> Tensor:
+        """What steps put out, from the heads' readings o (..., H d_v)."""
+        gate = None if drive[-1] is None else ops.cast(drive[-1], self.compute_dtype)
+        return self.rounded_equations().read_out(ops, ops.cast(read, self.compute_dtype), gate)
+
+
+def head_sizes(
+    units: int, num_heads: int, key_dim: int | None, value_dim: int | None, halves: int = 1
+) -> tuple[int, int]:
+    """d_k and d_v: n / (H halves) and n / H where they are not given.
+
+    Raises:
+        ValueError: if they are not given and H does not divide n, or if they are no positive integers.
+    """
+    if None in (key_dim, value_dim) and units % (num_heads * (halves if key_dim is None else 1)):
+        raise ValueError(
+            f"units must be a multiple of num_heads{' times 2' if halves > 1 else ''}, unless key_dim and value_dim "
+            f"are given. Received: units={units}, num_heads={num_heads}. Pass both, the sizes of each head."
+        )
+    key_dim = units // (num_heads * halves) if key_dim is None else key_dim
+    value_dim = units // num_heads if value_dim is None else value_dim
+    return at_least("key_dim", key_dim, 1), at_least("value_dim", value_dim, 1)
+
+
+class MatrixStateRNN(LinearRNN):
+    """A cell whose state is a matrix for each head: one loop, with an adjoint of its own."""
+
+    at_once = "projections of all steps at once, a loop with an adjoint of its own"
+    outputs_are_states = False
+
+    def path(self, sequences: Tensor) -> Path:
+        obstacle = "unroll=True asks for the cell step by step: pass unroll=False" if self.unroll else None
+        return whole_or_stepwise(self.fused, obstacle) or Path("whole_sequence", str(self.at_once))
+
+    def whole_sequence(
+        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        drive = self.drive(sequences)
+        known = self.cell.precise_equations()
+        query, key, value, decay, strength, _ = drive
+        key, written, value, decay = known.entries(ops, key, value, decay, strength)
+        read = None if mask is None else ops.transpose(mask)[:, :, None, None]
+        outputs, last = matrix_outputs(
+            type(known), states[0], known.heads(ops, query), key, written, value, decay, read
+        )
+        batch_major = (*[None] * (len(drive) - 1), None if drive[-1] is None else ops.swapaxes(drive[-1], 0, 1))
+        return self.cell.read_out(outputs, batch_major), [last]

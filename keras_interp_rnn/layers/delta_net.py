@@ -1,0 +1,137 @@
+"""DeltaNet and its gated form: `DeltaNetCell` and `DeltaNet`.
+
+Reference: Yang, Wang, Zhang, Shen and Kim, "Parallelizing Linear Transformers with the Delta Rule over Sequence
+Length", NeurIPS 2024, arXiv:2406.06484; Yang, Kautz and Hatamizadeh, "Gated Delta Networks", 2024, arXiv:2412.06464.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import initializers, ops
+
+from keras_interp_rnn import equations
+from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._types import Tensor
+from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN, head_sizes
+
+RATES = (1e-3, 16.0)
+SHORTEST, LONGEST = 1e-3, 0.1
+"""Between which Mamba-2 draws the rates exp(A), uniformly, and softplus of the bias, uniformly in the logarithm."""
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class DeltaNetCell(MatrixStateCell):
+    r"""One step of a DeltaNet, $S_t = S_{t-1} + \beta_t k_t^\top (v_t - k_t S_{t-1})$ in each head.
+
+    With queries and keys $\mathrm{silu}(x_t W)$ of length one, $v_t = \mathrm{silu}(x_t W_v)$,
+    $\beta_t = \sigma(x_t W_\beta)$ and $o_t = q_t S_t$. The output is $\mathrm{norm}(o_t) W_o$, where the
+    norm divides each head's $o_t$ by its root mean square and multiplies it by $w$. Gated, $S_{t-1}$ is first scaled
+    by $\alpha_t = \exp(-e^A \mathrm{softplus}(x_t W_a + b_a))$, and the norm of $o_t$ by $\mathrm{silu}(x_t W_g)$.
+
+    Args:
+        units: int > 0, size $n$ of the output.
+        key_dim: int > 0, $d_k$, of each head; None for n / H.
+        value_dim: int > 0, $d_v$, of each head; None for n / H.
+        gated: whether it is a Gated DeltaNet.
+        kernel_initializer: for each of $W_q$, $W_k$, $W_v$, $W_\beta$.
+        decay_initializer: for $W_a$.
+        rate_initializer: for A; None for logarithms of uniform numbers up to 16.
+        bias_initializer: for $b_a$; None for values whose softplus lies between 0.001 and 0.1.
+        gate_initializer: for $W_g$.
+        output_initializer: for $W_o$.
+        scale_initializer: for w.
+
+    Weights: kernel $[W_q, W_k, W_v, W_\beta]$ (features, 2 H d_k + H d_v + H); scale w (d_v,); output_kernel $W_o$
+        (H d_v, n); gated, decay_kernel $W_a$ (features, H), rate A (H,), decay_bias $b_a$ (H,) and gate_kernel $W_g$
+        (features, H d_v). Without the norm there is no scale.
+    Reference: Yang et al., 2024, arXiv:2406.06484, section 2.2; gated, arXiv:2412.06464, eq. 10 and section 3.4.
+
+    Example:
+
+    >>> from keras_interp_rnn import layers
+    >>> cell = layers.DeltaNetCell(8, num_heads=2)
+    >>> output, [state] = cell(np.ones((2, 3)), cell.get_initial_state(batch_size=2))
+    >>> tuple(output.shape), tuple(state.shape)
+    ((2, 8), (2, 32))
+    """
+
+    weight_initializers = {
+        **dict.fromkeys(("kernel", "decay", "gate", "output"), "glorot_uniform"),
+        **{"scale": "ones", "rate": None, "bias": None},
+    }
+
+    rate_initializer: Any
+    bias_initializer: Any
+
+    def __init__(
+        self,
+        units: int,
+        num_heads: int = 4,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        gated: bool = False,
+        normalize: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(units, **kwargs)
+        self.num_heads = at_least("num_heads", num_heads, 1)
+        self.key_dim, self.value_dim = head_sizes(self.units, self.num_heads, key_dim, value_dim)
+        self.gated, self.normalize = bool(gated), bool(normalize)
+        self.state_size = self.num_heads * self.key_dim * self.value_dim
+
+    def make_weights(self, shape: tuple[int | None, ...]) -> None:
+        features, heads = shape[1], self.num_heads
+        keys, values = heads * self.key_dim, heads * self.value_dim
+        self.kernel = self.side_by_side("kernel", "kernel", features, (keys, keys, values, heads))
+        self.decay_kernel = self.rate = self.decay_bias = self.gate_kernel = None
+        if self.gated:
+            self.decay_kernel = self.weight("decay", "decay_kernel", (features, heads))
+            self.rate = self.weight("rate", "rate", (heads,), initializer=self.rate_initializer or _rate)
+            own = self.bias_initializer or _bias
+            self.decay_bias = self.weight("bias", "decay_bias", (heads,), initializer=own)
+            self.gate_kernel = self.weight("gate", "gate_kernel", (features, values))
+        self.add_readout(values)
+
+    def equations(self, read: Callable[[Any], Any]) -> equations.DeltaNet:
+        optional = (self.decay_kernel, self.rate, self.decay_bias, self.gate_kernel)
+        return equations.DeltaNet(
+            *self.read_readout(read), read(self.kernel), *(None if x is None else read(x) for x in optional)
+        )
+
+
+def _rate(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    return ops.log(initializers.RandomUniform(*RATES)(shape, dtype=dtype))
+
+
+def _bias(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    """The inverse of softplus, of numbers uniform in their logarithm."""
+    drawn = ops.exp(initializers.RandomUniform(math.log(SHORTEST), math.log(LONGEST))(shape, dtype=dtype))
+    return drawn + ops.log(-ops.expm1(-drawn))
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class DeltaNet(MatrixStateRNN):
+    r"""DeltaNet: each head's matrix is a memory of values by keys, and what is written replaces what was there.
+
+    $$S_t = S' + \beta_t k_t^\top (v_t - k_t S'), \qquad S' = \alpha_t S_{t-1}, \qquad o_t = q_t S_t,$$
+
+    with queries, keys, values and strengths $\beta_t$ of the input alone. $\alpha_t = 1$, unless it is gated.
+
+    Call arguments:
+        sequences: (batch, time, features).
+        initial_state: (batch, H d_k d_v).
+
+    Cost: O(T H d_k d_v) time and, in training, memory a sequence, beside the projections.
+    Example:
+
+    >>> layer = DeltaNet(64, num_heads=2, return_sequences=True)
+    >>> tuple(layer(np.ones((8, 20, 5))).shape)
+    (8, 20, 64)
+    """
+
+    cell_class = DeltaNetCell
+    cell_name = "delta_net_cell"
