@@ -172,6 +172,8 @@ def train(
     Returns:
         The record, and the model.
     """
+    import examples.papers.recommender  # noqa: F401, registers the classes of a model that is loaded
+
     about, settings = identity(name, data), dataclasses.asdict(protocol)
     environment = _records.start_run(run.folder, {**settings, "network": kind, "seed": run.seed, "data": about})
     training_data, validation, test = data.leave_one_out(protocol.longest)

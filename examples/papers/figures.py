@@ -84,6 +84,11 @@ def word_contributions(contributions: Contributions) -> Figure:
     return figure
 
 
+def norm_correlation(norms: ArrayLike, log_probability: ArrayLike, largest: float) -> float:
+    """Of norms with log probabilities; NaN where all are rounding, beside the largest norm: an empty subspace."""
+    return float(np.corrcoef(norms, log_probability)[0, 1]) if np.ptp(norms) > 1e-12 * largest else np.nan
+
+
 def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[str]) -> Figure:
     """Foerster, figure 6: norms of the biases and of their parts against the frequency of the symbols."""
     x = np.asarray(log_probability)
@@ -93,7 +98,7 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
         for name, at, height in zip(names, x, y, strict=True):
             axis.text(at, height, _shown(name), ha="center", va="center", color=BLUE)
         axis.set(xlabel="log probability, nats", ylabel="norm")
-        axis.set_title(f"{title}: correlation {np.corrcoef(x, y)[0, 1]:+.2f}", fontsize=10)
+        axis.set_title(f"{title}: correlation {norm_correlation(y, x, norms.whole.max()):+.2f}", fontsize=10)
         axis.margins(0.08)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -41,9 +40,7 @@ class Subspaces(_isan_text.IsanText):
             for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
                 pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
                 means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]
-                # In a subspace without dimensions all norms are rounding.
-                varies = np.ptp(norm) > 1e-12 * norms.whole.max()
-                correlation = float(np.corrcoef(norm, log_p)[0, 1]) if varies else math.nan
+                correlation = drawings.norm_correlation(norm, log_p, norms.whole.max())
                 rows.append({"part": part, "correlation": correlation, "cosines": means})
         spectra = analysis.transition_spectra(model)
         return {}, {

@@ -50,7 +50,8 @@ def matrix_outputs(
     query, key, written, value, decay = (ops.cast(x, start.dtype) for x in (query, key, written, value, decay))
     if read is not None:
         decay, written = ops.where(read, decay, 1.0), ops.where(read, written, 0.0)
-    heads, keys, values, decays = *query.shape[2:], value.shape[3], decay.shape[3]
+    heads, keys = query.shape[2:]
+    values, decays = value.shape[3], decay.shape[3]
     steps, batch = ops.shape(query)[:2]
     matrices, numbers = (batch, heads, keys, values), heads * keys * values
 

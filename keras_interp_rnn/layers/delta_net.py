@@ -98,9 +98,8 @@ class DeltaNetCell(MatrixStateCell):
 
     def equations(self, read: Callable[[Any], Any]) -> equations.DeltaNet:
         optional = (self.decay_kernel, self.rate, self.decay_bias, self.gate_kernel)
-        return equations.DeltaNet(
-            *self.read_readout(read), read(self.kernel), *(None if x is None else read(x) for x in optional)
-        )
+        weights = (read(self.kernel), *(None if x is None else read(x) for x in optional))
+        return equations.DeltaNet(*self.read_readout(read), *weights)
 
 
 def _rate(shape: tuple[int, ...], dtype: Any = None) -> Tensor:

@@ -164,8 +164,8 @@ class TestSearch:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         code = (
-            "import sys; from tests.papers.test_tuning import classes, searched; "
-            "print(len(searched(classes('GRU'), sys.argv[1], 6)), 'trials')"
+            "import pathlib, sys; from tests.papers.test_tuning import classes, searched; "
+            "print(len(searched(classes('GRU'), pathlib.Path(sys.argv[1]), 6)), 'trials')"
         )
         command = [sys.executable, "-c", code, str(tmp_path / "s")]
         shared = {**os.environ, "KERASTUNER_ORACLE_IP": "127.0.0.1", "KERASTUNER_ORACLE_PORT": str(port)}
