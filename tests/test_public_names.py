@@ -41,8 +41,9 @@ NAMES = {
     """,
     "keras_interp_rnn.initializers": "CriticalBias mean_field",
     "keras_interp_rnn.layers": """
-        CFN CFNCell FactoredISAN FactoredISANCell ISAN ISANCell MinimalRNN MinimalRNNCell PeepholeLSTM
-        PeepholeLSTMCell SRGRU SRLSTM SRPeepholeLSTM SRSimpleRNN StateRegularizedCell StateRegularizedRNN
+        CFN CFNCell DeltaNet DeltaNetCell FactoredISAN FactoredISANCell GatedLinearAttention
+        GatedLinearAttentionCell ISAN ISANCell LRU LRUCell MinGRU MinGRUCell MinLSTM MinLSTMCell MinimalRNN
+        MinimalRNNCell PeepholeLSTM PeepholeLSTMCell RGLRU RGLRUCell SRGRU SRLSTM SRPeepholeLSTM SRSimpleRNN StateRegularizedCell StateRegularizedRNN
         WordDropout
     """,
     "keras_interp_rnn.losses": "BitsPerSymbol",

@@ -52,6 +52,7 @@ OF_KERAS = (
     keras.layers.GRU,
     keras.layers.LSTM,
     keras.layers.Embedding,
+    keras.layers.MultiHeadAttention,
     keras.callbacks.ModelCheckpoint,
     keras.callbacks.TensorBoard,
     keras.optimizers.Adam,

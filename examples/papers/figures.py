@@ -84,7 +84,7 @@ def word_contributions(contributions: Contributions) -> Figure:
     return figure
 
 
-def norm_correlation(norms: ArrayLike, log_probability: ArrayLike, largest: float) -> float:
+def norm_correlation(norms: NDArray[Any], log_probability: NDArray[Any], largest: float) -> float:
     """Of norms with log probabilities; NaN where all are rounding, beside the largest norm: an empty subspace."""
     return float(np.corrcoef(norms, log_probability)[0, 1]) if np.ptp(norms) > 1e-12 * largest else np.nan
 
