@@ -360,18 +360,20 @@ class _Recurrent:
             last[np.arange(rows), steps - 1 - np.argmax(self.read[:, ::-1], axis=1)] = True
         self.last = last
         states = tuple(np.tile(start, (rows, 1)) for start in self.starts)
-        output, self.before, outputs = np.zeros_like(states[0]), [], []
+        output, self.before, outputs = np.zeros((rows, tree.flatten(self.cell.output_size)[0])), [], []
         drive = None if self.equations is None else self._drive(self.equations)
         self.drive: tuple[Array, ...] = drive or ()
         for t in range(steps):
             self.before.append(states)
             read = self.read[:, t, None]
-            if drive is None:
-                new = self._by_the_layer(self.inputs[:, t], states)
+            if self.equations is None or drive is None:
+                put_out, new = self._by_the_layer(self.inputs[:, t], states)
             else:
-                new = self._step(states, tuple(part[:, t] for part in drive), last[:, t, None])
+                now = tuple(part[:, t] for part in drive)
+                new = self._step(states, now, last[:, t, None])
+                put_out = self.equations.output(NUMPY, new, now)
             states = tuple(np.where(read, a, b) for a, b in zip(new, states, strict=True))
-            output = np.where(read, new[0], output)
+            output = np.where(read, put_out, output)
             outputs.append(np.where(read, output, 0) if self.layer.zero_output_for_mask else output)
         return np.stack(outputs, axis=1) if self.sequences else outputs[-1]
 
@@ -386,12 +388,14 @@ class _Recurrent:
             new = tuple(np.where(last, a, b) for a, b in zip(plain, new, strict=True))
         return new
 
-    def _by_the_layer(self, x: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+    def _by_the_layer(self, x: Array, states: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
         tensors = [ops.convert_to_tensor(part, dtype=self.cell.compute_dtype) for part in (x, *states)]
-        return tuple(as_float64(part) for part in step_cell(self.cell, tensors[0], tensors[1:])[1])
+        output, new = step_cell(self.cell, tensors[0], tensors[1:])
+        return as_float64(output), tuple(as_float64(part) for part in new)
 
     def backward(self, gradient: Array) -> Array:
-        if self.equations is None or not self.equations.has_derivative:
+        known = self.equations
+        if known is None or not (known.has_derivative and known.outputs_state):
             raise ValueError(
                 "The path integral needs the derivative of every cell in closed form. Received: "
                 f"{self.cell.name} ({type(self.cell).__name__}). Use method='telescoping' or 'occlusion'."
@@ -412,9 +416,9 @@ class _Recurrent:
             given = carried.copy()
             given[:, 0, : sizes[0]] += repeated
             now = tuple(part[:, t] for part in self.drive)
-            before, by_input = self._pull(self.equations, self.before[t], now, t)(given)
+            before, by_input = self._pull(known, self.before[t], now, t)(given)
             if self.last[:, t].any():
-                inner = self.equations.cell  # type: ignore[attr-defined]
+                inner = known.cell  # type: ignore[attr-defined]
                 others = self._pull(inner, self.before[t], now, t)(given)
                 at = self.last[:, t, None, None]
                 before, by_input = np.where(at, others[0], before), np.where(at, others[1], by_input)

@@ -30,9 +30,10 @@ _ALPHABET = f"{_OURS}AlphabetLayer"  # passes on what it reads
 
 @dataclass(frozen=True)
 class Value:
-    """What a tensor holds: "symbols", "states", "logits", "activated logits" or "other".
+    """What a tensor holds: "symbols", "vectors" of symbols, "states", "logits", "activated logits" or "other".
 
     Attributes:
+        embedding: of vectors the Embedding that makes them.
         head: of logits the Dense layers that make them of the states, one after the other.
         activation: that the logits went through, if they are activated.
         reason: of "other", its cause, for the error.
@@ -42,13 +43,14 @@ class Value:
     head: tuple[Any, ...] = ()
     activation: Any = None
     reason: str = ""
+    embedding: Any = None
 
 
 SYMBOLS, STATES = Value("symbols"), Value("states")
 
 
 class SymbolFlow(NamedTuple):
-    """Every call of an ISAN in a model, with the value that it reads, and the values of the model's outputs."""
+    """Every call of a layer of `reads_symbols` in a model, with the value that it reads, and those of the outputs."""
 
     isans: list[tuple[Any, Value]]
     outputs: list[Value]
@@ -69,6 +71,18 @@ def is_isan(layer: Any) -> bool:
     """Whether it is a recurrent layer over such a cell, of this package or `keras.layers.RNN` itself."""
     of_its_own = registered(layer).startswith(_OURS) and hasattr(layer, "cell_class")
     return (of_its_own or type(layer) is keras.layers.RNN) and is_isan_cell(layer.cell)
+
+
+def is_linear_recurrence(layer: Any) -> bool:
+    """Whether it is a layer of this package, or its cell, whose state is affine in the one before, given vectors."""
+    cell = getattr(layer, "cell", layer)
+    ours = registered(layer).startswith(_OURS) and registered(cell).startswith(_OURS)
+    return ours and getattr(cell, "is_linear_recurrence", False)
+
+
+def reads_symbols(layer: Any) -> bool:
+    """Whether its state is affine in the one before, given symbols or the vectors that stand for them."""
+    return is_isan(layer) or is_linear_recurrence(layer)
 
 
 def follow_symbols(model: keras.Model) -> SymbolFlow:
@@ -104,7 +118,7 @@ def activation_of(network: Any) -> Any:
 def has_isan(network: Any) -> bool:
     """Whether there is an ISAN over a vocabulary in a network, readable or not."""
     layers = walk_layers(network) if isinstance(network, keras.Model) else [network]
-    return any(is_isan(layer) or is_isan_cell(layer) for layer in layers)
+    return any(reads_symbols(layer) or is_isan_cell(layer) for layer in layers)
 
 
 def _keras_runs(model: keras.Model) -> bool:
@@ -125,11 +139,12 @@ def _outputs(model: keras.Model, inputs: Sequence[Value], isans: list[tuple[Any,
 
 def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
     """A value for each output tensor of an operation, from the values of what it reads."""
-    count, extra = len(node.output_tensors), _extra_arguments(node, is_isan(operation))
+    count, extra = len(node.output_tensors), _extra_arguments(node, reads_symbols(operation))
     called = _other(f"{operation.name}, which is called with {extra}") if extra else None
     obstacle = next((value for value in read if value.reason), None)
-    if is_isan(operation):
-        changed = None if read[0].kind == "symbols" else _other(f"{operation.name}, which reads {read[0].kind}")
+    if reads_symbols(operation):
+        takes = ("symbols",) if is_isan(operation) else ("symbols", "vectors")
+        changed = None if read[0].kind in takes else _other(f"{operation.name}, which reads {read[0].kind}")
         isans.append((operation, called or obstacle or changed or read[0]))
         return [STATES] * count
     if obstacle is not None:
@@ -157,6 +172,8 @@ def _rule(operation: Any, read: Value, rank: int) -> Value | None:
     ):
         return read
     if read.kind == "symbols":
+        if kind is keras.layers.Embedding and rank == 2 and not operation.mask_zero:
+            return Value("vectors", embedding=operation) if operation.quantization_mode is None else None
         return read if rank == 2 and _keeps_symbols(operation) else None
     if read.kind == "states":
         if kind is keras.layers.Masking and operation.mask_value == 0:  # zeroes what is zero

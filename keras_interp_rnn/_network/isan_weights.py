@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._cells import built_for, equations_of
 from keras_interp_rnn._network import isan_models
 from keras_interp_rnn._network.arrays import (
     alphabet_of,
@@ -15,8 +16,10 @@ from keras_interp_rnn._network.arrays import (
     as_float64,
     as_symbols,
     check_finite,
+    check_range,
     read_text,
 )
+from keras_interp_rnn._network.linear_recurrences import affine_maps
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
@@ -30,17 +33,19 @@ class ISANWeights(NamedTuple):
 
 
 def isan_layer(network: Any) -> Any:
-    """The ISAN of a model: the layer, or `keras.layers.RNN` around a cell; a layer or a cell stands for itself.
+    """The ISAN or linear recurrence of a model: the layer, or `keras.layers.RNN` around an ISAN's cell.
+
+    A layer or a cell stands for itself.
 
     Raises:
         ValueError: if there is none or more than one, or if the model changes the symbols before they reach it.
     """
     if not isinstance(network, keras.Model):
-        if isan_models.is_isan(network) or isan_models.is_isan_cell(network):
+        if isan_models.reads_symbols(network) or isan_models.is_isan_cell(network):
             return network
         raise ValueError(
             "Exactly one ISAN can be read at a time: layers.ISAN, layers.FactoredISAN with a vocabulary, their cells, "
-            "keras.layers.RNN around one of these cells, or a model with one of these. Received: "
+            "keras.layers.RNN around one of these cells, a linear recurrence, or a model with one of these. Received: "
             f"{isan_models.describe(network)}. Pass the ISAN layer itself; of other recurrent layers use "
             "analysis.attribution or analysis.trace."
         )
@@ -63,21 +68,57 @@ def isan_layer(network: Any) -> Any:
     return layers[0]
 
 
-def isan_weights(network: Any) -> ISANWeights:
+def isan_weights(network: Any, vectors: Array | None = None) -> ISANWeights:
     """Weights of an `ISAN`, of an `ISANCell`, of `keras.layers.RNN` around one, or of a model with one of these.
 
-    Those of a `FactoredISAN` with a vocabulary are the matrices that it applies, K of them.
+    Those of a `FactoredISAN` with a vocabulary are the matrices that it applies, K of them; those of a linear
+    recurrence the matrices that it applies to the vectors.
+
+    Args:
+        network: any of these.
+        vectors: (K, features), of a linear recurrence without an Embedding; None for one-hot ones.
 
     Raises:
-        ValueError: as `isan_layer`; if there are no weights yet, or one is not finite.
+        ValueError: as `isan_layer` and `affine_maps`; if there are no weights yet, or one is not finite; if the network
+            does not read these vectors.
     """
     layer = isan_layer(network)
     cell = getattr(layer, "cell", layer)
     if not cell.built:
         raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
     check_finite(cell)
+    if isan_models.is_linear_recurrence(layer):
+        kernel, bias = affine_maps(cell, _vectors(network, cell, vectors))
+        return ISANWeights(kernel, bias, np.zeros(bias.shape[1]))
+    if vectors is not None:
+        raise ValueError(f"An ISAN reads symbols. Received: {vectors.dtype} of shape {vectors.shape}. Pass ids.")
     kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
     return ISANWeights(*(as_float64(w) for w in (kernel, bias, cell.initial_state)))
+
+
+def _vectors(network: Any, cell: Any, given: Array | None) -> Array:
+    """The vectors (K, features) that a linear recurrence reads: an Embedding's, those given, or one-hot ones."""
+    embedding = None
+    if isinstance(network, keras.Model):
+        embedding = next(value.embedding for _, value in isan_models.follow_symbols(network).isans)
+    if given is None and embedding is not None:
+        check_finite(embedding)
+        return as_float64(embedding.embeddings)
+    shape = built_for(cell)
+    features = int(shape[-1]) if shape and shape[-1] is not None else 0
+    if given is None:
+        return np.eye(features)
+    if embedding is not None:
+        raise ValueError(
+            f"A model with an Embedding reads ids. Received: {given.dtype} of shape {given.shape}. Pass ids, or the "
+            "layer and readout=(matrix, bias)."
+        )
+    if given.shape[1] != features:
+        raise ValueError(
+            f"The layer reads vectors of {features} features. Received: shape {given.shape}. Pass one sequence, "
+            "(time, features)."
+        )
+    return given
 
 
 def affine_readout(network: Any, readout: Any = None) -> AffineMap:
@@ -95,9 +136,10 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
     """
     if readout is None and isinstance(network, keras.Model):
         readout = _head(network)
-    units = isan_weights(network).bias.shape[1]
+    cell = getattr(isan_layer(network), "cell", isan_layer(network))
+    units = cell.units
     if readout is None:
-        return AffineMap.identity(units)
+        return _joined(cell, np.eye(units), np.zeros(units))
     if isinstance(readout, (tuple, list)):
         arrays = [_numbers(part) for part in readout]
     elif type(readout) is keras.layers.Dense and readout.built and readout.quantization_mode is None:
@@ -114,7 +156,16 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
             f"readout must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and (outputs,). "
             f"Received: {', '.join(map(str, shapes))}."
         )
-    return AffineMap(*arrays)
+    return _joined(cell, *arrays)
+
+
+def _joined(cell: Any, matrix: Array, offset: Array) -> AffineMap:
+    """What reads outputs (..., units), as a map of states, to which they have been joined where they are others."""
+    known = equations_of(cell, as_float64) if isan_models.is_linear_recurrence(cell) else None
+    joined = known is not None and not known.outputs_state
+    return AffineMap(
+        np.concatenate([np.zeros((cell.state_size, matrix.shape[1])), matrix]) if joined else matrix, offset
+    )
 
 
 def open_isan(
@@ -122,28 +173,38 @@ def open_isan(
 ) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
     """A text, ids or symbols of the alphabet, and the network that reads it: weights, readout, symbols.
 
+    A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols.
+
     Raises:
         ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
+    vectors = None if isinstance(symbols, str) else np.asarray(symbols)
+    if vectors is not None and vectors.ndim == 2 and np.issubdtype(vectors.dtype, np.floating):
+        check_range("The vectors of a sequence", [vectors])
+        weights, head = isan_with_origin(network, readout, origin, vectors.astype(np.float64))
+        check_forwards(network)
+        return weights, head, np.arange(len(vectors))
     weights, head = isan_with_origin(network, readout, origin)
     check_forwards(network)
     names = alphabet_of(network) if alphabet is None else alphabet
     return weights, head, as_symbols(read_text("symbols", symbols, names), len(weights.kernel))
 
 
-def isan_with_origin(network: Any, readout: Any = None, origin: Any = None) -> tuple[ISANWeights, AffineMap]:
+def isan_with_origin(
+    network: Any, readout: Any = None, origin: Any = None, vectors: Array | None = None
+) -> tuple[ISANWeights, AffineMap]:
     r"""Weights and readout of the same network for the states h - m.
 
     The biases become $b_x - m (1 - W_x)$, the initial state $h_0 - m$, the readout's bias $c + m R$.
 
     Args:
-        network, readout: as `isan_weights` and `affine_readout`.
+        network, readout, vectors: as `isan_weights` and `affine_readout`.
         origin: m, (n,); "initial" for $h_0$; None for 0, where training left the network.
 
     Raises:
         ValueError: as these two; if the origin is none of these.
     """
-    weights, head = isan_weights(network), affine_readout(network, readout)
+    weights, head = isan_weights(network, vectors), affine_readout(network, readout)
     if origin is None:
         return weights, head
     kernel, bias, start = weights

@@ -15,7 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network.recurrent import run_cell
+from keras_interp_rnn._network.recurrent import step_cell
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
 
@@ -42,7 +42,7 @@ def run_with_quantities(
     for t in range(sequences.shape[1]):
         applied = ends[:, t]
         regularize = None if applied.all() else ops.convert_to_tensor(applied[:, None])
-        quantities, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, regularize)
+        quantities, _, new = _step(cell, ops.convert_to_tensor(sequences[:, t]), states, regularize)
         if read[:, t].all():
             states = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
         else:
@@ -59,46 +59,47 @@ def run_with_quantities(
 
 def _step(
     cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
-) -> tuple[Quantities, list[Tensor]]:
-    """Quantities besides the states, and the new states; regularize: bool (batch, 1), None where all steps are."""
+) -> tuple[Quantities, Tensor, list[Tensor]]:
+    """Quantities besides the states, the output, the new states; regularize: bool (batch, 1), None where all are."""
     if hasattr(cell, "cells"):
         return _stack(cell, inputs, states, regularize)
     if hasattr(cell, "stochastic_component"):
         return _state_regularized(cell, inputs, states, regularize)
-    new = run_cell(cell, inputs, states)
+    output, new = step_cell(cell, inputs, states)
     equations = equations_of(cell, ops.convert_to_tensor)
     if equations is None:
-        return {}, new
+        return {}, output, new
     reads = cell.encode(inputs) if hasattr(cell, "encode") else inputs
     integer = "int" in keras.backend.standardize_dtype(reads.dtype)
     drive = equations.drive(ops, reads if integer else ops.cast(reads, cell.variable_dtype))
-    return equations.step(ops, tuple(ops.cast(x, cell.variable_dtype) for x in states), drive).quantities, new
+    precise = tuple(ops.cast(x, cell.variable_dtype) for x in states)
+    return equations.step(ops, precise, drive).quantities, output, new
 
 
 def _state_regularized(
     cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
-) -> tuple[Quantities, list[Tensor]]:
+) -> tuple[Quantities, Tensor, list[Tensor]]:
     """As `equations.StateRegularized.step`, over a cell whose equations need not be known, with the noise it draws."""
-    inner, new = _step(cell.cell, inputs, states, regularize)
+    inner, _, new = _step(cell.cell, inputs, states, regularize)
     quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
     u = ops.cast(new[0], cell.variable_dtype)
     component = cell.stochastic_component()
     alpha, weights = component.transition_weights(ops, u, cell.draw((u.shape[0],), training=False))
     quantities.update(u=u, alpha=alpha, centroid=ops.argmax(weights, axis=-1))
-    return quantities, [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
+    state = component.next_state(ops, u, alpha, weights, regularize)
+    return quantities, state, [state, *new[1:]]
 
 
 def _stack(
     stack: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
-) -> tuple[Quantities, list[Tensor]]:
+) -> tuple[Quantities, Tensor, list[Tensor]]:
     quantities: Quantities = {}
     new: list[Tensor] = []
     for i, (cell, own) in enumerate(zip(stack.cells, _divided(stack, states), strict=True)):
-        inner, inner_states = _step(cell, inputs, own, regularize)
+        inner, inputs, inner_states = _step(cell, inputs, own, regularize)
         quantities.update({f"{i}/{name}": x for name, x in inner.items()})
         new += inner_states
-        inputs = inner_states[0]
-    return quantities, new
+    return quantities, inputs, new
 
 
 def _named(cell: Any, states: list[Tensor]) -> Quantities:

@@ -28,11 +28,7 @@ from keras_interp_rnn.equations import MatrixStateEquations
 def matrix_outputs(
     equations: type[MatrixStateEquations],
     start: Tensor,
-    query: Tensor,
-    key: Tensor,
-    written: Tensor,
-    value: Tensor,
-    decay: Tensor,
+    entries: tuple[Tensor, ...],
     read: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """Outputs o_1, ..., o_T of all heads, and the last states, differentiable in all tensors but the mask.
@@ -40,14 +36,14 @@ def matrix_outputs(
     Args:
         equations: whether a step erases what it writes over.
         start: (batch, H d_k d_v); its dtype is that of the states.
-        query, key, written: q, k and w, (time, batch, H, d_k). value: v, (time, batch, H, d_v).
-        decay: alpha, (time, batch, H, d_k), or (time, batch, H, 1) for one a head.
+        entries: q, k and w (time, batch, H, d_k), v (time, batch, H, d_v), and alpha (time, batch, H, d_k), or
+            (time, batch, H, 1) for one a head.
         read: bool (time, batch, 1, 1), False keeps the state; or None.
 
     Returns:
         (batch, time, H d_v) and (batch, H d_k d_v)
     """
-    query, key, written, value, decay = (ops.cast(x, start.dtype) for x in (query, key, written, value, decay))
+    query, key, written, value, decay = (ops.cast(x, start.dtype) for x in entries)
     if read is not None:
         decay, written = ops.where(read, decay, 1.0), ops.where(read, written, 0.0)
     heads, keys = query.shape[2:]

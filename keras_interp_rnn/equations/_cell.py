@@ -59,6 +59,11 @@ class CellEquations(ABC):
     def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         """The step from these states under this drive, linearized."""
 
+    @property
+    def outputs_state(self) -> bool:
+        """Whether a step outputs h as it is."""
+        return type(self).output is CellEquations.output
+
     def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
         """What a step outputs, (..., units), from the states after it: h unless the cell has a readout of its own."""
         return states[0]

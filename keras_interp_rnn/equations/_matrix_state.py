@@ -29,37 +29,45 @@ EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class MatrixStateEquations(CellEquations):
-    """A drive is (q, k, v, alpha, beta, gate), each (..., H * width); alpha and beta also (..., H).
+    """A drive is (q, k, v, alpha), each (..., H * width), alpha also (..., H); then beta (..., H), and the gate.
+
+    Beta is there where a step erases, the gate where there is `gate_kernel`.
 
     Attributes:
         num_heads: H. output_kernel: W_o (H d_v, n). scale: w (d_v,), or None for outputs that are not normalized.
+        gate_kernel: (features, H d_v), or None for outputs without a gate.
     """
 
     num_heads: int
     output_kernel: Tensor
     scale: Tensor | None
+    gate_kernel: Tensor | None
 
     erases: ClassVar[bool]
 
     @abstractmethod
     def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
-        """(q, k, v, alpha, beta or None, gate or None)."""
+        """(q, k, v, alpha, beta, gate), the last two where there are such."""
+
+    def gate(self, drive: tuple[Tensor, ...]) -> Tensor | None:
+        """By which the outputs of the heads are multiplied, (..., H d_v), or None."""
+        return None if self.gate_kernel is None else drive[-1]
 
     def heads(self, xp: Any, x: Tensor) -> Tensor:
         """(..., H * width) -> (..., H, width)."""
         return xp.reshape(x, (*xp.shape(x)[:-1], self.num_heads, x.shape[-1] // self.num_heads))
 
     def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
-        query, key, value, decay, strength, _ = drive
+        query, key, value, decay = drive[:4]
         before = self.matrices(xp, states[0], key, value)
-        after = self.next_matrices(xp, before, *self.entries(xp, key, value, decay, strength))
-        return Step((xp.reshape(after, xp.shape(states[0])),), {"q": query, "k": key, "v": value, "alpha": decay})
+        after = self.next_matrices(xp, before, *self.entries(xp, drive))
+        flat = xp.reshape(after, (*xp.shape(after)[:-3], states[0].shape[-1]))
+        return Step((flat,), {"q": query, "k": key, "v": value, "alpha": decay})
 
-    def entries(self, xp: Any, key: Tensor, value: Tensor, decay: Tensor, strength: Tensor) -> tuple[Tensor, ...]:
+    def entries(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """K (..., H, d_k), beta k (..., H, d_k), v (..., H, d_v) and alpha (..., H, d_k or 1)."""
-        key = self.heads(xp, key)
-        written = key if strength is None else key * strength[..., None]
-        return key, written, self.heads(xp, value), self.heads(xp, decay)
+        key, value, decay = (self.heads(xp, x) for x in drive[1:4])
+        return key, key * drive[4][..., None] if self.erases else key, value, decay
 
     def matrices(self, xp: Any, state: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """(..., H d_k d_v) -> (..., H, d_k, d_v)."""
@@ -77,14 +85,14 @@ class MatrixStateEquations(CellEquations):
         return kept + written[..., None] * value[..., None, :]
 
     def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
-        return self.read_out(xp, self.read(xp, states, drive), drive[-1])
+        return self.read_out(xp, self.read(xp, states, drive), self.gate(drive))
 
     def read(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
         """O (..., H d_v), what the queries read."""
         query, key, value = drive[:3]
         matrices = self.matrices(xp, states[0], key, value)
         read = xp.matmul(self.heads(xp, query)[..., None, :], matrices)[..., 0, :]
-        return xp.reshape(read, xp.shape(value))
+        return xp.reshape(read, (*xp.shape(read)[:-2], value.shape[-1]))
 
     def read_out(self, xp: Any, read: Tensor, gate: Tensor | None) -> Tensor:
         """Y from o (..., H d_v)."""
@@ -96,11 +104,24 @@ class MatrixStateEquations(CellEquations):
 
     @property
     def has_derivative(self) -> bool:
-        """Whether `linearization` holds: it is not written out for matrix states."""
+        """Whether `linearization` holds: the derivative by the input is not written out."""
         return False
 
     def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
-        raise NotImplementedError("The linearized step of a matrix state is not written out.")
+        """The step by the state before; by the input it is not written out."""
+        key, written, value, decay = self.entries(xp, drive)
+
+        def before(product: Tensor) -> Tensor:
+            pulled = xp.reshape(product, (*product.shape[:-1], self.num_heads, key.shape[-1], value.shape[-1]))
+            if self.erases:
+                by_value = xp.matmul(written[:, None, :, None, :], pulled)
+                pulled = pulled - key[:, None, :, :, None] * by_value
+            return xp.reshape(decay[:, None, :, :, None] * pulled, product.shape)
+
+        def into_input(product: Tensor) -> Tensor:
+            raise NotImplementedError("The derivative of a matrix state by the input is not written out.")
+
+        return LinearStep(before, into_input)
 
 
 def silu(xp: Any, x: Tensor) -> Tensor:

@@ -33,7 +33,6 @@ class DeltaNet(MatrixStateEquations):
     decay_kernel: Tensor | None
     log_rate: Tensor | None
     decay_bias: Tensor | None
-    gate_kernel: Tensor | None
 
     erases = True
 
@@ -45,8 +44,8 @@ class DeltaNet(MatrixStateEquations):
         query, key = (self._unit(xp, x) for x in (active[..., :keys], active[..., keys : 2 * keys]))
         strength = xp.sigmoid(product[..., 2 * keys + values :])
         decay = xp.ones_like(strength) if self.decay_kernel is None else self._decay(xp, inputs)
-        gate = None if self.gate_kernel is None else silu(xp, xp.matmul(inputs, self.gate_kernel))
-        return query, key, active[..., 2 * keys :], decay, strength, gate
+        drive = (query, key, active[..., 2 * keys :], decay, strength)
+        return drive if self.gate_kernel is None else (*drive, silu(xp, xp.matmul(inputs, self.gate_kernel)))
 
     def _decay(self, xp: Any, inputs: Tensor) -> Tensor:
         return xp.exp(-xp.exp(self.log_rate) * xp.softplus(xp.matmul(inputs, self.decay_kernel) + self.decay_bias))

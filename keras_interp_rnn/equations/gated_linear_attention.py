@@ -27,14 +27,13 @@ class GatedLinearAttention(MatrixStateEquations):
     """kernel, decay_kernel W_2 (rank or features, H d_k or H), decay_bias b, and what may be left out, or None.
 
     Attributes:
-        low_rank_kernel: W_1 (features, rank). gate_kernel: W_r (features, H d_v). gate_bias: b_r (H d_v,).
+        low_rank_kernel: W_1 (features, rank). gate_bias: b_r (H d_v,), of gate_kernel W_r.
     """
 
     kernel: Tensor
     decay_kernel: Tensor
     decay_bias: Tensor
     low_rank_kernel: Tensor | None
-    gate_kernel: Tensor | None
     gate_bias: Tensor | None
 
     erases = False
@@ -47,5 +46,6 @@ class GatedLinearAttention(MatrixStateEquations):
         reduced = inputs if self.low_rank_kernel is None else xp.matmul(inputs, self.low_rank_kernel)
         argument = xp.matmul(reduced, self.decay_kernel) + self.decay_bias
         decay = xp.exp(-xp.softplus(-argument) / TEMPERATURE)
-        gate = None if self.gate_kernel is None else silu(xp, xp.matmul(inputs, self.gate_kernel) + self.gate_bias)
-        return query, key, value, decay, None, gate
+        if self.gate_kernel is None:
+            return query, key, value, decay
+        return query, key, value, decay, silu(xp, xp.matmul(inputs, self.gate_kernel) + self.gate_bias)

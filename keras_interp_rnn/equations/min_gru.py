@@ -16,7 +16,7 @@ The function g of the candidate is the identity, or the `positive_part` of the p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations._cell import scaled, times
@@ -41,12 +41,12 @@ class MinGRU(DiagonalEquations):
     bias: Tensor
     positive: bool = False
 
+    num_parts: ClassVar[int] = 2
+
     def arguments(self, xp: Any, inputs: Tensor) -> list[Tensor]:
         """The arguments of the gates and of the candidate, each (..., n)."""
         product = xp.matmul(inputs, self.kernel) + self.bias
         return list(xp.split(product, self.num_parts, axis=-1))
-
-    num_parts = 2
 
     def candidate(self, xp: Any, argument: Tensor) -> Tensor:
         return positive_part(xp, argument) if self.positive else argument

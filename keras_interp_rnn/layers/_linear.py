@@ -20,9 +20,14 @@ from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
 class LinearCell(Cell):
     """A cell whose next state is affine in the state; the input alone decides by which map.
 
+    Attributes:
+        is_linear_recurrence: for those who read networks and do not import layers.
+
     Precision: products have the compute dtype; states, and what they are multiplied by, keep the variable dtype;
         outputs have the compute dtype.
     """
+
+    is_linear_recurrence: ClassVar[bool] = True
 
     def rounded_equations(self) -> Any:
         """The equations with weights in the compute dtype, that of the products."""
@@ -36,14 +41,14 @@ class LinearCell(Cell):
         """The inputs as the equations read them, in the compute dtype."""
         return ops.cast(inputs, self.compute_dtype)
 
-    def drive(self, inputs: Tensor) -> tuple[Tensor | None, ...]:
+    def drive(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """The drive of inputs (..., features), in the variable dtype."""
         drive = self.rounded_equations().drive(ops, self.encode(inputs))
-        return tuple(None if x is None else ops.cast(x, self.variable_dtype) for x in drive)
+        return tuple(ops.cast(x, self.variable_dtype) for x in drive)
 
-    def output(self, states: list[Tensor], drive: tuple[Tensor | None, ...]) -> Tensor:
+    def output(self, states: list[Tensor], drive: tuple[Tensor, ...]) -> Tensor:
         """What steps put out, from the states after them."""
-        rounded = [None if x is None else ops.cast(x, self.compute_dtype) for x in (*states, *drive)]
+        rounded = [ops.cast(x, self.compute_dtype) for x in (*states, *drive)]
         return self.rounded_equations().output(ops, tuple(rounded[: len(states)]), tuple(rounded[len(states) :]))
 
     def output_and_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
@@ -61,13 +66,13 @@ class LinearRNN(MakesItsCell, SequenceRNN):
 
     outputs_are_states: ClassVar[bool] = True
 
-    def drive(self, sequences: Tensor) -> tuple[Tensor | None, ...]:
+    def drive(self, sequences: Tensor) -> tuple[Tensor, ...]:
         """The drive of all steps, time-major."""
         inputs = ops.swapaxes(sequences, 0, 1)
         time, batch, *features = ops.shape(inputs)
         # Joined to the batch: whatever projects one step projects them all.
         drive = self.cell.drive(ops.reshape(inputs, (-1, *features)))
-        return tuple(None if x is None else ops.reshape(x, (time, batch, x.shape[-1])) for x in drive)
+        return tuple(ops.reshape(x, (time, batch, x.shape[-1])) for x in drive)
 
 
 class DiagonalRNN(LinearRNN):
@@ -107,6 +112,7 @@ class MatrixStateCell(LinearCell):
     num_heads: int
     normalize: bool
     value_dim: int
+    gate_kernel: Any
 
     def side_by_side(self, part: str, name: str, rows: Any, widths: tuple[int, ...]) -> Any:
         """A weight of several matrices (rows, width), each drawn by itself."""
@@ -125,16 +131,17 @@ class MatrixStateCell(LinearCell):
 
     def read_readout(self, read: Callable[[Any], Any]) -> tuple[Any, ...]:
         """The fields of `MatrixStateEquations`."""
-        return self.num_heads, read(self.output_kernel), None if self.scale is None else read(self.scale)
+        optional = (None if x is None else read(x) for x in (self.scale, self.gate_kernel))
+        return self.num_heads, read(self.output_kernel), *optional
 
-    def output(self, states: list[Tensor], drive: tuple[Tensor | None, ...]) -> Tensor:
-        read = self.precise_equations().read(ops, tuple(states), drive)
-        return self.read_out(read, drive)
+    def output(self, states: list[Tensor], drive: tuple[Tensor, ...]) -> Tensor:
+        known = self.precise_equations()
+        return self.read_out(known.read(ops, tuple(states), drive), known.gate(drive))
 
-    def read_out(self, read: Tensor, drive: tuple[Tensor | None, ...]) -> Tensor:
-        """What steps put out, from the heads' readings o (..., H d_v)."""
-        gate = None if drive[-1] is None else ops.cast(drive[-1], self.compute_dtype)
-        return self.rounded_equations().read_out(ops, ops.cast(read, self.compute_dtype), gate)
+    def read_out(self, read: Tensor, gate: Tensor | None) -> Tensor:
+        """What steps put out, from the heads' readings o (..., H d_v) and the gate."""
+        rounded = [None if x is None else ops.cast(x, self.compute_dtype) for x in (read, gate)]
+        return self.rounded_equations().read_out(ops, *rounded)
 
 
 def head_sizes(
@@ -170,11 +177,8 @@ class MatrixStateRNN(LinearRNN):
     ) -> tuple[Tensor, list[Tensor]]:
         drive = self.drive(sequences)
         known = self.cell.precise_equations()
-        query, key, value, decay, strength, _ = drive
-        key, written, value, decay = known.entries(ops, key, value, decay, strength)
         read = None if mask is None else ops.transpose(mask)[:, :, None, None]
-        outputs, last = matrix_outputs(
-            type(known), states[0], known.heads(ops, query), key, written, value, decay, read
-        )
-        batch_major = (*[None] * (len(drive) - 1), None if drive[-1] is None else ops.swapaxes(drive[-1], 0, 1))
-        return self.cell.read_out(outputs, batch_major), [last]
+        entries = (known.heads(ops, drive[0]), *known.entries(ops, drive))
+        outputs, last = matrix_outputs(type(known), states[0], entries, read)
+        gate = known.gate(drive)
+        return self.cell.read_out(outputs, None if gate is None else ops.swapaxes(gate, 0, 1)), [last]

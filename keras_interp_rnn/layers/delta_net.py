@@ -97,7 +97,7 @@ class DeltaNetCell(MatrixStateCell):
         self.add_readout(values)
 
     def equations(self, read: Callable[[Any], Any]) -> equations.DeltaNet:
-        optional = (self.decay_kernel, self.rate, self.decay_bias, self.gate_kernel)
+        optional = (self.decay_kernel, self.rate, self.decay_bias)
         weights = (read(self.kernel), *(None if x is None else read(x) for x in optional))
         return equations.DeltaNet(*self.read_readout(read), *weights)
 

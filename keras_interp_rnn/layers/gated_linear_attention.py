@@ -92,7 +92,7 @@ class GatedLinearAttentionCell(MatrixStateCell):
 
     def equations(self, read: Callable[[Any], Any]) -> equations.GatedLinearAttention:
         weights = (self.kernel, self.decay_kernel, self.decay_bias)
-        optional = (self.low_rank_kernel, self.gate_kernel, self.gate_bias)
+        optional = (self.low_rank_kernel, self.gate_bias)
         return equations.GatedLinearAttention(
             *self.read_readout(read), *map(read, weights), *(None if x is None else read(x) for x in optional)
         )

@@ -6,7 +6,7 @@ Reference: Feng, Tung, Ahmed, Bengio and Hajimirsadeghi, "Were RNNs All We Neede
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -40,19 +40,19 @@ class MinGRUCell(LinearCell):
     """
 
     weight_initializers = {"kernel": "glorot_uniform", "bias": "zeros"}
-    equations_class: type[equations.MinGRU] = equations.MinGRU
+    num_parts: ClassVar[int] = equations.MinGRU.num_parts
 
     def __init__(self, units: int, positive: bool = False, **kwargs: Any) -> None:
         super().__init__(units, **kwargs)
         self.positive = bool(positive)
 
     def make_weights(self, shape: tuple[int | None, ...]) -> None:
-        parts = self.equations_class.num_parts
+        parts = self.num_parts
         self.kernel = self.weight("kernel", "kernel", (shape[1], parts * self.units), blocks=parts)
         self.bias = self.weight("bias", "bias", (parts * self.units,))
 
     def equations(self, read: Callable[[Any], Any]) -> equations.MinGRU:
-        return self.equations_class(read(self.kernel), read(self.bias), self.positive)
+        return equations.MinGRU(read(self.kernel), read(self.bias), self.positive)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -97,7 +97,10 @@ class MinLSTMCell(MinGRUCell):
     (2, 4)
     """
 
-    equations_class = equations.MinLSTM
+    num_parts = equations.MinLSTM.num_parts
+
+    def equations(self, read: Callable[[Any], Any]) -> equations.MinLSTM:
+        return equations.MinLSTM(read(self.kernel), read(self.bias), self.positive)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

@@ -1,0 +1,64 @@
+r"""A linear recurrence over symbols, or over given vectors, as an ISAN: one affine map for each.
+
+Where a layer puts out something else than its state, $y_t = s_t M_x + m_x$ with a map that the input chooses, the
+outputs join the state, $[s_t, y_t]$, so that what reads the layer is affine in the state again:
+
+$$[s_t, y_t] = [s_{t-1}, y_{t-1}] \begin{pmatrix} W_x & W_x M_x \\ 0 & 0 \end{pmatrix} + [b_x, b_x M_x + m_x].$$
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._network.arrays import as_float64
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.equations import NUMPY
+
+MAX_BYTES = 2**32
+"""Of all matrices together."""
+
+
+def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:
+    """Kernel (K, n, n) and bias (K, n) of the steps that read these vectors (K, features).
+
+    n counts the state's numbers, and after them those of the output where that is not the state.
+
+    Raises:
+        ValueError: if the output is not affine in the state; if the matrices need more than 4 GiB.
+    """
+    equations = equations_of(cell, as_float64)
+    if equations is None:
+        raise ValueError(
+            "The steps of a linear recurrence must be those of its class. Received: "
+            f"{type(cell).__name__}, which computes something of its own. Use analysis.attribution."
+        )
+    if getattr(equations, "scale", None) is not None:
+        raise ValueError(
+            f"Outputs split exactly if they are affine in the state. Received: {cell.name}, which divides each head's "
+            "output by its root mean square. Pass normalize=False to the layer, or use analysis.attribution."
+        )
+    size = int(cell.state_size)
+    count, all_units = len(vectors), size + (0 if equations.outputs_state else cell.units)
+    if 8 * count * all_units**2 > MAX_BYTES:
+        raise ValueError(
+            f"The matrices of all vectors must fit into {MAX_BYTES / 2**30:g} GiB. Received: {count} vectors and "
+            f"{all_units} units, which need {8 * count * all_units**2 / 2**30:.1f} GiB. Pass a shorter text."
+        )
+    drive = equations.drive(NUMPY, vectors)
+    nothing = np.zeros((count, size))
+    [bias] = equations.step(NUMPY, (nothing,), drive).states
+    back = equations.linearization(NUMPY, (nothing,), drive).before(np.broadcast_to(np.eye(size), (count, size, size)))
+    kernel = np.swapaxes(back, 1, 2)
+    if equations.outputs_state:
+        return np.ascontiguousarray(kernel), bias
+    offset = equations.output(NUMPY, (nothing,), drive)
+    # One unit of the state after the other, for all vectors.
+    columns = [equations.output(NUMPY, (nothing + unit,), drive) - offset for unit in np.eye(size)]
+    read = np.stack(columns, axis=1)
+    joint = np.zeros((count, all_units, all_units))
+    joint[:, :size, :size], joint[:, :size, size:] = kernel, kernel @ read
+    following = (bias[:, None, :] @ read)[:, 0] + offset
+    return joint, np.concatenate([bias, following], axis=1)
