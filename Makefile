@@ -71,8 +71,8 @@ test-quick: $(VENV)/.installed-test  ## Run a selection of the tests, about a mi
 test-backends: $(VENV)/.installed-jax  ## Run the core of the layers' tests on JAX and on torch; CASES="" runs all.
 	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."
 	@$(PIP) install '$(TORCH)'
-	KERAS_BACKEND=jax $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
-	KERAS_BACKEND=torch $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
+	KERAS_BACKEND=jax $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
+	KERAS_BACKEND=torch $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
 
 test-nightly:  ## Run the layers' tests on the newest keras-nightly, in .venv-nightly.
 	@$(MAKE) --no-print-directory VENV=.venv-nightly test-this-nightly
@@ -83,7 +83,7 @@ test-this-nightly: $(VENV)/.installed-test
 	@$(PIP) uninstall --yes keras keras-nightly
 	@$(PIP) install keras-nightly
 	@$(BIN)/python -c 'from importlib.metadata import version; print("Keras", version("keras-nightly"))'
-	$(PYTEST) tests/layers tests/test_recurrence.py tests/test_backend.py $(ARGS)
+	$(PYTEST) tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
 
 # Environments .venv-python3.10, ..., .venv-lowest. All are tried; those that failed are named at the end.
 test-versions:  ## Run test-quick (SUITE=test: the core) on each Python, and on the lowest versions of the packages.

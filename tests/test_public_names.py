@@ -43,7 +43,8 @@ NAMES = {
     "keras_interp_rnn.layers": """
         CFN CFNCell DeltaNet DeltaNetCell FactoredISAN FactoredISANCell GatedLinearAttention
         GatedLinearAttentionCell ISAN ISANCell LRU LRUCell MinGRU MinGRUCell MinLSTM MinLSTMCell MinimalRNN
-        MinimalRNNCell PeepholeLSTM PeepholeLSTMCell RGLRU RGLRUCell SRGRU SRLSTM SRPeepholeLSTM SRSimpleRNN StateRegularizedCell StateRegularizedRNN
+        MinimalRNNCell PeepholeLSTM PeepholeLSTMCell RGLRU RGLRUCell SRGRU SRLSTM SRPeepholeLSTM SRSimpleRNN
+        StateRegularizedCell StateRegularizedRNN
         WordDropout
     """,
     "keras_interp_rnn.losses": "BitsPerSymbol",
