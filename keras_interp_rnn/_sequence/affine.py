@@ -128,10 +128,12 @@ class Products(NamedTuple):
 
 def _products(path: str, symbols: Tensor, vocabulary_size: int) -> Products:
     """The products of a path. symbols: (T, B)."""
+    # No sequence may reach those of others: accelerators do not refuse ids out of range.
+    in_range = ops.mod(symbols, vocabulary_size)
     if path == "dense":
-        return Products((symbols,), _product_of_all)
+        return Products((in_range,), _product_of_all)
     if path == "blocks":
-        blocks = into_blocks(symbols, vocabulary_size, ROWS_OF_BLOCK)
+        blocks = into_blocks(in_range, vocabulary_size, ROWS_OF_BLOCK)
         return Products((blocks.owners, blocks.rows, blocks.places), lambda w: product_in_blocks(w, ROWS_OF_BLOCK))
     return Products((symbols,), _product_of_copies)
 
