@@ -177,9 +177,9 @@ class StateRegularizedCell(Cell):
             regularize: bool (batch or 1, 1), False where the step goes without the stochastic component.
         """
         _, new = run_cell(self.cell, inputs, states, training)
-        return self.regularized(new, component, noise, regularize)
+        return self._regularized(new, component, noise, regularize)
 
-    def regularized(
+    def _regularized(
         self,
         new: list[Tensor],
         component: equations.StochasticComponent,
@@ -330,7 +330,7 @@ class StateRegularizedRNN(SequenceRNN):
             if inner is None:
                 return self.cell.step(inputs, states, component, *given, training)
             new = inner.step(ops, tuple(states), (extras["drive"],)).states
-            return self.cell.regularized(list(new), component, *given)
+            return self.cell._regularized(list(new), component, *given)
 
         return step
 
