@@ -183,7 +183,7 @@ def cases(args: argparse.Namespace, known: dict[str, tuple[int, Maker]]) -> Iter
     """Names, batches and precisions, those first that stand first in their lists."""
     names = [name for name in known if not args.only or any(part in name for part in args.only)]
     every = itertools.product(enumerate(args.precision), enumerate(args.batch), names)
-    late = [(i + j + known[name][0], name, batch, precision) for (i, precision), (j, batch), name in every]
+    late = [(i + j + 1.5 * known[name][0], name, batch, precision) for (i, precision), (j, batch), name in every]
     for _, name, batch, precision in sorted(late, key=lambda case: case[0]):
         yield name, batch, precision
 

@@ -267,27 +267,43 @@ class TestChoiceOfPath:
     def test_many_units_take_the_grouped_path(self, units: int, vocabulary_size: int, fused: bool | str) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
         if BACKEND == "jax" and vocabulary_size == 65:
-            assert path == ("static", "with 65 symbols a pass over all matrices costs more than it saves")
+            assert path.name == "static"
+            assert path.reason.startswith("with 65 symbols a pass over all matrices costs more than it saves; ")
         else:
             assert path == ("grouped", f"{_backend.title()} on CPU")
 
     @on_a_cpu
     @pytest.mark.skipif(BACKEND != "jax", reason="elsewhere a group is as large as it happens to be")
-    @pytest.mark.parametrize(
-        ("batch", "reason"),
-        [
-            (53, "53 sequences are fewer than two for each of 27 symbols"),
-            (None, "the number of sequences is not known"),
-        ],
-    )
-    def test_jax_groups_batches_of_a_known_size(self, batch: int | None, reason: str) -> None:
-        assert self.choose(batch=batch) == ("static", reason)
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_jax_groups_large_batches_of_a_known_size(self, is_known: bool) -> None:
+        if is_known:
+            batch, reason = 53, "53 sequences are fewer than two for each of 27 symbols"
+        else:
+            from jax import export
+
+            [batch], reason = export.symbolic_shape("b"), "the number of sequences is not known"
+        name, found = self.choose(batch=batch)
+        assert name == "static"
+        assert found.startswith(reason)
         assert self.choose(batch=54).name == "grouped"
 
     def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "a GPU is visible")
         monkeypatch.setattr(_backend, "accelerator", lambda: "")
+        monkeypatch.setattr(_backend, "compiles_by_xla", lambda: False)
         assert self.choose(units=216) == ("static", "a GPU is visible")
+
+    @pytest.mark.parametrize(("units", "expected"), [(45, "static"), (46, "blocks")])
+    def test_what_xla_compiles_for_a_cpu_takes_blocks_where_that_saves_copies(
+        self, units: int, expected: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "XLA")
+        monkeypatch.setattr(_backend, "accelerator", lambda: "")
+        monkeypatch.setattr(_backend, "compiles_by_xla", lambda: True)
+        path = self.choose(units=units)
+        assert path.name == expected
+        assert "33 matrices a step instead of 128" in path.reason
+        assert self.choose(units=units, batch=48).name == "static"
 
     @pytest.mark.parametrize(
         ("sizes_of", "expected", "reason"),

@@ -56,6 +56,9 @@ class Jax(StaticBackend):
             return f"{batch} sequences are fewer than two for each of {vocabulary_size} symbols"
         return None
 
+    def compiles_by_xla(self) -> bool:
+        return True
+
     def spreads_batches(self) -> bool:
         return jax.device_count() > 1
 

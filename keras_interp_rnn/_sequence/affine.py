@@ -7,7 +7,8 @@ matrices is a few large products over all steps at once instead of one small one
 - "grouped": sequences that read the same symbol share a product, one file a backend (`grouped_torch`, ...). On CPUs.
 - "static": the same mathematics in `keras.ops` with sizes fixed in advance: every sequence has a copy of its matrix.
   Every backend, XLA.
-- "blocks": the same, and sequences that read the same symbol share a product in blocks (`blocks`). On accelerators.
+- "blocks": the same, and sequences that read the same symbol share a product in blocks (`blocks`). On accelerators, and
+  where XLA compiles for CPUs.
 - "dense": the same, and every sequence meets all matrices. On accelerators, with few symbols.
 - "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 """
@@ -70,19 +71,22 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any,
 def _static_path(obstacle: str, units: int, vocabulary_size: int, batch: Any) -> Path:
     """Which of the paths of sizes fixed in advance, here where the grouped one meets an obstacle.
 
-    A step is a few launches, and copies a matrix for every sequence, or for every block of them, which takes more
-    launches; or none, where every sequence meets all matrices.
+    A step copies a matrix for every sequence, or for every block of them, which takes more operations; or none, where
+    every sequence meets all matrices.
     """
-    if not _backend.accelerator():
-        return Path("static", obstacle)
-    if vocabulary_size <= DENSE_SYMBOLS:
+    accelerator = bool(_backend.accelerator())
+    if accelerator and vocabulary_size <= DENSE_SYMBOLS:
         return Path("dense", f"{obstacle}; all {vocabulary_size} products of a sequence cost less than sorting")
+    is_symbolic = not (batch is None or isinstance(batch, int))  # in an export of JAX
+    if is_symbolic or not (accelerator or _backend.compiles_by_xla()):
+        return Path("static", obstacle)
     if _backend.spreads_batches():
         return Path("static", f"{obstacle}; the batch may be spread over several devices, and sorting would collect it")
-    sequences = batch if isinstance(batch, int) else USUAL_BATCH
+    sequences = USUAL_BATCH if batch is None else batch
     blocks = number_of_blocks(sequences, vocabulary_size, ROWS_OF_BLOCK)
     instead = f"{blocks} matrices a step instead of {sequences}"
-    if (sequences - blocks) * units**2 < LEAST_SAVED:
+    saved = (sequences - blocks) * units**2
+    if 2 * blocks > sequences or saved < LEAST_SAVED["accelerator" if accelerator else "CPU"]:
         return Path("static", f"{obstacle}; to copy {instead} would save less than sorting costs")
     return Path("blocks", f"{obstacle}; blocks of {ROWS_OF_BLOCK} sequences copy {instead}")
 

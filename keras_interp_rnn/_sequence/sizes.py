@@ -6,9 +6,12 @@ BLOCK, BLOCK_ON_ACCELERATORS = 32, 128
 ROWS_OF_BLOCK = 16
 """Sequences that share a product on the path of blocks."""
 
-LEAST_SAVED, USUAL_BATCH = 4_000_000, 256
-"""Numbers a step that the path of blocks must save copying, for it moves the sequences twice; and the sequences of a
-batch whose number is not known when a graph is traced."""
+LEAST_SAVED = {"accelerator": 4_000_000, "CPU": 200_000}
+"""Numbers a step that the path of blocks must save copying, for it moves the sequences twice. And no more than half as
+many blocks as sequences: the products of empty places cost something."""
+
+USUAL_BATCH = 256
+"""Sequences of a batch whose number is not known when a graph is traced."""
 
 DENSE_SYMBOLS = 4
 """With no more symbols an accelerator multiplies every sequence by all matrices."""
