@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn.layers import ISAN
 from tests.oracles import isan as oracle
 
@@ -51,14 +52,19 @@ class Sample(NamedTuple):
         """What a Keras RNN puts out."""
         return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
-    def layer(self, **arguments: Any) -> ISAN:
+    def layer(self, path: str | None = None, **arguments: Any) -> ISAN:
         """A built layer with these weights, in float64 and without a constraint unless told otherwise.
 
         The default constraint draws its words from the weights' low digits: two paths that differ by rounding would
         train to different weights.
+
+        Args:
+            path: the name of the one that it takes, whatever the device; None leaves the choice to the layer.
         """
         own = {"dtype": "float64", "recurrent_constraint": None}
         layer = ISAN(self.units, self.vocabulary_size, **{**own, **arguments})
+        if path is not None:
+            layer.path = lambda sequences: Path(path, "the test asks for it")
         layer.build(self.symbols.shape)
         layer.set_weights([self.kernel, self.bias, self.initial_state][: len(layer.weights)])
         if layer.stateful:

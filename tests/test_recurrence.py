@@ -1,9 +1,10 @@
 """Whole-sequence trajectories and their adjoints, against two witnesses that share no code with them.
 
 The witnesses are the stepwise recurrence differentiated by the backend, and the oracle's back-propagation by hand. The
-paths: "static" on every backend, "grouped" on each in its own way.
+paths: "static", "blocks" and "dense" on every backend, "grouped" on each in its own way.
 """
 
+import itertools
 import re
 
 import keras
@@ -12,7 +13,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
-from keras_interp_rnn._sequence import affine, masks, scan, sizes
+from keras_interp_rnn._sequence import affine, blocks, masks, scan, sizes
 from keras_interp_rnn.equations import isan as equations
 from tests import autodiff
 from tests.oracles import isan as oracle
@@ -24,13 +25,14 @@ pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the sam
 
 BACKEND = keras.backend.backend()
 TENSORFLOW = BACKEND == "tensorflow"
-PATHS = ("static", "grouped")
+PATHS = ("static", "blocks", "dense", "grouped")
 LEAST = sizes.SMALLEST_GROUPED_UNITS[BACKEND]["few"]
 
 on_a_cpu = pytest.mark.skipif(bool(_backend.accelerator()), reason="an accelerator takes the static path")
 
-# With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart; the static path works in
-# blocks of 32 rows (BLOCK), the grouped one of JAX in rounds of 8 blocks (BLOCKS) of 8 rows (ROWS).
+# With more than 64 symbols (SLOTS) the grouped path of TensorFlow treats the rarer ones apart. Kernel gradients come
+# in blocks of 32 rows (BLOCK). The path of blocks has 16 (ROWS_OF_BLOCK), the grouped one of JAX rounds of 8 blocks
+# (BLOCKS) of 8 rows (ROWS).
 # `test_the_sizes_here_straddle_those_of_the_code` holds these cases to that.
 CASES = {
     "small": {},
@@ -128,6 +130,22 @@ def test_a_mask_of_true_changes_nothing(path: str) -> None:
     assert_close(affine.switched_affine_states(path, *tensors, everything), expected, "float64")
 
 
+@pytest.mark.skipif(BACKEND != "jax", reason="JAX refuses no ids, and says NaN instead")
+@pytest.mark.parametrize("path", PATHS[:3])
+def test_an_id_out_of_range_harms_its_own_sequence_alone(path: str) -> None:
+    some = sample(batch=20)
+    wrong = some.symbols.copy()
+    wrong[3, 2], wrong[8, 4] = some.vocabulary_size, -1
+    tensors = [ops.convert_to_tensor(array) for array in (some.kernel, some.bias, some.start)]
+    found = ops.convert_to_numpy(affine.switched_affine_states(path, *tensors, ops.convert_to_tensor(wrong)))
+    assert np.isnan(found[3, 2:]).all()
+    wrong[8, 4] = some.vocabulary_size - 1
+    expected = some._replace(symbols=np.where(wrong == some.vocabulary_size, 0, wrong)).states(some.start)
+    others = np.arange(20) != 3
+    assert_close(found[others], expected[others], "float64")
+    assert_close(found[3, :2], expected[3, :2], "float64")
+
+
 @pytest.mark.parametrize("mask", [None, "scattered"])
 @pytest.mark.parametrize("path", PATHS)
 def test_the_gradient_can_be_differentiated(path: str, mask: str | None) -> None:
@@ -174,6 +192,8 @@ def test_the_sizes_here_straddle_those_of_the_code() -> None:
     assert np.bincount(cases["many rows a symbol"].symbols.ravel()).min() > sizes.BLOCK
     assert cases["exactly one block of rows"].symbols.size == sizes.BLOCK
     assert len(cases["blocks of two rounds"].symbols) > sizes.ROWS * (sizes.BLOCKS + 1)
+    each = [np.bincount(step, minlength=3) for step in cases["blocks of several symbols"].symbols.T]
+    assert np.min(each) > sizes.ROWS_OF_BLOCK
     if TENSORFLOW:
         assert cases["as many symbols as slots"].vocabulary_size == sizes.SLOTS
         assert cases["one symbol more than slots"].vocabulary_size == sizes.SLOTS + 1
@@ -195,6 +215,34 @@ def test_outputs_under_a_mask() -> None:
     assert expected_outputs([False, True, False, True], zero_output=True) == [0, 2, 0, 4]
     states = ops.convert_to_tensor(sample().cotangent)
     assert masks.outputs_under_mask(states, None, zero_output=True) is states
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 7, 12, 13])
+@pytest.mark.parametrize("vocabulary_size", [1, 2, 5])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_no_rows_fill_more_blocks_than_there_are(rows: int, vocabulary_size: int, size: int) -> None:
+    """Some fill all of them: all counts of the symbols are tried."""
+    counts = [c for c in itertools.product(range(rows + 1), repeat=vocabulary_size) if sum(c) == rows]
+    most = max(sum(-(-c // size) for c in each) for each in counts)
+    assert blocks.number_of_blocks(rows, vocabulary_size, size) == most
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_row_stands_once_in_a_block_of_its_symbol(seed: int) -> None:
+    symbols = np.random.default_rng(seed).integers(5, size=(4, 9)).astype("int32")
+    found = blocks.Blocks(*map(ops.convert_to_numpy, blocks.into_blocks(ops.convert_to_tensor(symbols), 5, 2)))
+    for step in range(4):
+        np.testing.assert_array_equal(found.rows[step, found.places[step]], np.arange(9))
+        assert sorted(found.places[step]) == sorted(np.flatnonzero(found.filled[step]))
+        np.testing.assert_array_equal(found.owners[step, found.places[step] // 2], symbols[step])
+
+
+@pytest.mark.parametrize("case", ["small", "one step", "many rows a symbol"])
+@pytest.mark.parametrize("path", PATHS[:3])
+def test_an_accelerator_takes_several_steps_a_turn(path: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And larger blocks of gradients: the numbers are the same."""
+    monkeypatch.setattr(type(_backend.current()), "accelerator", lambda self: "a chip")
+    check_values_and_gradients(path, sample(**CASES[case], mask="scattered"), "float64")
 
 
 class TestChoiceOfPath:
@@ -219,26 +267,80 @@ class TestChoiceOfPath:
     def test_many_units_take_the_grouped_path(self, units: int, vocabulary_size: int, fused: bool | str) -> None:
         path = self.choose(fused, units=units, vocabulary_size=vocabulary_size)
         if BACKEND == "jax" and vocabulary_size == 65:
-            assert path == ("static", "with 65 symbols a pass over all matrices costs more than it saves")
+            assert path.name == "static"
+            assert path.reason.startswith("with 65 symbols a pass over all matrices costs more than it saves; ")
         else:
             assert path == ("grouped", f"{_backend.title()} on CPU")
 
     @on_a_cpu
     @pytest.mark.skipif(BACKEND != "jax", reason="elsewhere a group is as large as it happens to be")
-    @pytest.mark.parametrize(
-        ("batch", "reason"),
-        [
-            (53, "53 sequences are fewer than two for each of 27 symbols"),
-            (None, "the number of sequences is not known"),
-        ],
-    )
-    def test_jax_groups_batches_of_a_known_size(self, batch: int | None, reason: str) -> None:
-        assert self.choose(batch=batch) == ("static", reason)
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_jax_groups_large_batches_of_a_known_size(self, is_known: bool) -> None:
+        if is_known:
+            batch, reason = 53, "53 sequences are fewer than two for each of 27 symbols"
+        else:
+            from jax import export
+
+            [batch], reason = export.symbolic_shape("b"), "the number of sequences is not known"
+        name, found = self.choose(batch=batch)
+        assert name == "static"
+        assert found.startswith(reason)
         assert self.choose(batch=54).name == "grouped"
 
     def test_an_obstacle_to_grouping_is_the_reason_for_the_static_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "a GPU is visible")
+        monkeypatch.setattr(_backend, "accelerator", lambda: "")
+        monkeypatch.setattr(_backend, "compiles_by_xla", lambda: False)
         assert self.choose(units=216) == ("static", "a GPU is visible")
+
+    @pytest.mark.parametrize(("units", "expected"), [(45, "static"), (46, "blocks")])
+    def test_what_xla_compiles_for_a_cpu_takes_blocks_where_that_saves_copies(
+        self, units: int, expected: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "XLA")
+        monkeypatch.setattr(_backend, "accelerator", lambda: "")
+        monkeypatch.setattr(_backend, "compiles_by_xla", lambda: True)
+        path = self.choose(units=units)
+        assert path.name == expected
+        assert "33 matrices a step instead of 128" in path.reason
+        assert self.choose(units=units, batch=48).name == "static"
+
+    @pytest.mark.parametrize(
+        ("sizes_of", "expected", "reason"),
+        [
+            ({"batch": 128}, "blocks", "blocks of 16 sequences copy 33 matrices a step instead of 128"),
+            ({"batch": None}, "blocks", "blocks of 16 sequences copy 41 matrices a step instead of 256"),
+            ({"batch": 64}, "static", "to copy 29 matrices a step instead of 64 would save less than sorting costs"),
+            (
+                {"batch": 128, "units": 128},
+                "static",
+                "to copy 33 matrices a step instead of 128 would save less than sorting costs",
+            ),
+            (
+                {"batch": 512, "vocabulary_size": 10_000},
+                "static",
+                "to copy 512 matrices a step instead of 512 would save less than sorting costs",
+            ),
+            ({"vocabulary_size": 4}, "dense", "all 4 products of a sequence cost less than sorting"),
+        ],
+    )
+    def test_an_accelerator_takes_blocks_where_that_saves_copies(
+        self, sizes_of: dict, expected: str, reason: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "a GPU is visible")
+        monkeypatch.setattr(_backend, "accelerator", lambda: "a GPU")
+        monkeypatch.setattr(_backend, "spreads_batches", lambda: False)
+        path = self.choose(**{"units": 216, **sizes_of})
+        assert path.name == expected
+        assert path.reason.endswith(f"; {reason}")
+
+    def test_several_devices_do_not_sort_their_batch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "a GPU is visible")
+        monkeypatch.setattr(_backend, "accelerator", lambda: "a GPU")
+        monkeypatch.setattr(_backend, "spreads_batches", lambda: True)
+        name, reason = self.choose(units=216)
+        assert name == "static"
+        assert reason.endswith("the batch may be spread over several devices, and sorting would collect it")
 
     def test_fused_false_steps_whatever_else_holds(self) -> None:
         for reads_ids in (True, False):

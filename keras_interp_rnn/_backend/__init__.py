@@ -178,6 +178,16 @@ def why_not_grouped(batch: Any, vocabulary_size: int) -> str | None:
     return current().why_not_grouped(batch, vocabulary_size)
 
 
+def compiles_by_xla() -> bool:
+    """Whether XLA compiles what is traced now."""
+    return current().compiles_by_xla()
+
+
+def spreads_batches() -> bool:
+    """Whether the sequences of a batch may lie on several devices, within one call of a layer."""
+    return current().spreads_batches()
+
+
 def assert_ids_in_range(ids: Any, size: int) -> Any:
     """`ids`, checked at run time, where the backend can, to lie in [0, size)."""
     return ids if isinstance(ids, keras.KerasTensor) else current().assert_ids_in_range(ids, size)

@@ -88,6 +88,14 @@ class Backend(abc.ABC):
     def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
         """Why a batch of sequences should not be sorted by symbol at every step; None if it may be."""
 
+    def compiles_by_xla(self) -> bool:
+        """Whether XLA compiles what is traced now."""
+        return False
+
+    def spreads_batches(self) -> bool:
+        """Whether the sequences of a batch may lie on several devices, within one call of a layer."""
+        return False
+
     @abc.abstractmethod
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         """Sequences (batch, time, ...), mask (batch, time) or None, states (batch, n), of one static batch size."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import jax
 import keras
@@ -20,6 +20,7 @@ class Jax(StaticBackend):
 
     title = "JAX"
     draws_in_loops = False
+    steps_at_once: ClassVar[int] = 4
 
     def accelerator(self) -> str:
         device = jax.devices()[0]
@@ -34,19 +35,32 @@ class Jax(StaticBackend):
             "jax.config.update('jax_default_matmul_precision', 'highest')",
         )
 
+    def scan(
+        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
+    ) -> Any:
+        """Several steps a turn of the loop on an accelerator, which would wait for the launches of one."""
+        unroll = self.steps_at_once if self.accelerator() else 1
+        return keras.ops.scan(step, start, sequences, reverse=reverse, unroll=unroll)
+
     def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
         return keras.ops.custom_gradient(function)
 
     def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
         if accelerator := self.accelerator():
             return f"the device is {accelerator}, and conditions at every step would stall it"
-        if jax.device_count() > 1:
+        if self.spreads_batches():
             return f"the batch may be spread over {jax.device_count()} devices, and sorting would collect it"
         if not isinstance(batch, int):  # a traced one of no known size, in an export
             return "the number of sequences is not known"
         if batch < 2 * vocabulary_size:
             return f"{batch} sequences are fewer than two for each of {vocabulary_size} symbols"
         return None
+
+    def compiles_by_xla(self) -> bool:
+        return True
+
+    def spreads_batches(self) -> bool:
+        return jax.device_count() > 1
 
     def is_chief(self, model: keras.Model) -> bool:
         return jax.process_index() == 0

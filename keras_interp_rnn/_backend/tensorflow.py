@@ -96,24 +96,29 @@ class TensorFlow(Backend):
         return self.why_no_dynamic_shapes()
 
     def why_no_dynamic_shapes(self) -> str | None:
-        """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may.
-
-        TensorFlow has no public question "is this being compiled by XLA?". While it traces a function with
-        `jit_compile=True` it enters a control-flow context that says so on the graph outside, and this walks there
-        (TensorFlow 2.21; without it XLA stops with "must be a compile-time constant";
-        tests/layers/test_isan_paths.py::test_xla_takes_the_static_path).
-        """
+        """Why a graph traced now may not hold operations whose sizes depend on the data; None if it may."""
         if tf.config.list_logical_devices("GPU"):
             return "a GPU is visible, and many small products would starve it"
+        if self.compiles_by_xla():
+            return "the graph is compiled by XLA, which needs sizes that do not depend on the data"
+        return None
+
+    def compiles_by_xla(self) -> bool:
+        """Whether the graph that is traced now will be compiled by XLA.
+
+        TensorFlow has no public question for that. While it traces a function with `jit_compile=True` it enters a
+        control-flow context that says so on the graph outside, and this walks there (TensorFlow 2.21; without it XLA
+        stops with "must be a compile-time constant"; tests/layers/test_isan_paths.py::test_xla_takes_the_static_path).
+        """
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         while graph is not None:
             context = graph._get_control_flow_context()
             while context is not None:
                 if context.IsXLAContext():
-                    return "the graph is compiled by XLA, which needs sizes that do not depend on the data"
+                    return True
                 context = context.outer_context
             graph = getattr(graph, "outer_graph", None)
-        return None
+        return False
 
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         """As `Backend.of_one_batch`, and in a graph on a CPU a check at run time.

@@ -5,7 +5,11 @@ and run backwards (docs/notes/affine-adjoint.md), so no path stores anything but
 matrices is a few large products over all steps at once instead of one small one per step. The paths:
 
 - "grouped": sequences that read the same symbol share a product, one file a backend (`grouped_torch`, ...). On CPUs.
-- "static":  the same mathematics in `keras.ops` with sizes fixed in advance. Every backend, XLA, GPUs.
+- "static": the same mathematics in `keras.ops` with sizes fixed in advance: every sequence has a copy of its matrix.
+  Every backend, XLA.
+- "blocks": the same, and sequences that read the same symbol share a product in blocks (`blocks`). On accelerators, and
+  where XLA compiles for CPUs.
+- "dense": the same, and every sequence meets all matrices. On accelerators, with few symbols.
 - "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 """
 
@@ -13,14 +17,22 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras import ops
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._sequence.blocks import grouped_gradients, into_blocks, number_of_blocks, product_in_blocks
 from keras_interp_rnn._sequence.masks import zero_where_masked
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
-from keras_interp_rnn._sequence.sizes import BLOCK, SLOTS, SMALLEST_GROUPED_UNITS
+from keras_interp_rnn._sequence.sizes import (
+    DENSE_SYMBOLS,
+    LEAST_SAVED,
+    ROWS_OF_BLOCK,
+    SLOTS,
+    SMALLEST_GROUPED_UNITS,
+    USUAL_BATCH,
+)
 from keras_interp_rnn._types import Tensor
 
 
@@ -52,8 +64,31 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any,
         obstacle = f"below {smallest} units, with {vocabulary_size} symbols, grouping costs more than it saves"
     obstacle = obstacle or _backend.why_not_grouped(batch, vocabulary_size)
     if obstacle:
-        return Path("static", obstacle)
+        return _static_path(obstacle, units, vocabulary_size, batch)
     return Path("grouped", f"{_backend.title()} on CPU")
+
+
+def _static_path(obstacle: str, units: int, vocabulary_size: int, batch: Any) -> Path:
+    """Which of the paths of sizes fixed in advance, here where the grouped one meets an obstacle.
+
+    A step copies a matrix for every sequence, or for every block of them, which takes more operations; or none, where
+    every sequence meets all matrices.
+    """
+    accelerator = bool(_backend.accelerator())
+    if accelerator and vocabulary_size <= DENSE_SYMBOLS:
+        return Path("dense", f"{obstacle}; all {vocabulary_size} products of a sequence cost less than sorting")
+    is_symbolic = not (batch is None or isinstance(batch, int))  # in an export of JAX
+    if is_symbolic or not (accelerator or _backend.compiles_by_xla()):
+        return Path("static", obstacle)
+    if _backend.spreads_batches():
+        return Path("static", f"{obstacle}; the batch may be spread over several devices, and sorting would collect it")
+    sequences = USUAL_BATCH if batch is None else batch
+    blocks = number_of_blocks(sequences, vocabulary_size, ROWS_OF_BLOCK)
+    instead = f"{blocks} matrices a step instead of {sequences}"
+    saved = (sequences - blocks) * units**2
+    if 2 * blocks > sequences or saved < LEAST_SAVED["accelerator" if accelerator else "CPU"]:
+        return Path("static", f"{obstacle}; to copy {instead} would save less than sorting costs")
+    return Path("blocks", f"{obstacle}; blocks of {ROWS_OF_BLOCK} sequences copy {instead}")
 
 
 def switched_affine_states(
@@ -62,7 +97,7 @@ def switched_affine_states(
     """States h_1, ..., h_T of every sequence of a batch, differentiable in kernel, bias and start.
 
     Args:
-        path: "grouped" or "static".
+        path: "grouped", "static", "blocks" or "dense".
         kernel: (K, n, n). bias: (K, n). start: (batch, n).
         symbols: int (batch, time) in [0, K).
         mask: bool (batch, time), False keeps the state; or None.
@@ -75,8 +110,10 @@ def switched_affine_states(
     # One tensor out, ids and mask from outside: what the custom gradients of all three backends accept.
     @_backend.custom_gradient
     def run(kernel: Tensor, bias: Tensor, start: Tensor) -> tuple[Tensor, Callable[..., tuple[Tensor, ...]]]:
-        trajectory = grouped.trajectory if grouped and not _backend.differentiates_again() else _static_trajectory
-        states, adjoint = trajectory(kernel, bias, start, symbols, mask)
+        if grouped and not _backend.differentiates_again():
+            states, adjoint = grouped.trajectory(kernel, bias, start, symbols, mask)
+        else:
+            states, adjoint = _static_trajectory(path, kernel, bias, start, symbols, mask)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
             return adjoint(args[0] if upstream is None else upstream)
@@ -86,45 +123,90 @@ def switched_affine_states(
     return run(kernel, bias, start)
 
 
-def _affine_scan(
-    kernel: Tensor, symbols: Tensor, read: Tensor | None, addends: Tensor, start: Tensor, reverse: bool = False
-) -> tuple[Tensor, Tensor]:
-    """h_t = h_{t-1} W_{x_t} + a_t, time-major: symbols (T, B), read (T, B, 1) bool or None, addends (T, B, n)."""
+class Products(NamedTuple):
+    """How every row h of a batch meets its matrix W_x, at all steps."""
+
+    sequences: tuple[Tensor, ...]  # each (T, ...): what a step reads
+    of: Callable[[Tensor], Callable[..., Tensor]]  # from the kernel to a function of (B, n) and of what the step reads
+
+
+def _products(path: str, symbols: Tensor, vocabulary_size: int) -> Products:
+    """The products of a path. symbols: (T, B)."""
+    # No sequence may reach those of others: accelerators do not refuse ids out of range.
+    in_range = ops.mod(symbols, vocabulary_size)
+    if path == "dense":
+        return Products((in_range,), _product_of_all)
+    if path == "blocks":
+        blocks = into_blocks(in_range, vocabulary_size, ROWS_OF_BLOCK)
+        return Products((blocks.owners, blocks.rows, blocks.places), lambda w: product_in_blocks(w, ROWS_OF_BLOCK))
+    return Products((symbols,), _product_of_copies)
+
+
+def _product_of_copies(kernel: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """Every row with a copy of its matrix."""
     units = kernel.shape[1]
     # Rows of two axes: what torch looks up in three has no counterpart in ONNX (Keras 3.15).
     rows = ops.reshape(kernel, (-1, units * units))
 
-    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
-        symbols, addends, *read = now
+    def product(state: Tensor, symbols: Tensor) -> Tensor:
         matrices = ops.reshape(ops.take(rows, symbols, axis=0), (-1, units, units))
-        new = ops.matmul(state[:, None, :], matrices)[:, 0, :]
-        if read:
-            new = ops.where(read[0], new, state)
+        return ops.matmul(state[:, None, :], matrices)[:, 0, :]
+
+    return product
+
+
+def _product_of_all(kernel: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """Every row with all matrices side by side, and of its products the one of its symbol."""
+    symbols, units = kernel.shape[:2]
+    side_by_side = ops.reshape(ops.transpose(kernel, (1, 0, 2)), (units, symbols * units))
+
+    def product(state: Tensor, read: Tensor) -> Tensor:
+        every = ops.reshape(ops.matmul(state, side_by_side), (-1, units))
+        return ops.take(every, symbols * ops.arange(ops.shape(read)[0], dtype="int32") + read, axis=0)
+
+    return product
+
+
+def _affine_scan(
+    product: Callable[..., Tensor],
+    sequences: tuple[Tensor, ...],
+    read: Tensor | None,
+    addends: Tensor,
+    start: Tensor,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """h_t = h_{t-1} W_{x_t} + a_t, time-major: read (T, B, 1) bool or None, addends (T, B, n)."""
+    masks = () if read is None else (read,)
+
+    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
+        addends, *rest = now
+        new = product(state, *rest[len(masks) :])
+        if masks:
+            new = ops.where(rest[0], new, state)
         new = new + addends
         return new, (new,)
 
-    masks = () if read is None else (read,)
-    state, [states] = scan(step, start, (symbols, addends, *masks), (units,), reverse)
+    state, [states] = scan(step, start, (addends, *masks, *sequences), (start.shape[1],), reverse)
     return state, states
 
 
 def _static_trajectory(
-    kernel: Tensor, bias: Tensor, start: Tensor, symbols: Tensor, mask: Tensor | None
+    path: str, kernel: Tensor, bias: Tensor, start: Tensor, symbols: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
     """As `_sequence.grouped_tensorflow.trajectory`, with sizes that do not depend on the values."""
     symbols = ops.transpose(symbols)
     read = None if mask is None else ops.transpose(mask)[:, :, None]
+    products = _products(path, symbols, kernel.shape[0])
     addends = ops.take(bias, symbols, axis=0)
     addends = zero_where_masked(addends, read)
-    _, states = _affine_scan(kernel, symbols, read, addends, start)
+    _, states = _affine_scan(products.of(kernel), products.sequences, read, addends, start)
 
     def adjoint(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         upstream = ops.transpose(upstream, (1, 0, 2))
         # g_{t-1} = u_{t-1} + g_t W_{x_t}^T from g_T = u_T; u_0 = 0, so the last one is the gradient of start.
         earlier = ops.concatenate([ops.zeros_like(upstream[:1]), upstream[:-1]], axis=0)
-        into_start, backward = _affine_scan(
-            ops.transpose(kernel, (0, 2, 1)), symbols, read, earlier, upstream[-1], reverse=True
-        )
+        transposed = products.of(ops.transpose(kernel, (0, 2, 1)))
+        into_start, backward = _affine_scan(transposed, products.sequences, read, earlier, upstream[-1], reverse=True)
         gradients = ops.concatenate([backward[1:], upstream[-1:]], axis=0)
         gradients = zero_where_masked(gradients, read)
         before = ops.concatenate([start[None], states[:-1]], axis=0)
@@ -138,37 +220,3 @@ def _static_trajectory(
         return kernel_gradient, bias_gradient, into_start
 
     return ops.transpose(states, (1, 0, 2)), adjoint
-
-
-def grouped_gradients(
-    symbols: Tensor, before: Tensor, gradients: Tensor, vocabulary_size: int
-) -> tuple[Tensor, Tensor]:
-    """For every symbol the sum over its rows of before^T gradient, and of gradient. Rows: (R, n).
-
-    The rows of each symbol are padded with zeros to whole blocks, one product per block, then summed by symbol: at
-    most R / BLOCK + K blocks, whatever the data.
-    """
-    rows, units = ops.shape(symbols)[0], before.shape[1]
-    order = ops.argsort(symbols)
-    sorted_symbols = ops.take(symbols, order, axis=0)
-    # Not ops.bincount: on JAX its length depends on the values.
-    counts = ops.segment_sum(ops.ones_like(symbols), symbols, num_segments=vocabulary_size)
-    blocks_of = (counts + BLOCK - 1) // BLOCK
-    first_row = ops.cumsum(counts) - counts
-    first_block = ops.cumsum(blocks_of) - blocks_of
-    rank = ops.arange(rows, dtype="int32") - ops.take(first_row, sorted_symbols, axis=0)
-    place = BLOCK * ops.take(first_block, sorted_symbols, axis=0) + rank
-    number_of_blocks = (rows + BLOCK - 1) // BLOCK + vocabulary_size
-
-    def in_blocks(values: Tensor) -> Tensor:
-        padded = ops.scatter(place[:, None], ops.take(values, order, axis=0), (number_of_blocks * BLOCK, units))
-        return ops.reshape(padded, (-1, BLOCK, units))
-
-    left, right = in_blocks(before), in_blocks(gradients)
-    block_ends = ops.cumsum(blocks_of)
-    owner = ops.searchsorted(block_ends, ops.arange(number_of_blocks, dtype="int32"), side="right")
-    owner = ops.minimum(ops.cast(owner, "int32"), vocabulary_size - 1)
-    products = ops.matmul(ops.transpose(left, (0, 2, 1)), right)
-    kernel_gradient = ops.segment_sum(products, owner, num_segments=vocabulary_size)
-    bias_gradient = ops.segment_sum(ops.sum(right, axis=1), owner, num_segments=vocabulary_size)
-    return kernel_gradient, bias_gradient

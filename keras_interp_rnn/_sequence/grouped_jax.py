@@ -18,7 +18,7 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-from keras_interp_rnn._sequence.affine import grouped_gradients
+from keras_interp_rnn._sequence.blocks import grouped_gradients
 from keras_interp_rnn._sequence.masks import zero_where_masked
 from keras_interp_rnn._sequence.sizes import BLOCKS, ROWS
 from keras_interp_rnn._types import Tensor

@@ -114,8 +114,9 @@ class GatedRNN(MakesItsCell, SequenceRNN):
         )
         return ops.swapaxes(states_after, 0, 1), [states_after[-1]]
 
-    def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
+    def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
         """Dropout of the state, one draw for all steps."""
+        steps, batch_size = ops.shape(sequences)[:2]
         dropout_mask = self.cell.recurrent_dropout_mask(batch_size, training)
         return {} if dropout_mask is None else {"dropout_mask": ops.repeat(dropout_mask[None], steps, axis=0)}
 

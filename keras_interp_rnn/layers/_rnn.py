@@ -101,8 +101,12 @@ class SequenceRNN(keras.layers.RNN):
         """All outputs (batch, time, n) and the last states, where `path` is not stepwise."""
         raise NotImplementedError
 
-    def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
-        """What a step reads besides its input: tensors (time, batch or 1, ...), time in reading order."""
+    def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
+        """What a step reads besides its input: tensors (time, batch or 1, ...).
+
+        Args:
+            sequences: (time, batch, ...), in reading order. mask: bool (time, batch), or None.
+        """
         return {}
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
@@ -204,10 +208,9 @@ class SequenceRNN(keras.layers.RNN):
         self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:
         sequences = ops.swapaxes(sequences, 0, 1)
-        steps, batch = ops.shape(sequences)[:2]
         mask = None if mask is None else ops.transpose(mask)
         masks = () if mask is None else (mask[:, :, None],)
-        extras = self.per_step(steps, batch, mask, training)
+        extras = self.per_step(sequences, mask, training)
         if training and not _backend.draws_in_loops():
             _check_noise(self)
         draw_dropout(self.cell, sequences[0], states[0], training)

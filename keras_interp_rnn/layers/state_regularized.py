@@ -16,12 +16,12 @@ import keras
 import numpy as np
 from keras import initializers, ops, random
 
-from keras_interp_rnn import equations
+from keras_interp_rnn import _backend, equations
 from keras_interp_rnn._cells import equations_of, run_cell
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._sequence.masks import last_read
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.equations import transitions
+from keras_interp_rnn.equations import DenseEquations, transitions
 from keras_interp_rnn.layers._arguments import derived_seed, parameters
 from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
@@ -177,6 +177,16 @@ class StateRegularizedCell(Cell):
             regularize: bool (batch or 1, 1), False where the step goes without the stochastic component.
         """
         _, new = run_cell(self.cell, inputs, states, training)
+        return self._regularized(new, component, noise, regularize)
+
+    def _regularized(
+        self,
+        new: list[Tensor],
+        component: equations.StochasticComponent,
+        noise: Tensor | None = None,
+        regularize: Tensor | None = None,
+    ) -> list[Tensor]:
+        """The states that the inner cell came to, u first, with h in its place; arguments as `step`."""
         u = ops.cast(new[0], self.variable_dtype)
         alpha, weights = component.transition_weights(ops, u, noise)
         return [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
@@ -300,22 +310,44 @@ class StateRegularizedRNN(SequenceRNN):
         super().__init__(cell, **kwargs)
         self.regularize_last_step = bool(regularize_last_step)
 
-    def per_step(self, steps: Any, batch_size: Any, mask: Tensor | None, training: bool) -> Extras:
+    def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
+        steps, batch_size = ops.shape(sequences)[:2]
         noise = self.cell.draw((steps, batch_size), training)
         extras = {} if noise is None else {"noise": noise}
         if not self.regularize_last_step:
             extras["regularize"] = ops.logical_not(last_read(mask, steps))[:, :, None]
+        inner = self._equations_at_once(training)
+        if inner is not None:
+            [extras["drive"]] = inner.drive(ops, self.cell.encode(ops.cast(sequences, self.variable_dtype)))
         return extras
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
         component = self.cell.stochastic_component()  # read once, outside the loop
+        inner = self._equations_at_once(training)
 
         def step(inputs: Tensor, states: list[Tensor], extras: Extras) -> tuple[Tensor, list[Tensor]]:
-            given = (extras.get("noise"), extras.get("regularize"))
-            new = self.cell.step(inputs, states, component, *given, training)
+            given = extras.get("noise"), extras.get("regularize")
+            if inner is None:
+                new = self.cell.step(inputs, states, component, *given, training)
+            else:
+                plain = inner.step(ops, tuple(states), (extras["drive"],)).states
+                new = self.cell._regularized(list(plain), component, *given)
             return new[0], new
 
         return step
+
+    def _equations_at_once(self, training: bool) -> DenseEquations | None:
+        """The inner cell's equations, where the products with the inputs are formed for all steps at once.
+
+        On an accelerator, where the loop over the steps waits for the launches of each; for cells whose equations are
+        known and are what the cell computes now, without dropout and in one precision.
+        """
+        inner = self.cell.cell
+        drops = training and any(getattr(inner, name, 0) for name in ("dropout", "recurrent_dropout"))
+        if not _backend.accelerator() or drops or getattr(inner, "compute_dtype", None) != self.variable_dtype:
+            return None
+        known = equations_of(inner, ops.copy)
+        return known if isinstance(known, DenseEquations) else None
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "regularize_last_step": self.regularize_last_step}

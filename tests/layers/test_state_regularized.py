@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_interp_rnn import layers
-from keras_interp_rnn.layers import StateRegularizedCell, StateRegularizedRNN
+from keras_interp_rnn import _backend, layers
+from keras_interp_rnn.layers import StateRegularizedCell, StateRegularizedRNN, state_regularized
 from tests import autodiff
 from tests.gated_samples import assert_close
 from tests.layers.common import numpy, tensor
@@ -70,6 +70,14 @@ def visited(states, S: np.ndarray) -> np.ndarray:
     return (states[..., None, :] == rows).all(axis=-1)
 
 
+@pytest.fixture(params=["CPU", "accelerator"])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An accelerator reads the inputs of all steps at once, and runs several steps a turn; here it is pretended."""
+    title = "" if request.param == "CPU" else "a chip"
+    monkeypatch.setattr(type(_backend.current()), "accelerator", lambda self: title)
+
+
+@pytest.mark.usefixtures("device")
 class TestValues:
     @pytest.mark.parametrize("seed", [0, 1])
     @every_transition
@@ -129,6 +137,36 @@ class TestValues:
         for scalar in (layer.cell.temperature, layer.cell.strength, layer.cell.noise):
             assert tuple(scalar.shape) == ()
             assert any(weight is scalar for weight in layer.weights)
+
+
+class TestAccelerator:
+    """Which cells' inputs are read at once, apart from the values."""
+
+    def read_step_by_step(self, monkeypatch: pytest.MonkeyPatch, layer: keras.layers.Layer, **call: Any) -> bool:
+        steps = []
+        run_cell = state_regularized.run_cell
+        monkeypatch.setattr(state_regularized, "run_cell", lambda *given: steps.append(1) or run_cell(*given))
+        monkeypatch.setattr(type(_backend.current()), "accelerator", lambda self: "a chip")
+        layer(np.ones((2, 3, 4), "float32"), **call)
+        return bool(steps)
+
+    @every_layer
+    def test_of_known_equations_all_are(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert not self.read_step_by_step(monkeypatch, getattr(layers, LAYERS[kind])(5, 2))
+        dropping = getattr(layers, LAYERS[kind])(5, 2, dropout=0.5)
+        assert not self.read_step_by_step(monkeypatch, dropping, training=False)
+
+    def test_what_drops_or_rounds_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.read_step_by_step(monkeypatch, layers.SRGRU(5, 2, dropout=0.5), training=True)
+        assert self.read_step_by_step(monkeypatch, layers.SRGRU(5, 2, recurrent_dropout=0.5), training=True)
+        assert self.read_step_by_step(monkeypatch, layers.SRLSTM(5, 2, dtype="mixed_bfloat16"))
+
+    def test_other_cells_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Own(keras.layers.GRUCell):
+            def call(self, inputs: Any, states: Any, training: bool = False) -> Any:
+                return super().call(2 * inputs, states, training)
+
+        assert self.read_step_by_step(monkeypatch, StateRegularizedRNN(StateRegularizedCell(Own(5), 2)))
 
 
 class TestEitherEnd:
@@ -352,6 +390,7 @@ class TestNoise:
         assert len(set(history)) > 1
 
 
+@pytest.mark.usefixtures("device")
 class TestGradients:
     @staticmethod
     def check(some: Sample, g: np.ndarray | None = None, **flags: bool) -> None:
