@@ -2,7 +2,7 @@
 
 Whole training steps (`train_on_batch` with Adam) of all networks in turn, round after round, so that a noisy machine is
 noisy to all; medians over the rounds. Every network reads ids through an Embedding and predicts the next id. On an
-accelerator the LSTM is cuDNN's, and the linear recurrences run in passes over pairs of steps; `MinGRU, stepwise` is the
+accelerator the LSTM is cuDNN's, through torch too where that is installed, and the linear recurrences run in passes over pairs of steps; `MinGRU, stepwise` is the
 same layer with `fused=False`, one step after the other. --growth times MinGRU alone, from 1,000 to 100,000 steps.
 
     python benchmarks/linear_recurrences.py                                    # about five minutes on two cores
@@ -13,6 +13,7 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import resource
@@ -24,6 +25,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
+from accelerator import torch_steps
 from turns import in_turn
 
 from examples.papers import environment
@@ -104,6 +106,9 @@ def main() -> None:
                 continue
             made[name], weights[name] = training_step(layer, width, args.batch, steps)
             made[name]()  # compiles
+        if record["accelerator"] and importlib.util.find_spec("torch"):
+            of_torch = torch_steps("LSTM", args.scale, args.scale, args.batch, steps, "float32")
+            made["torch.nn.LSTM"], weights["torch.nn.LSTM"] = of_torch.training, of_torch.weights
         times = {name: statistics.median(found) for name, found in in_turn(made, args.rounds, warm_up=1).items()}
         for name, seconds in times.items():
             ratio = f"{times['LSTM'] / seconds:.2f}" if "LSTM" in times else ""
