@@ -1,9 +1,10 @@
 """How fast do the linear recurrences train beside Keras's LSTM of as many weights, and how does a step grow with time?
 
 Whole training steps (`train_on_batch` with Adam) of all networks in turn, round after round, so that a noisy machine is
-noisy to all; medians over the rounds. Every network reads ids through an Embedding and predicts the next id. On an
-accelerator the LSTM is cuDNN's, through torch too where that is installed, and the linear recurrences run in passes over pairs of steps; `MinGRU, stepwise` is the
-same layer with `fused=False`, one step after the other. --growth times MinGRU alone, from 1,000 to 100,000 steps.
+noisy to all; medians over the rounds. Every network reads ids through an Embedding and predicts the next id. All
+products are in float32, without TensorFloat-32. On an accelerator the LSTM is cuDNN's, through torch too where that is
+installed, and the linear recurrences run in passes over pairs of steps; `MinGRU, stepwise` is the same layer with
+`fused=False`, one step after the other. --growth times MinGRU alone, from 1,000 to 100,000 steps.
 
     python benchmarks/linear_recurrences.py                                    # about five minutes on two cores
     KERAS_BACKEND=jax python benchmarks/linear_recurrences.py --steps 256 2048 4096 --seconds 90 --out linear.json
@@ -25,7 +26,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
-from accelerator import torch_steps
+from accelerator import set_precision, torch_steps
 from turns import in_turn
 
 from examples.papers import environment
@@ -89,6 +90,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.smoke:
         args.steps, args.batch, args.scale, args.rounds = [8], 2, 16, 2
+    set_precision("float32")
     began, record = time.monotonic(), {**environment(), "times": []}
     print(f"{record['backend']} on {record['accelerator'] or 'the CPU'}.", flush=True)
     if args.growth:
