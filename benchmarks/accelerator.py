@@ -222,6 +222,17 @@ def as_line(name: str, batch: int, precision: str, found: dict[str, Any], length
     )
 
 
+def ratios(times: list[dict[str, Any]], sizes: Sizes) -> Iterator[str]:
+    """Of training steps: how many times as fast an ISAN is as the LSTMs of as many weights."""
+    had = [row for row in times if "failed" not in row]
+    seconds = {(row["network"], row["batch"], row["precision"]): row["training_seconds"] for row in had}
+    for (name, batch, precision), whole in seconds.items():
+        for other in (f"LSTM({sizes.large})", f"torch.nn.LSTM({sizes.large})"):
+            if name == f"ISAN({sizes.isan}, {SYMBOLS})" and (other, batch, precision) in seconds:
+                times_as_fast = seconds[other, batch, precision] / whole
+                yield f"batch {batch}, {precision}: {times_as_fast:.2f} times as fast as {other}"
+
+
 def run_tests() -> str:
     """What pytest says of the core of the layers' tests here; exits if they fail."""
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not matrix", "tests/layers", "tests/test_recurrence.py"]
@@ -268,6 +279,7 @@ def main() -> None:
         record["times"].append({"network": name, "batch": batch, "precision": precision, **found})
         if args.out:
             Path(args.out).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    print(f"\nTraining steps of the ISAN({sizes.isan}, {SYMBOLS}):", *ratios(record["times"], sizes), sep="\n- ")
 
 
 if __name__ == "__main__":
