@@ -303,22 +303,23 @@ class WeightedAutomaton(Result):
     # From and to networks and models
 
     @classmethod
-    def from_isan(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
-        """What an ISAN with a linear readout is: n + 1 states, the last one the constant 1.
+    def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
+        """What a network that is affine in its state, with a linear readout, is: n + 1 states, the last the constant 1.
 
         Args:
-            network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a linear Dense head, a softmax
-                behind it or not; a layer or a cell; or a pair (layer, readout).
+            network: a model of an ISAN, of a FactoredISAN over a vocabulary, or of a linear recurrence behind an
+                Embedding or one-hot vectors, and a linear Dense head, a softmax behind it or not; a layer or a cell; or
+                a pair (layer, readout).
             readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
 
         Raises:
-            ValueError: if there is no ISAN, or no linear readout.
+            ValueError: if there is no such layer, or no linear readout.
 
         Example:
 
         >>> from keras_interp_rnn import layers
         >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
-        >>> automaton = WeightedAutomaton.from_isan(model)
+        >>> automaton = WeightedAutomaton.from_network(model)
         >>> len(automaton), np.allclose(automaton.value([2, 0, 1]), model(np.array([[2, 0, 1]]))[0], atol=1e-5)
         (4, True)
         """
@@ -328,6 +329,11 @@ class WeightedAutomaton(Result):
         transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = form.kernel, form.bias, 1
         names = None if form.alphabet is None else tuple(form.alphabet)
         return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
+
+    @classmethod
+    def from_isan(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
+        """As `from_network`."""
+        return cls.from_network(network, readout=readout)
 
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
         """An ISAN with a linear Dense readout that outputs the value of every word: a model of ids.

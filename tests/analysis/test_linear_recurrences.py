@@ -1,0 +1,222 @@
+"""Linear recurrences are read exactly, by the functions that read ISANs: symbols behind an Embedding, and vectors."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import analysis, automata, layers
+from tests.oracles import weighted_automata as oracle
+
+SYMBOLS, UNITS, OUTPUTS = 4, 4, 3
+HEADS = {"num_heads": 2, "normalize": False}
+KINDS = {
+    "MinGRU": {},
+    "MinLSTM": {"positive": True},
+    "LRU": {"state_dim": 3},
+    "RGLRU": {},
+    "GatedLinearAttention": HEADS,
+    "GatedLinearAttention, one decay a head": {**HEADS, "decay_rank": None, "output_gate": False},
+    "DeltaNet": HEADS,
+    "DeltaNet, gated": {**HEADS, "gated": True},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def recurrent(kind: str, **more):
+    return getattr(layers, kind.split(",")[0])(UNITS, return_sequences=True, **{**KINDS[kind], **more})
+
+
+def draw(model: keras.Model, seed: int) -> keras.Model:
+    rng = np.random.default_rng(seed)
+    for weight in model.weights:
+        weight.assign(rng.normal(size=weight.shape) / np.sqrt(weight.shape[0]))
+    return model
+
+
+def of_symbols(kind: str, seed: int = 0, width: int = 5, **more) -> keras.Model:
+    """An Embedding of another width than the units, except where an RG-LRU and an LRU have a form of their own then."""
+    parts = [keras.layers.Embedding(SYMBOLS, width), recurrent(kind, **more), keras.layers.Dense(OUTPUTS)]
+    return draw(in_float64([keras.Input((None,), dtype="int32"), *parts]), seed)
+
+
+def of_vectors(kind: str, seed: int = 0, width: int = 5) -> keras.Model:
+    inputs = keras.Input((None, width), dtype="float64")
+    return draw(in_float64([inputs, recurrent(kind), keras.layers.Dense(OUTPUTS)]), seed)
+
+
+def in_float64(parts: list) -> keras.Model:
+    rebuilt = [
+        part
+        if not isinstance(part, keras.layers.Layer) or isinstance(part, keras.layers.InputLayer)
+        else type(part).from_config({**part.get_config(), "dtype": "float64"})
+        for part in parts
+    ]
+    return keras.Sequential(rebuilt)
+
+
+def logits(model: keras.Model, read: np.ndarray) -> np.ndarray:
+    return keras.ops.convert_to_numpy(model(keras.ops.convert_to_tensor(read[None])))[0]
+
+
+@every_kind
+@pytest.mark.parametrize(("seed", "width"), [(0, 5), (1, UNITS)])
+def test_contributions_of_symbols_are_exact(kind, seed, width):
+    model = of_symbols(kind, seed, width)
+    text = np.random.default_rng(seed).integers(0, SYMBOLS, 30).astype("int32")
+    split = analysis.contributions(model, text)
+    assert split.residual < 1e-12
+    np.testing.assert_allclose(split.logits, logits(model, text), atol=1e-11)
+    last = analysis.contributions(model, text, targets=-1)
+    np.testing.assert_allclose(last.values[:, 0], split.values[:, -1], atol=1e-12)
+    [*_, recent] = analysis.recent_contributions(model, text, window=5)
+    np.testing.assert_allclose(recent.values, split.values[-5:, -1], atol=1e-12)
+    assert not split.values[0].any()  # the initial state is zero
+
+
+@every_kind
+def test_contributions_of_vectors_are_exact_and_follow_what_is_added(kind):
+    model = of_vectors(kind)
+    sequence = np.random.default_rng(3).normal(size=(20, 5))
+    split = analysis.contributions(model, sequence)
+    assert split.residual < 1e-12
+    np.testing.assert_allclose(split.logits, logits(model, sequence), atol=1e-11)
+    # The same sequence, as symbols that stand for its vectors.
+    table = keras.layers.Embedding(20, 5, dtype="float64")
+    named = keras.Sequential([keras.Input((None,), dtype="int32"), table, *model.layers])
+    table.embeddings.assign(sequence)
+    np.testing.assert_allclose(analysis.contributions(named, np.arange(20)).values, split.values, atol=1e-12)
+
+
+@every_kind
+def test_a_network_of_symbols_is_a_weighted_automaton_and_an_isan(kind):
+    model = of_symbols(kind)
+    automaton = automata.WeightedAutomaton.from_network(model)
+    isan = automaton.to_isan(dtype="float64")
+    for length in (1, 2, 7):
+        for word in np.random.default_rng(length).integers(0, SYMBOLS, (5, length)).astype("int32"):
+            right = logits(model, word)[-1]
+            np.testing.assert_allclose(automaton.value(word), right, atol=1e-12)
+            np.testing.assert_allclose(logits(isan, word).ravel()[-OUTPUTS:], right, atol=1e-12)
+    assert analysis.equivalent(model, isan).equal
+    assert len(analysis.minimize(model)) <= len(automaton)
+    assert analysis.equivalent(model, of_symbols(kind, seed=1)).equal is False
+
+
+@every_kind
+def test_shapley_values_are_those_of_brute_force(kind):
+    model = of_symbols(kind)
+    word = (2, 0, 3)
+    every = np.array(list(itertools.product(range(SYMBOLS), repeat=len(word))), "int32")
+    values = {tuple(map(int, each)): logits(model, each)[-1] for each in every}
+    uniform = SYMBOLS ** -len(word)
+    expected = oracle.shapley_values(
+        lambda coalition: oracle.worth(values.__getitem__, word, coalition, SYMBOLS, lambda drawn: uniform), len(word)
+    )
+    found = analysis.shapley_values(model, list(word)).values
+    np.testing.assert_allclose(found[1:, 0], expected, atol=1e-12)
+
+
+@every_kind
+def test_a_words_map_is_that_of_its_symbols(kind):
+    model = of_symbols(kind)
+    first, second, both = (analysis.affine_map(model, word) for word in ([1, 2], [3], [1, 2, 3]))
+    np.testing.assert_allclose(first.then(second).matrix, both.matrix, atol=1e-12)
+    np.testing.assert_allclose(first.then(second).offset, both.offset, atol=1e-12)
+
+
+@every_kind
+def test_shares_of_steps_sum_to_the_output(kind):
+    """Of a model with a nonlinearity behind the layer, which no split of the layer's own sees through."""
+    inputs = keras.Input((None, 5), dtype="float64")
+    hidden = recurrent(kind, dtype="float64")(inputs)
+    above = keras.layers.GRU(3, dtype="float64")(keras.layers.Dense(3, "tanh", dtype="float64")(hidden))
+    model = draw(keras.Model(inputs, keras.layers.Dense(2, dtype="float64")(above)), 0)
+    found = analysis.attribution(model, np.random.default_rng(0).normal(size=(2, 6, 5)), target=1, method="telescoping")
+    assert found.residual < 1e-10
+
+
+@every_kind
+def test_jacobians_are_those_of_finite_differences(kind):
+    """Of states by inputs; the states are what `return_state` gives."""
+    layer = recurrent(kind, dtype="float64", return_state=True)
+    inputs = keras.Input((None, 5), dtype="float64")
+    model = draw(keras.Model(inputs, layer(inputs)[1]), 0)
+    sequence = np.random.default_rng(0).normal(size=(1, 4, 5))
+    for lag in (0, 2):
+        found = analysis.input_output_jacobian(layer, sequence, lag=lag)[0]
+        columns = []
+        for feature in range(5):
+            moved = [sequence.copy(), sequence.copy()]
+            for sign, each in zip((1, -1), moved, strict=True):
+                each[0, 3 - lag, feature] += sign * 1e-6
+            first, second = (keras.ops.convert_to_numpy(model(keras.ops.convert_to_tensor(x)))[0] for x in moved)
+            columns.append((first - second) / 2e-6)
+        np.testing.assert_allclose(found, np.stack(columns, axis=-1), atol=1e-7)
+
+
+@every_kind
+def test_a_trace_has_the_states_and_the_quantities_of_the_paper(kind):
+    model = of_vectors(kind)
+    sequence = np.random.default_rng(0).normal(size=(1, 6, 5))
+    traced = analysis.trace(model.layers[0], sequence)
+    assert traced["h"].shape == (1, 6, model.layers[0].cell.state_size)
+    named = {"Min": "z" if kind == "MinGRU" else "f", "RGL": "r", "Gat": "alpha", "Del": "q"}.get(kind[:3])
+    assert named is None or named in traced
+
+
+def test_in_a_stack_of_cells_the_next_one_reads_the_output():
+    stack = keras.layers.StackedRNNCells([layers.LRUCell(3, state_dim=4), keras.layers.GRUCell(2)])
+    layer = keras.layers.RNN(stack, return_sequences=True)
+    sequence = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
+    expected = keras.ops.convert_to_numpy(layer(sequence))
+    np.testing.assert_allclose(analysis.trace(layer, sequence)["1/h"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"normalize": True}, r"affine in the state. Received: .*, which divides each head's output .*normalize=False"),
+        ({"go_backwards": True}, "in the order in which it is read"),
+    ],
+)
+def test_what_is_not_affine_or_runs_backwards_is_refused(change, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        analysis.contributions(of_symbols("DeltaNet", **change), [0, 1])
+
+
+def test_what_a_network_does_not_read_is_refused():
+    vectors, isan = np.zeros((3, 5)), layers.ISAN(2, 5)
+    isan.build((None, None))
+    with pytest.raises(ValueError, match=r"with an Embedding reads ids. Received: float64 of shape \(3, 5\)"):
+        analysis.contributions(of_symbols("MinGRU"), vectors)
+    with pytest.raises(ValueError, match=r"vectors of 5 features. Received: shape \(3, 4\)"):
+        analysis.contributions(of_vectors("MinGRU"), vectors[:, :4])
+    with pytest.raises(ValueError, match=r"An ISAN reads symbols. Received: float64 of shape \(3, 5\)"):
+        analysis.contributions(isan, vectors)
+    with pytest.raises(ValueError, match="must fit into floats"):
+        analysis.contributions(of_vectors("MinGRU"), np.full((3, 5), np.nan))
+    masked = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(4, 3, mask_zero=True), layers.MinGRU(2)]
+    )
+    with pytest.raises(ValueError, match="Embedding"):
+        analysis.contributions(masked, [1, 2])
+
+
+def test_a_cell_that_computes_something_of_its_own_is_refused():
+    class Mine(layers.MinGRUCell):
+        def drive(self, inputs):
+            return tuple(2 * part for part in super().drive(inputs))
+
+    cell = Mine(2)
+    cell.build((None, 3))
+    with pytest.raises(ValueError, match="Exactly one ISAN can be read at a time|must be those of its class"):
+        analysis.contributions(cell, [0, 1])
+
+
+def test_matrices_that_do_not_fit_are_refused_with_their_size():
+    layer = layers.DeltaNet(128, num_heads=2, normalize=False, return_sequences=True)
+    model = keras.Sequential([keras.Input((None, 5)), layer])
+    with pytest.raises(ValueError, match=r"must fit into 4 GiB. Received: 100 vectors and 8320 units"):
+        analysis.contributions(model, np.zeros((100, 5)))
