@@ -200,7 +200,7 @@ def test_what_a_network_does_not_read_is_refused():
     masked = keras.Sequential(
         [keras.Input((None,), dtype="int32"), keras.layers.Embedding(4, 3, mask_zero=True), layers.MinGRU(2)]
     )
-    with pytest.raises(ValueError, match="Embedding"):
+    with pytest.raises(ValueError, match="unchanged and without a mask"):
         analysis.contributions(masked, [1, 2])
 
 
