@@ -153,7 +153,7 @@ class MaxSpectralNorm(keras.constraints.Constraint):
         max_value: float > 0, the bound $c$.
 
     Call arguments:
-        w: (K, n, n), a matrix for each symbol; or (n, n).
+        w: (K, n, n), a matrix for each symbol; (n, n); or blocks (K, n / m, m, m).
 
     Returns: as `w`.
     Cost: K singular value decompositions, O(K n^3), at every training step.
@@ -173,7 +173,7 @@ class MaxSpectralNorm(keras.constraints.Constraint):
 
     def __call__(self, w: Tensor) -> Tensor:
         """The matrices, their singular values cut off at the bound."""
-        _check_square(w)
+        _check_square(ops.reshape(w, (-1, *w.shape[-2:])))
         given = ops.convert_to_tensor(w)
         dtype = "float64" if keras.backend.standardize_dtype(given.dtype) == "float64" else "float32"
         left, values, right = ops.svd(ops.cast(given, dtype), full_matrices=False)

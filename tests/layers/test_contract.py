@@ -883,7 +883,7 @@ NON_DEFAULT: dict[str, Any] = {
     **{"regularize_last_step": False, "return_sequences": True, "return_state": True, "go_backwards": True},
     **{"positive": True, "state_dim": 3, "min_radius": 0.1, "max_radius": 0.9, "max_phase": 3.0},
     **{"min_decay": 0.5, "max_decay": 0.9, "num_heads": 2, "key_dim": 6, "value_dim": 7, "decay_rank": None},
-    **{"output_gate": False, "normalize": False, "gated": True},
+    **{"output_gate": False, "normalize": False, "gated": True, "block_size": 2},
     **{"rate": 0.3, "unknown_id": 2, "padding_id": 3},
     **{"stateful": True, "unroll": True, "zero_output_for_mask": True},
     **{"name": "some_layer", "trainable": False, "dtype": "mixed_bfloat16"},
