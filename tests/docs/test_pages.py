@@ -13,6 +13,7 @@ RUN = [
     "presets.md",
     "views.md",
     "ideas.md",
+    "linear-recurrences.md",
     "your-own-data.md",
     "your-own-cell.md",
     "training-with-centroids.md",
