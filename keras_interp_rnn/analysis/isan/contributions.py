@@ -1,7 +1,7 @@
 r"""Every logit of a network that is affine in its state, split exactly among the symbols read so far.
 
-The matrices W and biases b are an ISAN's, or those that a linear recurrence makes of its inputs. The state is affine in its history, so the logits are a sum with one term per source (Foerster et al., ICML 2017,
-eqs. 4 to 6):
+The state is affine in its history, so the logits are a sum with one term per source (Foerster et al., ICML 2017, eqs. 4
+to 6). The matrices W and biases b are an ISAN's, or those that a linear recurrence makes of its inputs:
 
     l_t = c + sum_{s=0}^{t} kappa_s^t,        kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,        b_{x_0} = h_0.
 
