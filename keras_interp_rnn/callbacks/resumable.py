@@ -310,6 +310,20 @@ _CHANGES = threading.RLock()
 """Held while the two change."""
 
 
+def _forget_in_a_child() -> None:
+    """A forked process trains in no directory: its copies of the locks would outlive those of its parent."""
+    global _CHANGES
+    _CHANGES = threading.RLock()  # another thread of the parent may have held it
+    for descriptor in _LOCKED.values():
+        os.close(descriptor)
+    _LOCKED.clear()
+    _FITS.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget_in_a_child)
+
+
 def _lock(directory: Path, fit: FrameType | None = None) -> None:
     """Locks a directory until `_unlock`, or until that call of `fit` has ended.
 

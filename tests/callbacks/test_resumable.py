@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import pytest
 
 from keras_interp_rnn import losses
 from keras_interp_rnn._network import carried_states
-from keras_interp_rnn.callbacks import CarriedState, Resumable
+from keras_interp_rnn.callbacks import CarriedState, Resumable, resumable
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.layers import ISAN
 
@@ -685,3 +686,29 @@ def test_an_interrupted_fit_leaves_the_directory_to_other_processes(tmp_path: Pa
     else:
         pytest.fail("still locked")
     os.close(descriptor)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_neither_shares_a_lock_nor_keeps_it(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    resumable._lock(tmp_path)
+    said, says = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            resumable._lock(tmp_path)
+            os.write(says, b"shares")
+        except ValueError:
+            os.write(says, b"refused")
+        time.sleep(600)
+        os._exit(0)
+    try:
+        assert os.read(said, 10) == b"refused"
+        resumable._unlock(tmp_path)
+        other = os.open(tmp_path, os.O_RDONLY)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # while the child lives
+        os.close(other)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
