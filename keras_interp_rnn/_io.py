@@ -28,6 +28,17 @@ def as_path(path: Any, name: str = "path") -> Path:
     return Path(path)
 
 
+def expanded(path: Any, name: str = "path") -> Path:
+    """A path in which `~` is the home folder; ValueError for what is none."""
+    try:
+        return as_path(path, name).expanduser()
+    except RuntimeError:
+        raise ValueError(
+            f"A path that begins with ~ must begin with the home folder of a user. Received: {name}={str(path)!r}. "
+            "Write the folder out."
+        ) from None
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file to write, beside `path` and with its suffix; it takes the place of `path` when the block has ended.
@@ -107,12 +118,17 @@ def _lines(value: Any, depth: int = 2) -> str:
     return opening + "\n" + ",\n".join(indent + line for line in inner) + "\n" + indent[1:] + closing
 
 
+def in_terminal() -> bool:
+    """Whether standard output is a terminal; it is None where it was closed before Python began."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def say(text: str, stays: bool = False, in_logs: bool = False) -> None:
     """One line that the next one writes over, in a terminal; elsewhere only what stays or belongs in logs.
 
     Say "" when the work is done, so that nothing is left of the last line.
     """
-    if sys.stdout is not None and sys.stdout.isatty():
+    if in_terminal():
         print(f"\r\x1b[K{text}", end="\n" if stays else "", flush=True)
     elif stays or in_logs:
         print(text, flush=True)

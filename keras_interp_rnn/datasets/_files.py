@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keras_interp_rnn._io import as_path
+from keras_interp_rnn._io import expanded
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "unpacked"]
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -41,11 +41,6 @@ class DataError(ValueError):
     """
 
 
-def given_path(path: str | os.PathLike[str], argument: str) -> Path:
-    """The path that the user gave as `argument`, where `~` is the home folder; ValueError for what is none."""
-    return as_path(path, argument).expanduser()
-
-
 def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     """Checks that a path leads to a file.
 
@@ -59,10 +54,10 @@ def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     Raises:
         DataError: if there is nothing, or a folder.
     """
-    path = given_path(path, argument)
-    if path.is_dir():
+    path = expanded(path, argument)
+    if os.path.isdir(path):
         raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike that of pathlib, also for names that no file system takes
         raise DataError(
             f"`{argument}` must be a file. Received: {path}, which does not exist. Check the path; a relative one "
             f"starts at {Path.cwd()}."

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import DataError, _files, text
+from keras_interp_rnn.datasets import DataError, _files, text, words
 
 SAMPLE = " the cat sat on the mat and one two  three"
 
@@ -213,6 +213,23 @@ def test_read_needs_a_file(tmp_path: Path) -> None:
         text.read(tmp_path / "nowhere.txt")
     with pytest.raises(DataError, match=r"`path` must be a file.*which is a folder\. Give a file inside it"):
         text.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("a" * 5_000, r"`path` must be a file\. Received: a+, which does not exist"),
+        ("a\x00b", r"`path` must be a file\. Received: a\x00b, which does not exist"),
+        (
+            "~nosuchuser/x",
+            r"must begin with the home folder of a user\. Received: path='~nosuchuser/x'\. Write",
+        ),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_named(path: str, says: str) -> None:
+    for read in (text.load, text.read, text.Alphabet.load, words.Vocabulary.load):
+        with pytest.raises(ValueError, match=says):
+            read(path)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
