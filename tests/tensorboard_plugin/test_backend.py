@@ -365,6 +365,26 @@ HOSTILE = {
         np.ones((6, 0), np.float32),
         r"shape \(6, 0\)",
     ),
+    "numbers of no output": (
+        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=1),
+        np.full((4, 3), 2, np.float32),
+        "must be numbers of outputs, of which there are 2. Received: 2 to 2",
+    ),
+    "half a number of an output": (
+        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=1),
+        np.full((4, 3), 0.5, np.float32),
+        "must be numbers of outputs, of which there are 2. Received: 0.5 to 0.5",
+    ),
+    "top of nothing": (
+        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=0),
+        np.ones((4, 2), np.float32),
+        "top must be a number of outputs. Received: 0",
+    ),
+    "top beyond its columns": (
+        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=2**52),
+        np.ones((4, 3), np.float32),
+        r"must have the shape \(4, 4503599627370498\)",
+    ),
     "a deep text": (AN_AUTOMATON, tf.constant("[" * 100_000 + "]" * 100_000), "nested"),
     "not UTF-8": (AN_AUTOMATON, tf.constant(b"\xff\xfe"), "must be JSON"),
     "no accepting": (AN_AUTOMATON, automaton(accepting=None), "accepting must be a list of states. Received: None"),
