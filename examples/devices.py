@@ -11,6 +11,7 @@ shards its kernel (symbols, units, units). Where there are no GPUs, the cores of
 import contextlib
 import os
 import time
+from typing import Any
 
 import command_line
 
@@ -50,7 +51,7 @@ def mirrored() -> contextlib.AbstractContextManager:
     return tf.distribute.MirroredStrategy([f"{kind}:{i}" for i in range(args.devices)]).scope()
 
 
-def distribution() -> keras.distribution.Distribution:
+def distribution() -> Any:  # keras.distribution names no base class
     """Keras's on JAX."""
     if args.split == "batch":
         return keras.distribution.DataParallel(devices=keras.distribution.list_devices()[: args.devices])
