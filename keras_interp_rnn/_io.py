@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import lzma
 import os
 import secrets
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import monotonic
@@ -19,6 +22,9 @@ from typing import Any
 
 MAX_JSON = 2**28
 """Bytes of a file of JSON that is read."""
+
+DAMAGED_ARCHIVE = (EOFError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+"""What a damaged or encrypted archive raises; OSError without a file name, unlike that of the system."""
 
 
 def as_path(path: Any, name: str = "path") -> Path:

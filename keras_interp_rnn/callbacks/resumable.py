@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import zipfile
-import zlib
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -20,7 +19,7 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
-from keras_interp_rnn._io import as_path, atomic_write, read_json
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, as_path, atomic_write, read_json
 from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
 
@@ -385,6 +384,6 @@ def _check_whole(path: Path, rule: str, remedy: str) -> None:
             if broken is None:
                 return
             trouble = f"{broken} in it is damaged"
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED_ARCHIVE as error:
         trouble = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
     raise ValueError(f"{rule}. Received: {path}, {trouble}. {remedy}")

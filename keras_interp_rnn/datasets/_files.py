@@ -8,20 +8,16 @@ import io
 import lzma
 import os
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keras_interp_rnn._io import expanded
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, expanded
 
 __all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-
-# zipfile raises RuntimeError for an encrypted member, its child NotImplementedError for an unknown method.
-_UNPACKING = (EOFError, RuntimeError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 LARGEST = 2 << 30
 """Bytes that a compressed file may decompress to. A few megabytes can decompress to more than any memory holds."""
@@ -101,7 +97,9 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         else:
             with path.open("rb") as stream:
                 yield stream
-    except _UNPACKING as error:
+    except DAMAGED_ARCHIVE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         raise DataError(
             f"A compressed file must decompress to its end. Received: {path}, which does not ({error}). "
             f"It is truncated, damaged or encrypted: download it again."

@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._io import atomic_write, expanded, write_json
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, expanded, write_json
 from keras_interp_rnn.presets.cards import FOLDER, FORMAT, Card, Figure
 
 ADDRESS = ""
@@ -128,7 +127,7 @@ def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dic
             raise ValueError(f"{size:,} bytes, more than {MAX_BYTES:,}")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             return {key: file[key] for key in file.files}
-    except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, zlib.error, zipfile.BadZipFile) as error:
+    except (ValueError, MemoryError, *DAMAGED_ARCHIVE) as error:
         raise ValueError(
             f"The weights of a preset are NumPy arrays. Received: {path} ({error}). Make the preset anew: {card.make}"
         ) from None

@@ -21,6 +21,7 @@ from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import CarriedState, Resumable, resumable
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.layers import ISAN
+from tests.archives import DAMAGES, spoiled
 
 BATCH, LENGTH, STEPS = 3, 7, 6
 WINDOWS = 4 * STEPS  # of the training text
@@ -430,9 +431,9 @@ def one_epoch(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(
             (name, damage)
             for name in ("resume-0001.keras", "resume-0001.npz")
-            for damage in ("missing", "empty", "half", "a bit")
+            for damage in ("missing", "empty", "half", "a bit", *DAMAGES)
         ),
-        *(("model.keras", damage) for damage in ("missing", "empty", "half")),
+        *(("model.keras", damage) for damage in ("missing", "empty", "half", *DAMAGES)),
     ],
 )
 def test_a_damaged_file_is_named(one_epoch: Path, tmp_path: Path, name: str, damage: str) -> None:
@@ -442,6 +443,8 @@ def test_a_damaged_file_is_named(one_epoch: Path, tmp_path: Path, name: str, dam
     middle = len(content) // 2
     if damage == "missing":
         path.unlink()
+    elif damage in DAMAGES:
+        path.write_bytes(spoiled(content, damage))
     else:
         changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
         path.write_bytes({"empty": b"", "half": content[:middle]}.get(damage, changed))

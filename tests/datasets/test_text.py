@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.datasets import DataError, _files, text, words
+from tests.archives import DAMAGES, spoiled
 
 SAMPLE = " the cat sat on the mat and one two  three"
 
@@ -258,6 +259,15 @@ def test_read_needs_an_archive_that_unpacks(suffix: str, damage: str, tmp_path: 
     with pytest.raises(
         DataError, match=r"decompress to its end. Received: .*truncated, damaged or encrypted: download"
     ):
+        text.read(path)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_read_needs_a_zip_whose_directory_is_whole(damage: str, tmp_path: Path) -> None:
+    path = write(tmp_path, ".zip", b"one two")
+    path.write_bytes(spoiled(path.read_bytes(), damage))
+    with pytest.raises(DataError, match="decompress to its end. Received: .*truncated, damaged or encrypted"):
         text.read(path)
 
 
