@@ -353,6 +353,8 @@ class AlphabetLayer(keras.layers.Identity):
 
     def __init__(self, alphabet: Alphabet, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if not isinstance(alphabet, Alphabet):
+            raise ValueError(f"An AlphabetLayer holds an Alphabet. Received: {alphabet!r}. Use Alphabet.layer().")
         self.alphabet = alphabet
 
     def get_config(self) -> dict[str, Any]:
@@ -360,7 +362,7 @@ class AlphabetLayer(keras.layers.Identity):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> AlphabetLayer:
-        return cls(**{**config, "alphabet": keras.saving.deserialize_keras_object(config["alphabet"])})
+        return cls(**{**config, "alphabet": keras.saving.deserialize_keras_object(config.get("alphabet"))})
 
 
 def _points(text: str) -> NDArray[np.uint32]:

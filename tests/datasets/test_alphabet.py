@@ -224,3 +224,10 @@ def test_a_model_carries_one_alphabet(alphabets):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), *(a.layer() for a in alphabets)])
     with pytest.raises(ValueError, match=rf"must have one alphabet. Received: .*, with {len(alphabets)}. Put"):
         Alphabet.of(model)
+
+
+@pytest.mark.parametrize("alphabet", [None, "abc", 3])
+def test_a_layer_without_an_alphabet_is_refused(alphabet):
+    config = {**Alphabet("abc").layer().get_config(), "alphabet": alphabet}
+    with pytest.raises(ValueError, match="An AlphabetLayer holds an Alphabet. Received: "):
+        type(Alphabet("abc").layer()).from_config(config)
