@@ -53,17 +53,20 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     write the same path at the same time do not disturb each other; the last one counts.
     """
     path = Path(path)
-    # `tempfile` would make a file that only its owner may read. Containers may share process ids.
-    partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name}")
+    # `tempfile` would make a file that only its owner may read. Containers may share process ids. A name has 255 bytes.
+    partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name[-50:]}")
     try:
         yield partial
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except (Exception, KeyboardInterrupt):
-        partial.unlink(missing_ok=True)
+    except (Exception, KeyboardInterrupt) as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent)) from None
+        if isinstance(error, OSError) and error.filename == str(partial):
+            error.filename = str(path)  # which the user knows
         raise
     # Windows cannot open a folder.
     with contextlib.suppress(PermissionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def writer(folder: str | os.PathLike[str]) -> Any:
     try:
         return tf.summary.create_file_writer(os.fspath(folder))
     except tf.errors.OpError as error:
-        raise OSError(error.message) from None
+        raise OSError(re.sub(r"{{.*?}} *", "", error.message)) from None  # what TensorFlow calls the operation
 
 
 def scalar(tag: str, value: Any, step: int) -> None:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -137,6 +138,7 @@ class Resumable(keras.callbacks.Callback):
         callbacks, fit = fit_around(self)
         _lock(self.directory, fit)
         self._check_continues()
+        _check_writable(self.directory)
         place = next(i for i, one in enumerate(callbacks) if one is self)
         if not all(isinstance(one, Resumable) for one in callbacks[place:]):
             # Whoever calls them in order comes to it again at the end, when the others have begun.
@@ -374,6 +376,18 @@ def _unlock(directory: Path) -> None:
         descriptor = _LOCKED.pop(directory, None)
     if descriptor is not None:
         os.close(descriptor)
+
+
+def _check_writable(directory: Path) -> None:
+    """Raises ValueError if no file can be written, which would else be found out after an epoch."""
+    try:
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"A run must be able to write into its directory. Received: {directory} ({error.strerror}). Give another, "
+            "or the right to write."
+        ) from None
 
 
 def _check_whole(path: Path, rule: str, remedy: str) -> None:

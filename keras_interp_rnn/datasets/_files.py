@@ -55,10 +55,20 @@ def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
         raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
     if not os.path.isfile(path):  # unlike that of pathlib, also for names that no file system takes
         raise DataError(
-            f"`{argument}` must be a file. Received: {path}, which does not exist. Check the path; a relative one "
+            f"`{argument}` must be a file. Received: {path}, which {_trouble(path)}. Check the path; a relative one "
             f"starts at {Path.cwd()}."
         )
     return path
+
+
+def _trouble(path: Path) -> str:
+    try:
+        path.stat()
+    except PermissionError as error:
+        return f"cannot be reached ({error.strerror})"
+    except (OSError, ValueError):
+        return "does not exist"
+    return "is none"
 
 
 def decoded(path: Path) -> str:

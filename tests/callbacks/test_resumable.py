@@ -715,3 +715,29 @@ def test_a_forked_process_neither_shares_a_lock_nor_keeps_it(tmp_path: Path) -> 
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid") or os.getuid() != 0, reason="becomes another user")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+def test_a_directory_that_cannot_be_written_is_refused_before_the_training(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents):  # as pytest's folders are the user's alone
+        if os.stat(folder).st_uid == os.getuid() and folder != Path("/"):
+            os.chmod(folder, 0o755)
+    model = new_model()
+    said, says = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            watch = Resumable(tmp_path)
+            watch.set_model(model)
+            watch.on_train_begin()
+        except BaseException as error:
+            os.write(says, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(says)
+    os.waitpid(child, 0)
+    sentence = os.read(said, 1000).decode()
+    expected = f"ValueError: A run must be able to write into its directory. Received: {tmp_path} (Permission denied)."
+    assert sentence == f"{expected} Give another, or the right to write."
