@@ -17,7 +17,10 @@ def writer(folder: str | os.PathLike[str]) -> Any:
     import tensorflow as tf
 
     try:
+        os.fspath(folder).encode()
         return tf.summary.create_file_writer(os.fspath(folder))
+    except UnicodeEncodeError:
+        raise OSError("TensorFlow writes to folders whose names are Unicode") from None
     except tf.errors.OpError as error:
         raise OSError(re.sub(r"{{.*?}} *", "", error.message)) from None  # what TensorFlow calls the operation
 
