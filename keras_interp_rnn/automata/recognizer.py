@@ -52,6 +52,11 @@ class Recognizer(keras.Sequential):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
         report = config.get("report", config.get("verdict"))  # its name until 0.1
         rest = {name: value for name, value in config.items() if name not in ("report", "verdict", "labels")}
+        if not isinstance(rest.get("layers"), list):
+            raise ValueError(
+                "The configuration of a Recognizer must be what get_config returned. Received: one with the parts "
+                f"{sorted(config)}. Save the model again."
+            )
         model = super().from_config(rest, custom_objects)
         try:
             model.labels = None if config.get("labels") is None else tuple(config["labels"])

@@ -165,6 +165,8 @@ def test_a_configuration_of_a_stranger_is_refused(changed):
     config = automata.Recognizer(model.layers).get_config()
     with pytest.raises(ValueError, match="must be what get_config returned. Received: labels="):
         automata.Recognizer.from_config({**config, **changed})
+    with pytest.raises(ValueError, match="must be what get_config returned. Received: one with the parts"):
+        automata.Recognizer.from_config({"name": "r"})
 
 
 def test_a_report_is_saved_with_its_model(tmp_path):
