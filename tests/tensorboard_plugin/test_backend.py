@@ -365,6 +365,21 @@ HOSTILE = {
         np.ones((6, 0), np.float32),
         r"shape \(6, 0\)",
     ),
+    "contributions NaN": (
+        description("contributions", symbols=["a"], outputs=["a", "b"]),
+        np.full((3, 2), np.nan, np.float32),
+        "contributions must be finite. Received: 6 that are not",
+    ),
+    "a Shapley value infinite": (
+        description("shapley_values", symbols=["a"], outputs=["a"]),
+        np.array([[np.inf], [1]], np.float32),
+        "shapley_values must be finite. Received: 1 that are not",
+    ),
+    "a substitution infinite": (
+        description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"]),
+        np.array([[1], [-np.inf]], np.float32),
+        "substitutions must be finite. Received: 1 that are not",
+    ),
     "numbers of no output": (
         description("top_contributions", symbols=["a"], outputs=["a", "b"], top=1),
         np.full((4, 3), 2, np.float32),
@@ -401,8 +416,8 @@ HOSTILE = {
         automaton(),
         "an automaton or null",
     ),
-    "visits too short": (AN_AUTOMATON, automaton(visits=[0.5]), "visits must be one number for each state"),
-    "visits a number": (AN_AUTOMATON, automaton(visits=3), "visits must be one number for each state"),
+    "visits too short": (AN_AUTOMATON, automaton(visits=[0.5]), "visits must be one number from 0 to 1 for each state"),
+    "visits a number": (AN_AUTOMATON, automaton(visits=3), "visits must be one number from 0 to 1 for each state"),
     "unsupported of no symbol": (AN_AUTOMATON, automaton(unsupported=[[0, 2]]), "unsupported must be a list of"),
     "confidence too short": (AN_AUTOMATON, automaton(confidence=[[1]]), "confidence must be states x symbols"),
     "confidence NaN": (AN_AUTOMATON, automaton(confidence=[[float("nan"), 1], [1, 1]]), "NaN is no number of JSON"),

@@ -29,6 +29,7 @@ def block_rows(target: int) -> slice:
 class _TopContributions(ArrayKind):
     NAME = "top_contributions"
     VIEW = "contributions"
+    FINITE = True
     RULES = (
         Rule("symbols", "a list of names", names),
         Rule("outputs", "a list of names", names),
