@@ -26,6 +26,8 @@ parser.add_argument("--steps", type=int, default=100, help="training steps")
 parser.add_argument("--run", default="runs/distributed", help="folder of the checkpoints, seen by all workers")
 parser.add_argument("--smoke", action="store_true", help="five steps, in a temporary folder")
 args = parser.parse_args()
+if args.batch % len(args.workers):
+    parser.error(f"--batch must be a multiple of the number of workers, {len(args.workers)}. Received: {args.batch}.")
 task = {"type": "worker", "index": args.worker}
 os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": args.workers}, "task": task})
 

@@ -62,6 +62,8 @@ def run(name: str, build, callback, **more) -> None:
         data = (words, labels[:, None].astype("float32")) if build is regularized else (windows,)
         more = {"batch_size": LANES, **more} if build is regularized else more
         model.fit(*data, epochs=2, shuffle=False, verbose=0, callbacks=[callback], **more)
+        if kind == "model" and build is not regularized:  # or the layout named no weight, and nothing was split
+            assert not model.layers[0].cell.recurrent_kernel.value.sharding.is_fully_replicated
         if isinstance(callback, callbacks.Resumable):  # a fresh process would go on so
             again = callbacks.Resumable(callback.directory, "loss")
             with scope():

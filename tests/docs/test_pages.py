@@ -20,6 +20,7 @@ RUN = [
     "deploy.md",
     "shapley-values.md",
     "tensorboard.md",
+    "scaling.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import alphabet_of, check_range, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._results import Result, Unpackable, as_text, symbol_name, text_of
+from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
 
@@ -183,8 +183,7 @@ class Contributions(Result):
 
     def output_name(self, output: int) -> str:
         """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
-        named = self.alphabet is None or len(self.alphabet) == self.logits.shape[1]
-        return self.name(output) if named else f"output {output}"
+        return output_name(self.alphabet, output, self.logits.shape[1])
 
     def source_name(self, source: int) -> str:
         """How a source is shown: "h_0" for 0, the initial state; else the name of its symbol."""
