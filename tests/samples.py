@@ -52,11 +52,7 @@ class Sample(NamedTuple):
         return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def layer(self, **arguments: Any) -> ISAN:
-        """A built layer with these weights, in float64 and without a constraint unless told otherwise.
-
-        The default constraint draws its words from the weights' low digits: two paths that differ by rounding would
-        train to different weights.
-        """
+        """A built layer with these weights, in float64 and without a constraint unless told otherwise."""
         own = {"dtype": "float64", "recurrent_constraint": None}
         layer = ISAN(self.units, self.vocabulary_size, **{**own, **arguments})
         layer.build(self.symbols.shape)
