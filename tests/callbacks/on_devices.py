@@ -39,9 +39,8 @@ words, labels = text[:60].reshape(12, 5), (text[:60].reshape(12, 5).sum(axis=1) 
 
 
 def language_model(stateful: bool = False) -> keras.Model:
-    """Without a constraint, which amplifies rounding: what differs between places is then the callback's doing."""
     lanes = {"batch_size": LANES // int(devices) if kind == "mirrored" else LANES} if stateful else {}
-    isan = layers.ISAN(6, SYMBOLS, return_sequences=True, stateful=stateful, recurrent_constraint=None)
+    isan = layers.ISAN(6, SYMBOLS, return_sequences=True, stateful=stateful)
     model = keras.Sequential([keras.Input((LENGTH,), dtype="int32", **lanes), isan, keras.layers.Dense(SYMBOLS)])
     model.compile(keras.optimizers.SGD(0.5), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
