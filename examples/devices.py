@@ -64,7 +64,7 @@ def distribution() -> Any:  # keras.distribution names no base class
 
 
 def trained(scope: contextlib.AbstractContextManager) -> keras.Model:
-    """Without the default constraint of an ISAN, which enlarges differences of rounding at its bound."""
+    """A trained network, without the constraint of an ISAN: what is compared is how devices share the products."""
     keras.utils.set_random_seed(0)
     with scope:
         isan = layers.ISAN(args.units, args.symbols, return_sequences=True, recurrent_constraint=None)

@@ -166,7 +166,7 @@ def test_arguments_out_of_range_are_refused(arguments, says):
 
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 3, 3, 3)])
 def test_what_is_no_square_matrix_is_refused(shape):
-    for constraint in (MaxSpectralRadius(), MaxSpectralNorm()):
+    for constraint in (MaxSpectralRadius(), MaxSpectralNorm())[: 1 if len(shape) == 4 else 2]:  # blocks have a norm
         with pytest.raises(ValueError, match="Square matrices are applied again and again.*Received: shape"):
             constraint(np.ones(shape, "float32"))
 
