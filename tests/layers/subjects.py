@@ -382,7 +382,7 @@ ALL = [
         diagonal_isan_shapes,
         run_diagonal_isan,
         "ids",
-        **{"path": LOOP, "representative": True, **AFFINE},
+        **{"path": LOOP, **AFFINE},
     ),
     Subject(
         "DiagonalISAN of distributions",
@@ -457,7 +457,7 @@ ALL = [
         run_lru,
         **{"state_size": lambda units: 2 * UNITS, "path": LOOP, "features": 4, "variant": True},
     ),
-    Subject("RGLRU", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP, representative=True),
+    Subject("RGLRU", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP),
     Subject("RGLRU of its own size", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP, features=4, variant=True),
     Subject(
         "GatedLinearAttention",
