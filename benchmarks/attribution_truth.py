@@ -576,6 +576,8 @@ def main() -> None:
         correct = right(task, labels, np.asarray(model.predict_on_batch(words.astype("int32"))))
         rng = np.random.default_rng([args.seed, 4])
         off = check(task, network, rng, 1 if args.smoke else 3)
+        if off > 1e-10:
+            raise SystemExit(f"{task.name}: the exact values differ by {off:.0e} from the sum over all coalitions.")
         print(f"\n{task.name}: {correct:.1%} of 1,000 words right, trained in {seconds:.0f} s; {off:.0e} from all")
         print(f"coalitions of words of three symbols. Means over words of {LENGTH} symbols.\n", flush=True)
         rows: dict[str, list[dict[str, Any]]] = {}
