@@ -173,7 +173,7 @@ def test_it_says_which_path_it_took_and_why(subject: Subject) -> None:
     assert layer.chosen_path is None
     subject.assert_close(layer(some.inputs), some.outputs())
     name, reason = layer.chosen_path
-    assert name in ("grouped", "static", "whole_sequence", "stepwise")
+    assert name in ("grouped", "blocks", "dense", "static", "loop", "parallel", "whole_sequence", "stepwise")
     assert len(reason) > 5
     if name != "stepwise":
         stepwise = some.layer(return_sequences=True, fused=False)
@@ -194,7 +194,7 @@ def test_fused_is_auto_or_a_bool() -> None:
     for name in LAYERS:
         taken = inspect.signature(getattr(layers, name)).parameters.values()
         needs = [one for one in taken if one.default is one.empty and one.name != "kwargs"]
-        arguments: tuple = (4, 3)[: len(needs)]
+        arguments: tuple = (8, 3)[: len(needs)]
         if name == "StateRegularizedRNN":
             arguments = (layers.StateRegularizedCell(keras.layers.GRUCell(4), 3),)
         for fused in ("yes", "grouped", None, 2):

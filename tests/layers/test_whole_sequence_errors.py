@@ -202,9 +202,16 @@ class TestStateful:
 SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("ISAN", "ISANCell"), {"units": 4, "vocabulary_size": 5}),
     **dict.fromkeys(("FactoredISAN", "FactoredISANCell"), {"units": 4, "factors": 2, "vocabulary_size": 5}),
+    **dict.fromkeys(("DiagonalISAN", "DiagonalISANCell"), {"units": 4, "vocabulary_size": 5, "block_size": 2}),
     **dict.fromkeys(
         ("MinimalRNN", "MinimalRNNCell", "CFN", "CFNCell", "PeepholeLSTM", "PeepholeLSTMCell"), {"units": 4}
     ),
+    **{name + part: {"units": 4} for name in ("MinGRU", "MinLSTM", "LRU", "RGLRU") for part in ("", "Cell")},
+    **{
+        name + part: {"units": 8, "num_heads": 2, "key_dim": 3, "value_dim": 5}
+        for name in ("GatedLinearAttention", "DeltaNet")
+        for part in ("", "Cell")
+    },
     **dict.fromkeys(("SRSimpleRNN", "SRGRU", "SRLSTM", "SRPeepholeLSTM"), {"units": 4, "num_centroids": 3}),
     "StateRegularizedCell": {"num_centroids": 3},
 }
@@ -225,8 +232,9 @@ def test_no_class_with_sizes_is_forgotten() -> None:
 def test_sizes_are_positive_integers(kind: str) -> None:
     for name in SIZES[kind]:
         for value in (0, -3, 4.0, 2.5, True, False, "4", None, np.float64(4), [4]):
-            if value is None and kind.startswith("FactoredISAN") and name == "vocabulary_size":
-                continue  # for real-valued inputs
+            optional = ("vocabulary_size",) if kind.startswith("FactoredISAN") else ("key_dim", "value_dim")
+            if value is None and name in optional:
+                continue  # for real-valued inputs, or as many as fit
             sentence = says(f"`{name}` must be an integer of at least 1. Received: {name}={value!r}.")
             with pytest.raises(ValueError, match=sentence):
                 of_size(kind, **{name: value})
