@@ -251,11 +251,10 @@ def _check_square(w: Tensor) -> None:
 
 def _places(distances: Array, symbols: Any) -> tuple[Tensor, Tensor]:
     """Where each state goes to be read by the partner of its symbol, and where it comes back from."""
-    of_symbol, of_state = ops.arange(symbols)[:, None], np.arange(len(distances), dtype="int32")
-    there, back = (
-        ops.reshape((of_symbol + sign * distances.astype("int32")) % symbols * len(distances) + of_state, (-1,))
-        for sign in (-1, 1)
-    )
+    states = len(distances)
+    of_symbol, of_state = ops.arange(symbols)[:, None], ops.arange(states)
+    away = ops.cast(distances, of_symbol.dtype)
+    there, back = (ops.reshape((of_symbol + x) % symbols * states + of_state, (-1,)) for x in (-away, away))
     return there, back
 
 
