@@ -226,6 +226,8 @@ class TestGradients:
     @pytest.mark.parametrize("mask", [None, "inner", "trailing"])
     def test_keras_loops_over_the_cell(self, subject: Subject, mask: str | None) -> None:
         """A bare cell in `keras.layers.RNN` gives the layer's values, states and gradients."""
+        if BACKEND == "jax" and mask and subject.state_size:
+            pytest.skip("under a mask Keras's loop on JAX (3.15) takes no output of another size than the state's")
         some = begun(subject.sample(mask=mask))
         cell, layer = some.cell(), some.layer(return_sequences=True)
         stepwise = keras.layers.RNN(cell, return_sequences=True, return_state=True, dtype="float64")
