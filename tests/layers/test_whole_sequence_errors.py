@@ -35,9 +35,9 @@ def starts(subject: Subject, *shape: int) -> list[np.ndarray]:
 class TestInitialStates:
     @no_variant
     def test_of_another_width_or_number(self, subject: Subject) -> None:
-        layer, n = layer_of(subject), subject.units
+        layer, n = layer_of(subject), subject.width
         states = starts(subject, 3, n)
-        assert layer(sequences(subject), initial_state=states).shape == (3, n)
+        assert layer(sequences(subject), initial_state=states).shape == (3, subject.units)
         with pytest.raises(
             ValueError, match=rf"initial_state must be one array \(batch, size\).* Received: \[\(3, {n + 1}"
         ):
@@ -47,7 +47,7 @@ class TestInitialStates:
 
     @no_variant
     def test_of_another_batch(self, subject: Subject) -> None:
-        n = subject.units
+        n = subject.width
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
             states = starts(subject, *shape)
             sentence = says(
@@ -60,7 +60,7 @@ class TestInitialStates:
     @no_variant
     def test_of_another_shape_as_the_input_of_a_model(self, subject: Subject) -> None:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
-        for shape in ((4, subject.units), (3, subject.units + 1)):
+        for shape in ((4, subject.width), (3, subject.width + 1)):
             states = [keras.Input(batch_shape=shape) for _ in starts(subject)]
             with pytest.raises(ValueError, match=says("initial_state must be one array (batch, size)", f"[{shape}")):
                 layer_of(subject)(inputs, initial_state=states)
@@ -71,7 +71,7 @@ class TestInitialStates:
     def test_of_another_batch_where_the_batch_is_not_known(self, subject: Subject, known: int | None) -> None:
         import tensorflow as tf
 
-        layer, some, n = layer_of(subject), sequences(subject), subject.units
+        layer, some, n = layer_of(subject), sequences(subject), subject.width
         one = starts(subject, 1, n)
         layer(some)
         signature = [tf.TensorSpec((None, *some.shape[1:]), some.dtype), [tf.TensorSpec((known, n))] * subject.states]
