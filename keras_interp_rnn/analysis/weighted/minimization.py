@@ -27,7 +27,7 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import largest_difference
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
-from keras_interp_rnn.analysis.weighted.scaling import exponents, scaled
+from keras_interp_rnn.analysis.weighted.scaling import exponents, scaled, without_rounding
 from keras_interp_rnn.analysis.weighted.spaces import Space, backward_space, forward_space
 
 
@@ -144,8 +144,10 @@ def reduced(
     vectors: Array, kernel: Array, readout: Array, tolerance: float
 ) -> tuple[Array, Array, Array, Space, Space]:
     """Rows, matrices and columns with the same products v W_{x_1} ... W_{x_k} R, of the smallest size."""
-    sizes = np.abs(vectors).max(axis=0), np.abs(kernel).max(axis=0), np.abs(readout).max(axis=1, initial=0.0)
-    e = exponents(*sizes, move_alike=True)
+    links = np.abs(kernel).max(axis=0)
+    drift = without_rounding(np.abs(vectors).max(axis=0), links)
+    seen = without_rounding(np.abs(readout).max(axis=1, initial=0.0), links.T)
+    e = exponents(drift, links, seen, move_alike=True)
     vectors, kernel, readout = scaled(vectors, kernel, readout, e)
     forward = forward_space(vectors, kernel, tolerance)
     to = forward.basis.T

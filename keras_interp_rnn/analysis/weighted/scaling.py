@@ -25,6 +25,9 @@ from keras_interp_rnn.analysis.weighted.forms import AffineForm
 SWEEPS = 50
 """Rounds at most."""
 
+ROUNDED = 8 * float(np.finfo(np.float64).eps)
+"""What part of a size may be what rounding left of a 0."""
+
 CLOSE = 0.25
 """Bits by which a unit may still be out of balance."""
 
@@ -106,6 +109,21 @@ def exponents(drift: Array, links: Array, seen: Array, *, move_alike: bool = Fal
     if move_alike and len(x):
         x = x + np.where(np.isfinite(into), largest - into, 0.0)
     return np.rint(x).astype(np.int32)
+
+
+def without_rounding(sizes: Array, links: Array) -> Array:
+    """Sizes (n,), those set to 0 that are below the rounding of what the links bring to their units along longer paths.
+
+    Such a number is what an earlier calculation left of a 0. As the size of its unit it would be wrong by many orders.
+    """
+    growth = float(np.abs(np.linalg.eigvals(links)).max(initial=0.0))
+    if not (np.isfinite(growth) and growth > 0):
+        return sizes
+    ahead, longer = sizes, np.zeros_like(sizes)
+    for _ in range(len(sizes)):
+        ahead = ahead @ links / growth
+        longer = np.maximum(longer, ahead)
+    return np.where(sizes > ROUNDED * longer, sizes, 0.0)
 
 
 def _half_way(out: Array, into: Array, largest: float) -> Array:

@@ -262,3 +262,31 @@ def test_a_network_that_counts_comes_down_to_what_it_has_to_know():
     assert smallest.residual < 1e-12
     equal = analysis.equivalent((network, readout), (smallest.layer, smallest.readout), tolerance=1e-6)
     assert equal.equal is not False
+
+
+def learner(seed: int) -> WeightedAutomaton:
+    """A Q-learner of two choices that forgets: symbols are choice and reward, the output is how one is preferred."""
+    rng = np.random.default_rng(seed)
+    learns, forgets, prefers = rng.uniform(0.02, 0.98), rng.uniform(0.005, 0.9), rng.uniform(0.5, 8)
+    forgets = learns if seed % 3 == 0 else forgets
+    transitions = np.zeros((4, 3, 3))
+    for symbol, matrix in enumerate(transitions):
+        choice, reward = divmod(symbol, 2)
+        matrix[[0, 1, 2], [0, 1, 2]] = 1 - forgets, 1 - forgets, 1
+        matrix[choice, choice], matrix[2, choice] = 1 - learns, learns * reward
+    return WeightedAutomaton([0.5, 0.5, 1], transitions, [-prefers, prefers, 0])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_the_smallest_already_keeps_its_values(seed):
+    """Minimized again, with entries that rounding left of zeros, and in other scales of its units."""
+    agent = learner(seed)
+    small = agent.minimize()
+    scale = 2.0 ** np.random.default_rng(seed).integers(-30, 30, len(small))
+    scaled = WeightedAutomaton(
+        small.initial * scale, small.transitions * scale / scale[:, None], small.final / scale, small.alphabet
+    )
+    for again in (small, small.minimize(), small.minimize().minimize(), scaled.minimize()):
+        assert len(again) <= len(small)
+        for word in oracle.words(4, 4):
+            assert abs(again.value(word) - agent.value(word)) < 1e-9
