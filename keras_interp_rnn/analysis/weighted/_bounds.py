@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize
 
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
@@ -47,8 +48,14 @@ PRODUCTS = 3e7
 PERIOD = 32
 """Symbols of the longest words whose norms are computed, which are few over a single symbol."""
 
-ITERATIONS = 2e10
+SEARCH = 4e10
 """Multiplications, about, that the search for a norm may take."""
+
+DOUBLINGS, STEPS = (0, 2, 4, 6), 40
+"""The powers p = 2^d by which the search takes the largest norm, and its steps for each."""
+
+SPREAD = 1e-4
+"""What the search counts the mean squares of L and of its inverse as, against the logarithm of the norm."""
 
 CONTRACTS = 0.98
 """Spectral norm of the matrices below which no better norm is looked for."""
@@ -257,29 +264,53 @@ def _norms(matrices: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
 
-def contracting_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -> Array:
-    """L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
+def contracting_norm(kernel: Array) -> Array:
+    r"""L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
 
-    P with sum_x pi_x W_x P W_x^T = lambda P, by iteration, gives |W_x| <= (lambda / pi_x)^(1/2) for every symbol (after
-    Blondel and Nesterov, 2005); the weights pi of those that contract least are raised.
+    With M_x = L^{-1} W_x L, log (sum_x tr (M_x M_x^T)^p) / 2p tends to the largest log |M_x| as p rises. It is convex
+    along the geodesics of the matrices L L^T, so that descent ends at the least value
+    (docs/notes/weighted-automata.md); each p begins where the last one ended. What L and its inverse grow by is added,
+    as rounding grows with them.
     """
     symbols, size = kernel.shape[:2]
-    sizes = _norms(kernel)
-    best, weights = float(sizes.max()), np.full(symbols, 1 / symbols)
-    chosen: Array = np.eye(size)
-    steps = int(min(max_steps, max(5, ITERATIONS / (max_rounds * symbols * size**3))))
-    rounds = int(min(max_rounds, max(1, ITERATIONS / (steps * symbols * size**3))))
-    for _ in range(rounds if best >= CONTRACTS else 0):
-        shape: Array = np.eye(size)
-        for _ in range(steps):
-            shape = np.tensordot(weights, kernel @ shape @ np.swapaxes(kernel, 1, 2), 1) / best**2 + 1e-4 * shape
-            shape = (shape + shape.T) / (2 * np.trace(shape) / size)
-        if not np.isfinite(shape).all():
+    best, left = float(_norms(kernel).max()), SEARCH
+    norm: Array = np.eye(size)
+    chosen = norm
+    for doublings in DOUBLINGS if best >= CONTRACTS else ():
+        price = (2 * doublings + 4) * symbols * size**3
+        steps = int(min(STEPS, left / price))
+        if not steps:
             break
-        norm: Array = np.asarray(np.linalg.cholesky(shape + 1e-5 * np.eye(size)))
-        sizes = _norms(np.asarray(np.linalg.solve(norm, kernel @ norm)))
-        if sizes.max() < best:
-            best, chosen = float(sizes.max()), norm
-        weights = weights * np.maximum(sizes / sizes.max(), 1e-2)
-        weights /= weights.sum()
+        try:
+            with np.errstate(all="ignore"):
+                options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20}
+                found = optimize.minimize(
+                    _contraction, norm.ravel(), (kernel, doublings), "L-BFGS-B", jac=True, options=options
+                )
+                norm = found.x.reshape(size, size)
+                largest = float(_norms(np.asarray(np.linalg.solve(norm, kernel @ norm))).max())
+        except np.linalg.LinAlgError:  # a step to a matrix that has no inverse, or to numbers beyond float64
+            break
+        left -= found.nfev * price
+        if largest < best:
+            best, chosen = largest, norm
     return chosen
+
+
+def _contraction(entries: Array, kernel: Array, doublings: int) -> tuple[float, Array]:
+    """What `contracting_norm` minimizes over the entries of L, for p = 2^doublings, and its gradient."""
+    size = kernel.shape[1]
+    norm = entries.reshape(size, size)
+    inverse = np.linalg.inv(norm)
+    inside = inverse @ kernel @ norm
+    turned = np.swapaxes(inside, 1, 2)
+    left, right = inside @ turned, turned @ inside
+    scale = np.trace(left, axis1=1, axis2=2).max() or 1.0
+    left, right = left / scale, right / scale
+    for _ in range(doublings):
+        left, right = left @ left, right @ right
+    total = np.trace(left, axis1=1, axis2=2).sum() or 1.0
+    value = (np.log(total) / 2**doublings + np.log(scale)) / 2
+    value += SPREAD / 2 * ((norm**2).sum() + (inverse**2).sum()) / size
+    gradient = inverse.T @ (right - left).sum(axis=0) / total + SPREAD * (norm - inverse.T @ inverse @ inverse.T) / size
+    return float(value), gradient.ravel()
