@@ -9,7 +9,7 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what matters there reaches Python as an exception
 
-VERBOSE = int(sys.stdout.isatty())
+VERBOSE = int(sys.stdout is not None and sys.stdout.isatty())
 """For `fit`: Keras's progress bar, with the time left, in a terminal; nothing in a log."""
 LINES = VERBOSE or 2
 """The same, with a line for each epoch in a log."""

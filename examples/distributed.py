@@ -1,8 +1,8 @@
 """Does training on several machines give the network that one machine gives, and what does it cost?
 
 Every machine runs this script, with TensorFlow and the same list of workers. Each reads its part of every batch, and
-gradients are summed over them: the weights are those of one worker, but for rounding, which the default constraint of
-an ISAN enlarges in long runs. When a worker is lost, start all of them again: they resume from the last checkpoint.
+gradients are summed over them: the weights are those of one worker, but for rounding. When a worker is lost, start all
+of them again: they resume from the last checkpoint.
 
     python examples/distributed.py                                      # one worker
     python examples/distributed.py --workers a:2222 b:2222 --worker 0   # on machine a
@@ -26,6 +26,8 @@ parser.add_argument("--steps", type=int, default=100, help="training steps")
 parser.add_argument("--run", default="runs/distributed", help="folder of the checkpoints, seen by all workers")
 parser.add_argument("--smoke", action="store_true", help="five steps, in a temporary folder")
 args = parser.parse_args()
+if args.batch % len(args.workers):
+    parser.error(f"--batch must be a multiple of the number of workers, {len(args.workers)}. Received: {args.batch}.")
 task = {"type": "worker", "index": args.worker}
 os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": args.workers}, "task": task})
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import lzma
 import os
 import secrets
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import monotonic
@@ -20,12 +23,26 @@ from typing import Any
 MAX_JSON = 2**28
 """Bytes of a file of JSON that is read."""
 
+DAMAGED_ARCHIVE = (EOFError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+"""What a damaged or encrypted archive raises; OSError without a file name, unlike that of the system."""
+
 
 def as_path(path: Any, name: str = "path") -> Path:
     """A path; ValueError for what is none."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ValueError(f"A path is a string, not empty, or a pathlib.Path. Received: {name}={path!r}.")
     return Path(path)
+
+
+def expanded(path: Any, name: str = "path") -> Path:
+    """A path in which `~` is the home folder; ValueError for what is none."""
+    try:
+        return as_path(path, name).expanduser()
+    except RuntimeError:
+        raise ValueError(
+            f"A path that begins with ~ must begin with the home folder of a user. Received: {name}={str(path)!r}. "
+            "Write the folder out."
+        ) from None
 
 
 @contextlib.contextmanager
@@ -36,17 +53,20 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     write the same path at the same time do not disturb each other; the last one counts.
     """
     path = Path(path)
-    # `tempfile` would make a file that only its owner may read. Containers may share process ids.
-    partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name}")
+    # `tempfile` would make a file that only its owner may read. Containers may share process ids. A name has 255 bytes.
+    partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name[-50:]}")
     try:
         yield partial
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except (Exception, KeyboardInterrupt):
-        partial.unlink(missing_ok=True)
+    except (Exception, KeyboardInterrupt) as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent)) from None
+        if isinstance(error, OSError) and error.filename == str(partial):
+            error.filename = str(path)  # which the user knows
         raise
     # Windows cannot open a folder.
     with contextlib.suppress(PermissionError):
@@ -107,12 +127,17 @@ def _lines(value: Any, depth: int = 2) -> str:
     return opening + "\n" + ",\n".join(indent + line for line in inner) + "\n" + indent[1:] + closing
 
 
+def in_terminal() -> bool:
+    """Whether standard output is a terminal; it is None where it was closed before Python began."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def say(text: str, stays: bool = False, in_logs: bool = False) -> None:
     """One line that the next one writes over, in a terminal; elsewhere only what stays or belongs in logs.
 
     Say "" when the work is done, so that nothing is left of the last line.
     """
-    if sys.stdout is not None and sys.stdout.isatty():
+    if in_terminal():
         print(f"\r\x1b[K{text}", end="\n" if stays else "", flush=True)
     elif stays or in_logs:
         print(text, flush=True)

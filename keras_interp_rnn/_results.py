@@ -72,6 +72,12 @@ def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
     return visible(str(alphabet[symbol]))
 
 
+def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int) -> str:
+    """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
+    named = alphabet is None or len(alphabet) == num_outputs
+    return symbol_name(alphabet, output) if named else f"output {output}"
+
+
 def separator(names: Iterable[Any] | None) -> str:
     """What separates the names of a text: nothing where all are single characters, else a blank, as between ids."""
     return "" if names is not None and all(len(str(name)) == 1 for name in names) else " "

@@ -10,7 +10,7 @@ $$\|W_a^m\| \to 0 \text{ like } c^m, \qquad h_m \to b_a (I - W_a)^{-1},$$
 and a run takes the state to a fixed point. The same holds for a pair of symbols in turn, `=-=-=-`, and the radius of
 $W_a W_b$.
 
-`MaxSpectralRadius` holds both near a bound, and costs no bits that could be measured. It does not bound longer
+`MaxSpectralRadius` holds both near a bound, and costs no bits. It does not bound longer
 products: a run with a longer period, such as `AX>'AX>'AX>'`, can still blow up the state early in training. Only a
 bound on the norms bounds every product. `MaxSpectralNorm` is one, and costs an ISAN on character text some hundredths
 of a bit.
@@ -18,6 +18,8 @@ of a bit.
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import keras
@@ -25,21 +27,24 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import Array, Tensor
 
 __all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 
 
-SCATTER = 1e4
-"""Scale at which the digits of a weight look random: its change in one training step turns the cosine many times."""
-
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
-ALONE = 2
-"""States that follow a symbol by itself; the others follow pairs."""
+ALONE = 4
+"""States that read a symbol by itself."""
 
-RELAXATION = 4
-"""Power of bound over growth: few steps underestimate both the growth and how much of it is along the state found."""
+PAIRS = 65 * 32
+"""Pairs that are read by default: all of 65 symbols."""
+
+PHASES = 32
+"""Units times states of a pair, at least: a small matrix that rotates its states may look calm from one of them."""
+
+TURNING = 16
+"""Radians by which the states to start from turn where an entry changes by the largest one over the root of n."""
 
 SMALLEST = 1e-30
 
@@ -48,90 +53,112 @@ SMALLEST = 1e-30
 class MaxSpectralRadius(keras.constraints.Constraint):
     r"""Holds spectral radii near a bound: $\rho(W_a) \le c$ of every matrix, and $\rho(W_a W_b) \le c^2$ of pairs.
 
-    Power iteration, with states as rows: for every symbol a some states read a, or a and a partner b in turn,
-    $h \leftarrow h W / \|h W\|$. Let $\hat\rho$ be the geometric mean of the growth over the last third of the steps,
-    and h the state that grew most, before its last step. Where $\hat\rho > c$, the map of this one direction shrinks,
-    and that of its orthogonal complement stays as it is:
+    Power iteration, with states as rows: four states read a symbol a again and again, others read a and a partner b in
+    turn, $h \leftarrow h W / \|h W\|$. Let $\hat\rho_a$ and $\hat\rho_{ab}$ be the largest growth per step, over two
+    steps of the second half, of the states that read a, or a and b. First every matrix is scaled as a whole,
 
-    $$W_a \leftarrow W_a - \left(1 - (c / \hat\rho)^4\right) h^\top h W_a.$$
+    $$W_a \leftarrow \min(1, c / \hat\rho_a) W_a.$$
 
-    Matrices whose states grow by at most c per step stay as they are.
+    Scaling changes no direction, so that the growth measured is at most c then. Where a pair still outgrows the bound
+    by a factor $e^{\epsilon_i}$ per step, its matrices shrink the states $h_i$ that they read last, and map the
+    orthogonal complement as before:
 
-    The states to start from and the partners come from the low digits of the weights: others in every training step, so
-    that what one call misses a later one finds, yet without a state and the same for the same weights (under XLA, which
-    rounds otherwise, others). A single call lowers a radius; calls step by step hold it near the bound. In training
-    with Adam, radii stay within about a tenth of it.
+    $$W_a \leftarrow W_a - \sum_i \beta_i h_i^\top h_i W_a, \qquad
+    \beta_i = \frac{\epsilon_i \left(1 - e^{-\epsilon_i}\right)}{\sum_j \epsilon_j (h_i h_j^\top)^2},$$
+
+    so that several pairs with one direction shrink it once. Matrices whose states grow by at most c per step stay as
+    they are.
+
+    The result is continuous in the weights: nothing is drawn, and growth and excess enter by maxima and sums alone. Two
+    trainings that differ by rounding stay as close with the constraint as without it. The states to start from turn
+    slowly as the weights change, so that what one call misses a later one finds.
+
+    Growth over a few steps is an estimate, and no bound. In training with Adam, radii of matrices stay within a tenth
+    of the bound; a pair is scaled down by calls step by step.
 
     Args:
         max_value: float > 0, the bound $c$ on the growth per step.
         steps: int >= 4, even: of the power iteration.
-        words: int >= 2, states that follow each symbol: two by itself, the others with a partner each.
+        words: int >= 0 or None, pairs that each symbol a begins: with the symbols a + 1 to a + `words`, around the
+            alphabet. These are all pairs, of up to 2 `words` + 1 symbols. None: as many as 2,080 pairs allow, which are
+            all of up to 65 symbols, 21 for each of 96, 8 for each of 256 and none above 2,080.
 
     Call arguments:
         w: (K, n, n), a matrix for each symbol; or (n, n).
 
     Returns: as `w`.
-    Cost: `steps` + 2 passes over the weights, whatever the number of words up to a score.
+    Cost: `steps` passes over the weights, with 4 + `words` states for each symbol, and more in matrices below 32 units.
     Raises: ValueError, if an argument is out of range or the matrices are not square.
     Example:
 
-    >>> w = np.diag([0.5, 2.0, 0.7]).astype("float32")
-    >>> constraint = MaxSpectralRadius(0.9)
-    >>> for _ in range(20):
-    ...     w = keras.ops.convert_to_numpy(constraint(w))
-    >>> bool(abs(np.linalg.eigvals(w)).max() < 0.91)
-    True
+    >>> w = np.diag([0.4, 2.0, 0.6])
+    >>> w = keras.ops.convert_to_numpy(MaxSpectralRadius(0.9)(w))
+    >>> w.diagonal().round(2).tolist()
+    [0.18, 0.9, 0.27]
 
     Reference: Golub and Van Loan, "Matrix Computations", 4th edition, section 7.3.1, the power method.
     """
 
-    def __init__(self, max_value: float = 0.95, steps: int = 12, words: int = 16) -> None:
-        self.steps, self.words = at_least("steps", steps, 4), at_least("words", words, ALONE)
+    def __init__(self, max_value: float = 0.95, steps: int = 12, words: int | None = None) -> None:
+        self.steps = at_least("steps", steps, 4)
         if self.steps % 2:
             raise ValueError(f"steps must be even: pairs take turns. Received: steps={steps!r}.")
+        self.words = None if words is None else at_least("words", words, 0)
         self.max_value = _positive(max_value)
 
     def __call__(self, w: Tensor) -> Tensor:
-        """The matrices, those directions scaled down that outgrow the bound."""
+        """The matrices, scaled down where they outgrow the bound, and in the directions in which pairs do."""
         _check_square(w)
         shape = tuple(w.shape)
         given = ops.convert_to_tensor(w)
         dtype = "float64" if keras.backend.standardize_dtype(given.dtype) == "float64" else "float32"
         kernel = ops.cast(given if len(shape) == 3 else given[None], dtype)
-        phases = np.arange(self.words * shape[-1]).reshape(self.words, -1) * GOLDEN_ANGLE
-        scattered = ops.cos(SCATTER * kernel[:, :1, :] + ops.cast(phases, dtype))
-        there, back = self._partners(ops.sum(scattered, axis=(0, 2)), ops.shape(kernel)[0])
-
-        h, _ = _normalized(scattered)
-        measured, logarithm = 2 * (self.steps // 6) or 2, ops.zeros_like(h[..., :1])
-        for step in range(self.steps):
-            before = h
-            own_turn = step % 2 == 1  # the last step is the symbol's own
-            moved = ops.matmul(h, kernel) if own_turn else _placed(ops.matmul(_placed(h, there), kernel), back)
-            h, growth = _normalized(moved)
-            if step >= self.steps - measured:
-                logarithm = logarithm + ops.log(growth)
-
-        fastest = ops.argmax(logarithm, axis=1)[..., None]
-        h, moved, logarithm = (ops.take_along_axis(x, fastest, axis=1) for x in (before, moved, logarithm))
-        lost = 1 - ops.minimum(1.0, self.max_value / ops.exp(logarithm / measured)) ** RELAXATION
-        constrained = kernel - ops.transpose(lost * h, (0, 2, 1)) * moved
+        constrained = self._constrained(kernel)
         return ops.cast(constrained if len(shape) == 3 else constrained[0], given.dtype)
 
-    def _partners(self, digits: Tensor, symbols: Any) -> tuple[Tensor, Tensor]:
-        """Where each state goes to be read by the partner of its symbol, and where it comes back from.
+    def _constrained(self, kernel: Tensor) -> Tensor:
+        distances = self._distances(*kernel.shape[:2])
+        there, back = _places(distances, ops.shape(kernel)[0])
+        scale = ops.maximum(ops.max(ops.abs(kernel), axis=(1, 2), keepdims=True), SMALLEST)
+        unit = kernel / scale  # powers of large matrices overflow
+        phases = GOLDEN_ANGLE * np.arange(len(distances) * kernel.shape[-1], dtype=np.float64) ** 2
+        phases = ops.cast(phases.reshape(len(distances), -1) % (2 * np.pi), kernel.dtype)
+        h, growths = ops.cos(TURNING * math.sqrt(kernel.shape[-1]) * unit[:, :1] + phases), []
+        for turn in range(self.steps // 2):
+            before = h
+            own = ops.matmul(before, unit)
+            visiting = _placed(own, there)
+            moved = ops.matmul(visiting, unit)
+            h, growth = _normalized(_placed(moved, back))
+            if 2 * turn >= self.steps // 2:
+                growths.append(growth)
 
-        Partners lie a distance apart that is drawn for each of the words: with K symbols, all pairs are met in about
-        K / (2 words) calls.
-        """
-        drawn = 1e3 * ops.abs(digits)
-        drawn = ops.cast((drawn - ops.floor(drawn)) * ops.cast(symbols, digits.dtype), "int32")
-        distances = ops.where(ops.arange(self.words) < ALONE, 0, ops.minimum(drawn, symbols - 1))
-        of_symbol, of_word = ops.arange(symbols)[:, None], ops.arange(self.words)
-        there, back = (
-            ops.reshape((of_symbol + sign * distances) % symbols * self.words + of_word, (-1,)) for sign in (-1, 1)
+        def mean(of_symbols: Tensor) -> Tensor:
+            """Of each symbol and its partners."""
+            return (of_symbols + _placed(of_symbols + ops.zeros_like(growth), back)) / 2
+
+        excess = ops.log(functools.reduce(ops.maximum, growths)) / 2 + mean(ops.log(scale)) - math.log(self.max_value)
+        cut = ops.maximum(ops.max(excess[:, :ALONE], axis=1, keepdims=True), 0.0)
+        kept = ops.exp(-cut)
+        if len(distances) == ALONE:
+            return kept * kernel
+        left = ops.maximum(excess - mean(cut), 0.0)
+        visitors, length = _normalized(visiting)
+        states, images, excesses = (
+            ops.concatenate([of_own[:, ALONE:], of_visitors[:, ALONE:]], axis=1)
+            for of_own, of_visitors in ((before, visitors), (own, moved / length), (left, _placed(left, there)))
         )
-        return there, back
+        overlaps = ops.square(ops.matmul(states, ops.transpose(states, (0, 2, 1))))
+        shares = excesses / ops.maximum(ops.matmul(overlaps, excesses), SMALLEST)
+        lost = scale * shares * (1 - ops.exp(-excesses))
+        return kept * (kernel - ops.matmul(ops.transpose(lost * states, (0, 2, 1)), images))
+
+    def _distances(self, symbols: int | None, units: int) -> Array:
+        """How far each state's partner lies from its symbol: nowhere for those alone, then `words` distances."""
+        words = PAIRS // (symbols or 65) if self.words is None else self.words
+        if symbols:
+            words = min(words, symbols // 2)
+        return np.concatenate([np.zeros(ALONE, int), np.tile(np.arange(1, words + 1), -(-PHASES // units))])
 
     def get_config(self) -> dict[str, Any]:
         """What `from_config` takes."""
@@ -153,7 +180,7 @@ class MaxSpectralNorm(keras.constraints.Constraint):
         max_value: float > 0, the bound $c$.
 
     Call arguments:
-        w: (K, n, n), a matrix for each symbol; or (n, n).
+        w: (K, n, n), a matrix for each symbol; (n, n); or blocks (K, n / m, m, m).
 
     Returns: as `w`.
     Cost: K singular value decompositions, O(K n^3), at every training step.
@@ -173,7 +200,7 @@ class MaxSpectralNorm(keras.constraints.Constraint):
 
     def __call__(self, w: Tensor) -> Tensor:
         """The matrices, their singular values cut off at the bound."""
-        _check_square(w)
+        _check_square(ops.reshape(w, (-1, *w.shape[-2:])))
         given = ops.convert_to_tensor(w)
         dtype = "float64" if keras.backend.standardize_dtype(given.dtype) == "float64" else "float32"
         left, values, right = ops.svd(ops.cast(given, dtype), full_matrices=False)
@@ -222,6 +249,15 @@ def _check_square(w: Tensor) -> None:
         )
 
 
+def _places(distances: Array, symbols: Any) -> tuple[Tensor, Tensor]:
+    """Where each state goes to be read by the partner of its symbol, and where it comes back from."""
+    states = len(distances)
+    of_symbol, of_state = ops.arange(symbols)[:, None], ops.arange(states)
+    away = ops.cast(distances, of_symbol.dtype)
+    there, back = (ops.reshape((of_symbol + x) % symbols * states + of_state, (-1,)) for x in (-away, away))
+    return there, back
+
+
 def _placed(states: Tensor, places: Tensor) -> Tensor:
     """States (K, words, n) with the first two axes in another order."""
     *words, units = states.shape
@@ -229,8 +265,6 @@ def _placed(states: Tensor, places: Tensor) -> Tensor:
 
 
 def _normalized(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows of length 1, and their lengths (..., 1). The largest entry goes first: squares of large ones overflow."""
-    largest = ops.maximum(ops.max(ops.abs(rows), axis=-1, keepdims=True), SMALLEST)
-    scaled = rows / largest
-    length = ops.maximum(ops.sqrt(ops.sum(ops.square(scaled), axis=-1, keepdims=True)), SMALLEST)
-    return scaled / length, length * largest
+    """Rows of length 1, and their lengths (..., 1)."""
+    length = ops.maximum(ops.sqrt(ops.sum(ops.square(rows), axis=-1, keepdims=True)), SMALLEST)
+    return rows / length, length

@@ -55,9 +55,6 @@ class Sample(NamedTuple):
     def layer(self, path: str | None = None, **arguments: Any) -> ISAN:
         """A built layer with these weights, in float64 and without a constraint unless told otherwise.
 
-        The default constraint draws its words from the weights' low digits: two paths that differ by rounding would
-        train to different weights.
-
         Args:
             path: the name of the one that it takes, whatever the device; None leaves the choice to the layer.
         """

@@ -40,9 +40,33 @@ def test_calls_bring_the_radii_of_matrices_and_of_pairs_to_the_bound(seed):
     w = matrices(seed)
     assert radii(w).max() > 1.4
     assert pair_radii(w).max() > 1.4
-    bounded = applied(MaxSpectralRadius(0.9), w, 120)
+    bounded = applied(MaxSpectralRadius(0.9), w, 20)
     assert radii(bounded).max() < 1.05 * 0.9
     assert pair_radii(bounded).max() < 1.05 * 0.9
+
+
+@pytest.mark.parametrize("count", [1, 2, 27, pytest.param(65, marks=pytest.mark.matrix)])
+def test_all_pairs_of_an_alphabet_are_brought_to_the_bound(count):
+    w = matrices(count, count=count, scale=2.0)
+    bounded = applied(MaxSpectralRadius(0.9), w, 5)
+    assert pair_radii(w).max() > 1.2
+    assert radii(bounded).max() < 1.05 * 0.9
+    assert pair_radii(bounded).max() < 1.05 * 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pair_is_bounded_that_outgrows_its_matrices(seed):
+    rng = np.random.default_rng(seed)
+    w = 0.1 * matrices(seed, dtype="float64")
+    one, other = np.linalg.qr(rng.normal(size=(9, 2)))[0].T
+    w[1] += 1.5 * np.outer(one, other)  # of radius 0, as is the next: that of their product is 1.8
+    w[4] += 1.2 * np.outer(other, one)
+    assert radii(w).max() < 0.85
+    assert pair_radii(w).max() > 1.1
+    bounded = applied(MaxSpectralRadius(0.9), w, 20)
+    assert pair_radii(bounded).max() < 1.05 * 0.9
+    np.testing.assert_array_equal(bounded[[0, 2, 3, 5]], w[[0, 2, 3, 5]])
+    np.testing.assert_array_equal(applied(MaxSpectralRadius(0.9, words=0), w, 1), w)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -57,13 +81,30 @@ def test_one_call_takes_a_direction_that_outgrows_the_others_below_the_bound(see
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_taken_away_from_each_matrix_has_rank_one(seed):
+def test_a_matrix_by_itself_is_scaled_as_a_whole_and_once(seed):
     w = matrices(seed, dtype="float64")
-    change = applied(MaxSpectralRadius(0.5), w, 1) - w
-    values = np.linalg.svd(change, compute_uv=False)
-    assert (values[:, 0] > 0.01).all()
-    tolerance = 1e-9 if keras.backend.backend() == "tensorflow" else 1e-4
-    assert (values[:, 1] < tolerance).all()
+    constraint = MaxSpectralRadius(0.5, words=0)
+    once = applied(constraint, w, 1)
+    factors = (once / w)[:, :1, :1]
+    assert (factors < 0.9).all()
+    np.testing.assert_allclose(once, factors * w, rtol=1e-5)
+    np.testing.assert_allclose(applied(constraint, once, 1), once, rtol=1e-4)
+
+
+@pytest.mark.parametrize("units", [9, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_continuous_in_the_weights(seed, units):
+    """Small changes of matrices beyond the bound are not enlarged by more than a constant."""
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("float64 needs a flag of JAX's")
+    rng = np.random.default_rng(seed)
+    w = matrices(seed, units=units, scale=1.1, dtype="float64")
+    bounded = applied(MaxSpectralRadius(0.9), w, 1)
+    assert (abs(bounded - w).max(axis=(1, 2)) > 1e-3).sum() > 3
+    for size in (1e-4, 1e-6, 1e-8):
+        change = size * rng.normal(size=w.shape) / units
+        found = np.linalg.norm(applied(MaxSpectralRadius(0.9), w + change, 1) - bounded)
+        assert found < 100 * np.linalg.norm(change)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -98,15 +139,13 @@ def test_the_dtype_stays(dtype):
 def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
     import tensorflow as tf
 
-    w, constraint = matrices(1), MaxSpectralRadius(0.9)
+    w, constraint = matrices(1), MaxSpectralRadius(0.9, words=3)  # a number that is not known bounds no default
     expected = applied(constraint, w, 1)
     unknown = tf.TensorSpec((None, 9, 9), "float32")
     dynamic = tf.function(constraint, input_signature=[unknown])
     np.testing.assert_allclose(dynamic(w), expected, atol=1e-5)
     by_xla = tf.function(constraint, jit_compile=True)
-    for _ in range(120):  # XLA rounds otherwise, so it draws other words
-        w = by_xla(w)
-    assert pair_radii(w.numpy()).max() < 1.05 * 0.9
+    np.testing.assert_allclose(by_xla(w), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +155,8 @@ def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
         ({"max_value": float("nan")}, "max_value must be a number > 0. Received: max_value=nan"),
         ({"steps": 3}, "`steps` must be an integer of at least 4. Received: steps=3"),
         ({"steps": 7}, "steps must be even: pairs take turns. Received: steps=7"),
-        ({"words": 1}, "`words` must be an integer of at least 2. Received: words=1"),
-        ({"words": 2.5}, "`words` must be an integer of at least 2. Received: words=2.5"),
+        ({"words": -1}, "`words` must be an integer of at least 0. Received: words=-1"),
+        ({"words": 2.5}, "`words` must be an integer of at least 0. Received: words=2.5"),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, says):
@@ -127,7 +166,7 @@ def test_arguments_out_of_range_are_refused(arguments, says):
 
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 3, 3, 3)])
 def test_what_is_no_square_matrix_is_refused(shape):
-    for constraint in (MaxSpectralRadius(), MaxSpectralNorm()):
+    for constraint in (MaxSpectralRadius(), MaxSpectralNorm())[: 1 if len(shape) == 4 else 2]:  # blocks have a norm
         with pytest.raises(ValueError, match="Square matrices are applied again and again.*Received: shape"):
             constraint(np.ones(shape, "float32"))
 
@@ -205,6 +244,30 @@ class TestInAnISAN:
             found[name] = radii(model.layers[1].get_weights()[0]).max()
         assert found["none"] > 1.05
         assert found["default"] < 1.0
+
+    @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+    @pytest.mark.parametrize(
+        "seed", [1, pytest.param(2, marks=pytest.mark.matrix), pytest.param(3, marks=pytest.mark.matrix)]
+    )
+    def test_two_trainings_that_differ_by_rounding_stay_close(self, seed, optimizer):
+        rng, models = np.random.default_rng(seed), []
+        for _ in range(2):
+            keras.utils.set_random_seed(seed)
+            models.append(self.network())
+            if optimizer == "sgd":
+                models[-1].compile(keras.optimizers.SGD(0.5), models[-1].loss)
+        one, other = models
+        other.set_weights([w * (1 + 1e-7 * rng.choice([-1.0, 1.0], w.shape)) for w in one.get_weights()])
+        x, y = self.runs(seed)
+        constrained = 0
+        for step in range(50):
+            rows = slice(16 * (step % 4), 16 * (step % 4) + 16)
+            for model in models:
+                model.train_on_batch(x[rows], y[rows])
+            constrained += radii(one.layers[1].get_weights()[0]).max() > 0.9
+        assert constrained > 20  # the bound is reached, and not once
+        for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
     @pytest.mark.parametrize("arguments", [{}, {"recurrent_constraint": MaxSpectralRadius(0.7, 8, 4)}])
     def test_it_is_saved_and_loaded(self, tmp_path, arguments):

@@ -37,6 +37,25 @@ def test_an_error_leaves_the_old_content_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+def test_a_file_that_cannot_be_made_is_named_as_the_user_named_it(tmp_path):
+    path = tmp_path / "file" / "a.txt"
+    path.parent.touch()
+    with pytest.raises(FileNotFoundError, match="No such folder"), atomic_write(path) as partial:
+        partial.write_text("new")
+    path = tmp_path / "a.txt"
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(path) as partial:
+        pass
+    assert caught.value.filename == str(path)
+
+
+@pytest.mark.parametrize("name", ["a" * 251 + ".txt", "é" * 125 + ".txt"])
+def test_a_name_may_be_as_long_as_a_file_system_takes(tmp_path, name):
+    with atomic_write(tmp_path / name) as partial:
+        partial.write_text("new")
+        assert partial.suffix == ".txt"
+    assert (tmp_path / name).read_text() == "new"
+
+
 @pytest.mark.matrix
 def test_two_processes_write_to_files_of_their_own(tmp_path):
     code = """

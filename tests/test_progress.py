@@ -1,6 +1,6 @@
 """Progress in a terminal, where a line is written over the one before it, and elsewhere."""
 
-from keras_interp_rnn._io import Count, say
+from keras_interp_rnn._io import Count, in_terminal, say
 
 
 class Output:
@@ -73,6 +73,12 @@ def test_in_a_terminal_what_belongs_in_logs_is_written_over(monkeypatch):
     assert terminal.screen == ["phase 2"]
     say("")
     assert terminal.screen == [""]
+
+
+def test_a_closed_output_is_no_terminal(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    assert not in_terminal()
+    say("result", stays=True)
 
 
 def test_a_count_says_how_much_time_is_left_once_a_second_has_passed(monkeypatch):

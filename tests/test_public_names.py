@@ -41,11 +41,10 @@ NAMES = {
     """,
     "keras_interp_rnn.initializers": "CriticalBias mean_field",
     "keras_interp_rnn.layers": """
-        CFN CFNCell DeltaNet DeltaNetCell FactoredISAN FactoredISANCell GatedLinearAttention
-        GatedLinearAttentionCell ISAN ISANCell LRU LRUCell MinGRU MinGRUCell MinLSTM MinLSTMCell MinimalRNN
-        MinimalRNNCell PeepholeLSTM PeepholeLSTMCell RGLRU RGLRUCell SRGRU SRLSTM SRPeepholeLSTM SRSimpleRNN
-        StateRegularizedCell StateRegularizedRNN
-        WordDropout
+        CFN CFNCell DeltaNet DeltaNetCell DiagonalISAN DiagonalISANCell FactoredISAN FactoredISANCell
+        GatedLinearAttention GatedLinearAttentionCell ISAN ISANCell LRU LRUCell MinGRU MinGRUCell MinLSTM
+        MinLSTMCell MinimalRNN MinimalRNNCell PeepholeLSTM PeepholeLSTMCell RGLRU RGLRUCell SRGRU SRLSTM
+        SRPeepholeLSTM SRSimpleRNN StateRegularizedCell StateRegularizedRNN WordDropout
     """,
     "keras_interp_rnn.losses": "BitsPerSymbol",
     "keras_interp_rnn.presets": "list load",

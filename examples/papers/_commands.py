@@ -60,7 +60,8 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
     says = "minutes of training per run (default: the row's)"
     run.add_argument("--budget", type=_positive(float), metavar="MINUTES", help=says)
     run.add_argument("--model", type=Path, metavar="FILE", help="trained model to analyse (default: train a small one)")
-    add_training(run, "runs/papers", "checkpoints, TensorBoard logs and figures", 1 if sys.stdout.isatty() else 2)
+    verbose = 1 if sys.stdout and sys.stdout.isatty() else 2
+    add_training(run, "runs/papers", "checkpoints, TensorBoard logs and figures", verbose)
 
     report = verb("report", report_command, "write the report of all records")
     report.add_argument("--out", type=Path, metavar="FILE", help="file of the report (default: print the text)")

@@ -23,6 +23,9 @@ FORMAT = 1
 ENVIRONMENTS_FILE = "environments.json"
 """In the folder of a run: every environment it was trained in."""
 
+PARTS = ("data", "model", "protocol", "result", "environment")
+"""Of a record: objects, where it has them."""
+
 DIGESTS = ("sha256", "text_sha256")
 """Of the data: a record has one of these, unless its experiment reads no data."""
 
@@ -83,6 +86,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         place = f"{path}, line {number},"
         record = parsed(line, place, "Remove the line.", experiment=str, run=str)
+        others = [name for name in PARTS if not isinstance(record.get(name, {}), dict)]
+        if others:
+            raise ValueError(
+                f"{', '.join(others)} of a record must be objects. Received: {path}, line {number}. Remove the line."
+            )
         if record.get("format", 1) != FORMAT:
             raise ValueError(
                 f"The format of a record must be {FORMAT}. Received: {place} of format {record['format']!r}. Check out "

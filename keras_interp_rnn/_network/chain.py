@@ -360,7 +360,8 @@ class _Recurrent:
             last[np.arange(rows), steps - 1 - np.argmax(self.read[:, ::-1], axis=1)] = True
         self.last = last
         states = tuple(np.tile(start, (rows, 1)) for start in self.starts)
-        output, self.before, outputs = np.zeros((rows, tree.flatten(self.cell.output_size)[0])), [], []
+        output: Array | None = None
+        self.before, outputs = [], []
         drive = None if self.equations is None else self._drive(self.equations)
         self.drive: tuple[Array, ...] = drive or ()
         for t in range(steps):
@@ -373,7 +374,7 @@ class _Recurrent:
                 new = self._step(states, now, last[:, t, None])
                 put_out = self.equations.output(NUMPY, new, now)
             states = tuple(np.where(read, a, b) for a, b in zip(new, states, strict=True))
-            output = np.where(read, put_out, output)
+            output = np.where(read, put_out, np.zeros_like(put_out) if output is None else output)
             outputs.append(np.where(read, output, 0) if self.layer.zero_output_for_mask else output)
         return np.stack(outputs, axis=1) if self.sequences else outputs[-1]
 

@@ -82,18 +82,24 @@ def isan_weights(network: Any, vectors: Array | None = None) -> ISANWeights:
         ValueError: as `isan_layer` and `affine_maps`; if there are no weights yet, or one is not finite; if the network
             does not read these vectors.
     """
-    layer = isan_layer(network)
-    cell = getattr(layer, "cell", layer)
-    if not cell.built:
-        raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
-    check_finite(cell)
-    if isan_models.is_linear_recurrence(layer):
+    cell = _built_cell(network)
+    if isan_models.is_linear_recurrence(cell):
         kernel, bias = affine_maps(cell, _vectors(network, cell, vectors))
         return ISANWeights(kernel, bias, np.zeros(bias.shape[1]))
     if vectors is not None:
         raise ValueError(f"An ISAN reads symbols. Received: {vectors.dtype} of shape {vectors.shape}. Pass ids.")
     kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
     return ISANWeights(*(as_float64(w) for w in (kernel, bias, cell.initial_state)))
+
+
+def _built_cell(network: Any) -> Any:
+    """The cell of a network's ISAN or linear recurrence, whose weights are there and finite."""
+    layer = isan_layer(network)
+    cell = getattr(layer, "cell", layer)
+    if not cell.built:
+        raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
+    check_finite(cell)
+    return cell
 
 
 def _vectors(network: Any, cell: Any, given: Array | None) -> Array:
@@ -136,7 +142,7 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
     """
     if readout is None and isinstance(network, keras.Model):
         readout = _head(network)
-    cell = getattr(isan_layer(network), "cell", isan_layer(network))
+    cell = _built_cell(network)
     units = cell.units
     if readout is None:
         return _joined(cell, np.eye(units), np.zeros(units))

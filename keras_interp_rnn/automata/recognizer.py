@@ -52,16 +52,20 @@ class Recognizer(keras.Sequential):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
         report = config.get("report", config.get("verdict"))  # its name until 0.1
         rest = {name: value for name, value in config.items() if name not in ("report", "verdict", "labels")}
+        if not isinstance(rest.get("layers"), list):
+            raise ValueError(
+                "The configuration of a Recognizer must be what get_config returned. Received: one with the parts "
+                f"{sorted(config)}. Save the model again."
+            )
         model = super().from_config(rest, custom_objects)
-        if config.get("labels") is not None:
-            model.labels = tuple(config["labels"])
-        if report is not None:
-            known = {field.name for field in fields(TrainingReport)}
-            values = {FORMER_FIELDS.get(name, name): value for name, value in report.items()}
-            values = {name: value for name, value in values.items() if name in known}
-            for name in ("contradicted", "unsupported"):  # lists, in JSON
-                values[name] = tuple(map(tuple, values.get(name, ())))
-            model.report = TrainingReport(**values)
+        try:
+            model.labels = None if config.get("labels") is None else tuple(config["labels"])
+            model.report = None if report is None else _report(report)
+        except (TypeError, AttributeError) as error:
+            raise ValueError(
+                "The configuration of a Recognizer must be what get_config returned. Received: "
+                f"labels={config.get('labels')!r} and report={report!r} ({error}). Save the model again."
+            ) from None
         return model
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
@@ -92,6 +96,16 @@ class Recognizer(keras.Sequential):
                 f"Received: {first!r}. Build it with automata.SymbolEmbedding(alphabet, output_dim)."
             )
         return Acceptor(self, first.encoding).classify(words)
+
+
+def _report(config: dict[str, Any]) -> TrainingReport:
+    """The report with these fields, of any version."""
+    known = {field.name for field in fields(TrainingReport)}
+    values = {FORMER_FIELDS.get(name, name): value for name, value in config.items()}
+    values = {name: value for name, value in values.items() if name in known}
+    for name in ("contradicted", "unsupported"):  # lists, in JSON
+        values[name] = tuple(map(tuple, values.get(name, ())))
+    return TrainingReport(**values)
 
 
 @dataclass(frozen=True, repr=False)

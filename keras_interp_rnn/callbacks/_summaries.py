@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,12 @@ def writer(folder: str | os.PathLike[str]) -> Any:
     import tensorflow as tf
 
     try:
+        os.fspath(folder).encode()
         return tf.summary.create_file_writer(os.fspath(folder))
+    except UnicodeEncodeError:
+        raise OSError("TensorFlow writes to folders whose names are Unicode") from None
     except tf.errors.OpError as error:
-        raise OSError(error.message) from None
+        raise OSError(re.sub(r"{{.*?}} *", "", error.message)) from None  # what TensorFlow calls the operation
 
 
 def scalar(tag: str, value: Any, step: int) -> None:

@@ -19,8 +19,8 @@ from tensorboard_plugins.interp_rnn import schema
 class TextProbe(Probe):
     """A probe that looks at fixed texts, each by itself.
 
-    A subclass gives `longest`, `measured` and `tag`, besides `folder`, which is the kind of its tags too. Where results
-    have a residual, the largest of all texts is logged as a scalar.
+    A subclass gives `longest`, `measured` and `tag`, besides `folder`, which is the kind of its tags too, unless it
+    overrides `kind`. Where results have a residual, the largest of all texts is logged as a scalar.
 
     Args:
         log_dir, texts, alphabet, update_freq: as the subclass documents them.
@@ -63,17 +63,20 @@ class TextProbe(Probe):
         """The tensor and the description of what was measured of one text."""
         raise NotImplementedError
 
+    def kind(self, found: Any) -> str:
+        """The kind of that tag."""
+        return self.folder
+
     def measure(self) -> list[Any]:
         check_finite(self.model)
         return [self.measured(text) for text in self.texts]
 
     def write(self, found: list[Any], step: int) -> None:
-        kind = self.folder
         for i, one in enumerate(found):
-            name, part = f"interp_rnn/{kind}/text_{i}", {}
+            name, part = f"interp_rnn/{self.folder}/text_{i}", {}
             if self.in_parts:
                 name, part = f"{name}/step_{step}", {"part_of": name}
             values, description = self.tag(one)
-            _summaries.tensor(name, values, step, schema.metadata(kind, **part, **description))
+            _summaries.tensor(name, values, step, schema.metadata(self.kind(one), **part, **description))
         if all(hasattr(one, "residual") for one in found):
-            _summaries.scalar(f"interp_rnn/{kind}_residual", max(one.residual for one in found), step)
+            _summaries.scalar(f"interp_rnn/{self.folder}_residual", max(one.residual for one in found), step)

@@ -9,26 +9,33 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.analysis.isan.contributions import Contributions as Result
+from keras_interp_rnn._network import open_isan
+from keras_interp_rnn.analysis.isan import contributions
+from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
 from keras_interp_rnn.views import tags
+from tensorboard_plugins.interp_rnn import schema
 
-MAX_BYTES = 2**25
-"""Of the tensor of one text at one step."""
+Result = contributions.Contributions | TopContributions
+
+MAX_NUMBERS = 2**22
+"""Of the tensor of one text at one step, float32: 16 MiB."""
 
 
 class Contributions(TextProbe):
     r"""Logs the contributions $\kappa_s^t$ of every source to every target of fixed texts during `fit`.
 
-    - `interp_rnn/contributions/text_i/step_n`, all of them, for the plugin: 2 T (T + 3) outputs bytes a text and step;
+    - `interp_rnn/contributions/text_i/step_n`, for the plugin: all of them, 2 T (T + 3) outputs bytes a text and step,
+      as long as these are at most 2^22 numbers, 16 MiB. Otherwise as many outputs as fit, at each target those that are
+      most probable there, and the sum of all others: of 5,000 outputs 781 for T = 100, 31 for T = 500;
     - `interp_rnn/contributions_residual`, by how much their sum misses the logits, the largest of all texts.
 
     Steps are optimizer iterations and continue when a saved model is trained further.
 
     Args:
         log_dir: its events go to the folder `contributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 500, as the ISAN reads them; or strings, where there is an alphabet. Of each
-            at most 32 MiB are written a step: with 5,000 outputs, T <= 56.
+        texts: a few, each int (T,), T <= 1,444, as the ISAN reads them; or strings, where there is an alphabet. A text
+            of 1,444 symbols has terms of two outputs.
         alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
         readout: as `analysis.contributions`, where the model's head is not affine before its activation.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
@@ -46,7 +53,7 @@ class Contributions(TextProbe):
     """
 
     folder = "contributions"
-    longest = 500
+    longest = 1_444  # two outputs, the others and the norms of T (T + 7) / 2 rows
     in_parts = True
 
     def __init__(
@@ -62,16 +69,15 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Result:
-        found = analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
-        length, outputs = len(found.symbols), len(found.bias)
-        size = 2 * length * (length + 3) * outputs
-        if size > MAX_BYTES:
-            fits = int((MAX_BYTES / (2 * outputs) + 2.25) ** 0.5 - 1.5)
-            raise ValueError(
-                f"Contributions writes at most {MAX_BYTES // 2**20} MiB of a text at a step. Received: a text of "
-                f"{length} symbols for {outputs:,} outputs, {size / 2**20:.0f} MiB. Give one of at most {fits} symbols."
-            )
-        return found
+        _, head, symbols = open_isan(self.model, text, self.readout, None, self.alphabet)
+        outputs, length = len(head.offset), len(symbols)
+        if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
+            return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
+        top = MAX_NUMBERS // schema.block_rows(length).stop - 2
+        return top_contributions(self.model, text, num_outputs=top, readout=self.readout, alphabet=self.alphabet)
+
+    def kind(self, found: Result) -> str:
+        return "top_contributions" if isinstance(found, TopContributions) else self.folder
 
     def tag(self, found: Result) -> tags.Tag:
-        return tags.contributions(found)
+        return tags.top_contributions(found) if isinstance(found, TopContributions) else tags.contributions(found)

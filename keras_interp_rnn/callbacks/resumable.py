@@ -7,10 +7,10 @@ import math
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 import zipfile
-import zlib
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -20,7 +20,7 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
-from keras_interp_rnn._io import as_path, atomic_write, read_json
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, as_path, atomic_write, read_json
 from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
 
@@ -138,6 +138,7 @@ class Resumable(keras.callbacks.Callback):
         callbacks, fit = fit_around(self)
         _lock(self.directory, fit)
         self._check_continues()
+        _check_writable(self.directory)
         place = next(i for i, one in enumerate(callbacks) if one is self)
         if not all(isinstance(one, Resumable) for one in callbacks[place:]):
             # Whoever calls them in order comes to it again at the end, when the others have begun.
@@ -310,6 +311,20 @@ _CHANGES = threading.RLock()
 """Held while the two change."""
 
 
+def _forget_in_a_child() -> None:
+    """A forked process trains in no directory: its copies of the locks would outlive those of its parent."""
+    global _CHANGES
+    _CHANGES = threading.RLock()  # another thread of the parent may have held it
+    for descriptor in _LOCKED.values():
+        os.close(descriptor)
+    _LOCKED.clear()
+    _FITS.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget_in_a_child)
+
+
 def _lock(directory: Path, fit: FrameType | None = None) -> None:
     """Locks a directory until `_unlock`, or until that call of `fit` has ended.
 
@@ -363,6 +378,18 @@ def _unlock(directory: Path) -> None:
         os.close(descriptor)
 
 
+def _check_writable(directory: Path) -> None:
+    """Raises ValueError if no file can be written, which would else be found out after an epoch."""
+    try:
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"A run must be able to write into its directory. Received: {directory} ({error.strerror}). Give another, "
+            "or the right to write."
+        ) from None
+
+
 def _check_whole(path: Path, rule: str, remedy: str) -> None:
     """Raises ValueError for a missing or damaged zip, as models and arrays are; with these sentences."""
     try:
@@ -371,6 +398,6 @@ def _check_whole(path: Path, rule: str, remedy: str) -> None:
             if broken is None:
                 return
             trouble = f"{broken} in it is damaged"
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED_ARCHIVE as error:
         trouble = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
     raise ValueError(f"{rule}. Received: {path}, {trouble}. {remedy}")

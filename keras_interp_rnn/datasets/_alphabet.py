@@ -13,7 +13,8 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn.datasets._files import DataError, existing_file, given_path
+from keras_interp_rnn._io import atomic_write, expanded
+from keras_interp_rnn.datasets._files import DataError, existing_file
 
 _BLOCK = 1 << 20
 """Number of characters encoded at a time, which bounds the memory besides the ids."""
@@ -184,14 +185,14 @@ class Alphabet(Sequence[str]):
         try:
             config = json.loads(path.read_text(encoding="utf-8"))
             return cls(config["symbols"], config["unknown"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"An alphabet is JSON with `symbols` and `unknown`. Received: {path}, which is not ({error!r}). Give a "
                 "file that Alphabet.save wrote."
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the alphabet into a JSON file.
+        """Writes the alphabet into a JSON file, whole or not at all.
 
         Args:
             path: of the file; one that exists is overwritten.
@@ -202,7 +203,8 @@ class Alphabet(Sequence[str]):
         >>> Alphabet.load("alphabet.json").symbols
         'abc'
         """
-        given_path(path, "path").write_text(json.dumps(self.get_config(), indent=1) + "\n", encoding="utf-8")
+        with atomic_write(expanded(path)) as partial:
+            partial.write_text(json.dumps(self.get_config(), indent=1) + "\n", encoding="utf-8")
 
     def encode(self, text: str | Sequence[str]) -> NDArray[np.int32]:
         """Maps a text to ids.
@@ -351,6 +353,8 @@ class AlphabetLayer(keras.layers.Identity):
 
     def __init__(self, alphabet: Alphabet, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if not isinstance(alphabet, Alphabet):
+            raise ValueError(f"An AlphabetLayer holds an Alphabet. Received: {alphabet!r}. Use Alphabet.layer().")
         self.alphabet = alphabet
 
     def get_config(self) -> dict[str, Any]:
@@ -358,7 +362,7 @@ class AlphabetLayer(keras.layers.Identity):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> AlphabetLayer:
-        return cls(**{**config, "alphabet": keras.saving.deserialize_keras_object(config["alphabet"])})
+        return cls(**{**config, "alphabet": keras.saving.deserialize_keras_object(config.get("alphabet"))})
 
 
 def _points(text: str) -> NDArray[np.uint32]:

@@ -8,20 +8,16 @@ import io
 import lzma
 import os
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keras_interp_rnn._io import as_path
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, expanded
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "given_path", "unpacked"]
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-
-# zipfile raises RuntimeError for an encrypted member, its child NotImplementedError for an unknown method.
-_UNPACKING = (EOFError, RuntimeError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 LARGEST = 2 << 30
 """Bytes that a compressed file may decompress to. A few megabytes can decompress to more than any memory holds."""
@@ -41,11 +37,6 @@ class DataError(ValueError):
     """
 
 
-def given_path(path: str | os.PathLike[str], argument: str) -> Path:
-    """The path that the user gave as `argument`, where `~` is the home folder; ValueError for what is none."""
-    return as_path(path, argument).expanduser()
-
-
 def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     """Checks that a path leads to a file.
 
@@ -59,15 +50,25 @@ def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     Raises:
         DataError: if there is nothing, or a folder.
     """
-    path = given_path(path, argument)
-    if path.is_dir():
+    path = expanded(path, argument)
+    if os.path.isdir(path):
         raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike that of pathlib, also for names that no file system takes
         raise DataError(
-            f"`{argument}` must be a file. Received: {path}, which does not exist. Check the path; a relative one "
+            f"`{argument}` must be a file. Received: {path}, which {_trouble(path)}. Check the path; a relative one "
             f"starts at {Path.cwd()}."
         )
     return path
+
+
+def _trouble(path: Path) -> str:
+    try:
+        path.stat()
+    except PermissionError as error:
+        return f"cannot be reached ({error.strerror})"
+    except (OSError, ValueError):
+        return "does not exist"
+    return "is none"
 
 
 def decoded(path: Path) -> str:
@@ -106,7 +107,9 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         else:
             with path.open("rb") as stream:
                 yield stream
-    except _UNPACKING as error:
+    except DAMAGED_ARCHIVE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         raise DataError(
             f"A compressed file must decompress to its end. Received: {path}, which does not ({error}). "
             f"It is truncated, damaged or encrypted: download it again."

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._io import needed
-from keras_interp_rnn.datasets._files import DataError, given_path
+from keras_interp_rnn._io import expanded, needed
+from keras_interp_rnn.datasets._files import DataError
 
 INFO = "dataset_info.json"
 """The file that TFDS writes last."""
@@ -76,7 +76,7 @@ def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
     """The folder of prepared data; TFDS's default for None."""
     if data_dir is None:
         data_dir = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
-    root = given_path(data_dir, "data_dir")
+    root = expanded(data_dir, "data_dir")
     if root.exists() and not root.is_dir():
         raise DataError(f"`data_dir` must be a folder. Received: {root}, which is a file. Give a folder for data.")
     return root

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._io import atomic_write, expanded
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import short_repr
-from keras_interp_rnn.datasets._files import DataError, decoded, existing_file, given_path
+from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
 
 __all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]
 
@@ -102,6 +103,8 @@ class Vocabulary:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the names into a file, one per line. A model that reads these ids needs it besides itself.
 
+        The file is written whole or not at all.
+
         Args:
             path: of the file; one that exists is overwritten.
 
@@ -117,7 +120,8 @@ class Vocabulary:
         broken = [name for name in self.names if "\n" in name]
         if broken:
             raise ValueError(f"A name is a line of the file. Received: {broken[0]!r}. Leave line breaks out of words.")
-        given_path(path, "path").write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
+        with atomic_write(expanded(path)) as partial:
+            partial.write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":

@@ -21,6 +21,7 @@ from keras_interp_rnn.equations._matrix_state import MatrixStateEquations
 from keras_interp_rnn.equations._namespace import NUMPY
 from keras_interp_rnn.equations.cfn import CFN
 from keras_interp_rnn.equations.delta_net import DeltaNet
+from keras_interp_rnn.equations.diagonal_isan import DiagonalISAN
 from keras_interp_rnn.equations.factored_isan import FactoredISAN
 from keras_interp_rnn.equations.gated_linear_attention import GatedLinearAttention
 from keras_interp_rnn.equations.gru import GRU
@@ -40,6 +41,7 @@ __all__ = [
     "DeltaNet",
     "DenseEquations",
     "DiagonalEquations",
+    "DiagonalISAN",
     "FactoredISAN",
     "GRU",
     "GatedEquations",

@@ -65,11 +65,12 @@ class LRU(DiagonalEquations):
         return read if self.skip is None else read + drive[1]
 
     def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
-        gain = xp.exp(self.gain)
-        kernel = self.kernel * xp.concatenate([gain, gain], axis=0)
         return LinearStep(
-            lambda product: self._rotated(xp, product, -1), lambda product: times(xp, product, xp.transpose(kernel))
+            lambda product: self._rotated(xp, product, -1),
+            lambda product: self.into_input(xp, product, product, drive),
         )
 
     def into_input(self, xp: Any, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
-        raise NotImplementedError("lambda is no function of the input.")
+        gain = xp.exp(self.gain)  # lambda is no function of the input
+        kernel = self.kernel * xp.concatenate([gain, gain], axis=0)
+        return times(xp, by_addend, xp.transpose(kernel))

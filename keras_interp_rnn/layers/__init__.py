@@ -10,6 +10,7 @@ The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly 
 
 from keras_interp_rnn.layers.cfn import CFN, CFNCell
 from keras_interp_rnn.layers.delta_net import DeltaNet, DeltaNetCell
+from keras_interp_rnn.layers.diagonal_isan import DiagonalISAN, DiagonalISANCell
 from keras_interp_rnn.layers.factored_isan import FactoredISAN, FactoredISANCell
 from keras_interp_rnn.layers.gated_linear_attention import GatedLinearAttention, GatedLinearAttentionCell
 from keras_interp_rnn.layers.isan import ISAN, ISANCell
@@ -33,6 +34,8 @@ __all__ = [
     "CFNCell",
     "DeltaNet",
     "DeltaNetCell",
+    "DiagonalISAN",
+    "DiagonalISANCell",
     "FactoredISAN",
     "FactoredISANCell",
     "GatedLinearAttention",

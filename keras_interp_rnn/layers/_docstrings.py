@@ -18,7 +18,7 @@ TITLES = (
 )
 """Sections, in the order in which they stand."""
 
-OF_BASES = ("Args", "Call arguments", "Returns", "Weights", "Precision", "Raises", "Reference")
+OF_BASES = ("Args", "Call arguments", "Returns", "Weights", "Precision", "Cost", "Raises", "Reference")
 OF_CELL = ("Args", "Weights", "Precision", "Raises", "Reference")
 """What is taken over. A layer reads and returns something else than its cell."""
 

@@ -334,9 +334,10 @@ class MakesItsCell:
         of_layer = {name: kwargs.pop(name) for name in (*self._of_layer, *OF_EVERY_LAYER) if name in kwargs}
         shared = {name: of_layer[name] for name in ("dtype", "trainable") if name in of_layer}
         if self.precise:
-            shared["dtype"] = keras.dtype_policies.get(
-                shared.get("dtype") or keras.config.dtype_policy()
-            ).variable_dtype
+            policy = keras.dtype_policies.get(shared.get("dtype") or keras.config.dtype_policy())
+            if not isinstance(policy, keras.dtype_policies.DTypePolicy):  # of a saved configuration
+                raise ValueError(f"dtype must be a dtype policy or its name. Received: dtype={shared['dtype']!r}.")
+            shared["dtype"] = policy.variable_dtype
         super().__init__(self.make_cell(*args, **kwargs, **shared), **of_layer)  # type: ignore[call-arg]
 
     @classmethod

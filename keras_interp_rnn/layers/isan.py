@@ -41,7 +41,7 @@ class ISANCell(AffineCell):
         bias_initializer: for the (K, n) biases.
         recurrent_constraint: on the (K, n, n) kernel; "max_spectral_radius" is `constraints.MaxSpectralRadius()`, which
             keeps runs of a symbol from blowing up the state, and None is no constraint. Above 1,024 symbols the
-            default is None: it walks over all matrices at every step, which took five times as long with 10,000.
+            default is None: it goes over all matrices at every step, also over those that a batch does not read.
 
     Call arguments:
         inputs: int (batch, 1), ids in [0, K); or (batch, K), one-hot or a distribution.

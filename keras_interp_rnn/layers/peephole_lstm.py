@@ -117,6 +117,9 @@ document(PeepholeLSTMCell)
 class PeepholeLSTM(MakesItsCell, SequenceRNN):
     """LSTM with peephole connections, which Keras does not provide.
 
+    Cost: O(T n (n + features)) time, one step after the other. On TensorFlow, as with `keras.layers.LSTM`, the time of
+        a training step grows faster than T beyond a thousand steps: cut long texts and carry the state
+        (docs/scaling.md).
     Example:
 
     >>> layer = PeepholeLSTM(8, return_sequences=True)

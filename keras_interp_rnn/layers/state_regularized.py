@@ -292,6 +292,9 @@ class StateRegularizedRNN(SequenceRNN):
         initial_state: the cell's states, each (batch, n).
 
     Weights: as `StateRegularizedCell`.
+    Cost: that of the inner cell and O(T k n) time, one step after the other. On TensorFlow, as with `keras.layers.GRU`,
+        the time of a training step grows faster than T beyond a thousand steps: cut long texts and carry the state
+        (docs/scaling.md).
     Reference: Wang, Lawrence and Niepert, 2022, section 4.
     Example:
 

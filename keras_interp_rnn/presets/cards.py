@@ -136,7 +136,13 @@ def read_card(name: str, folder: Path = FOLDER) -> Card:
     Raises:
         ValueError: if there is no such preset, or its card is damaged or of a later version.
     """
-    checked_name(name, tuple(sorted(path.stem for path in folder.glob("*.json"))))
+    known = tuple(sorted(path.stem for path in folder.glob("*.json")))
+    if not known:
+        raise ValueError(
+            f"A folder of presets must have a card, NAME.json, for each. Received: {folder}, where none can be seen. "
+            "Check the path and its permissions."
+        )
+    checked_name(name, known)
     path = folder / f"{name}.json"
     rule = "The card of a preset is JSON with " + ", ".join(PARTS)
     remedy = "The file is damaged: install the package again."

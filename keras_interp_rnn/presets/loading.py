@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keras_interp_rnn._io import expanded
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.presets import storage
 from keras_interp_rnn.presets.cards import FOLDER, Card, checked_name, names, read_card
@@ -142,7 +142,7 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
     """
     if source is not None and not isinstance(source, str | os.PathLike):
         raise ValueError(f"A source is the path of a folder or a file. Received: source={source!r}.")
-    if source is not None and (folder := Path(source).expanduser()).is_dir():
+    if source is not None and os.path.isdir(folder := expanded(source, "source")):
         card = read_card(name, folder)
         arrays = storage.read_arrays(card, folder / f"{name}.npz")
     else:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._io import atomic_write, write_json
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, expanded, write_json
 from keras_interp_rnn.presets.cards import FOLDER, FORMAT, Card, Figure
 
 ADDRESS = ""
@@ -104,14 +103,15 @@ def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dic
     Raises:
         ValueError: if there is no such file, or it is not the one of the card.
     """
-    path = Path(source).expanduser() if source is not None else FOLDER / f"{card.name}.npz"
+    path = expanded(source, "source") if source is not None else FOLDER / f"{card.name}.npz"
     if source is None and not path.exists():
         path = _downloaded(card)
     try:
         content = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: NUL in the path
+        trouble = error.strerror if isinstance(error, OSError) else error
         raise ValueError(
-            f"`source` is the file {card.name}.npz. Received: {path} ({error.strerror}). Check the path."
+            f"`source` is the file {card.name}.npz. Received: {path} ({trouble}). Check the path."
         ) from None
     digest, wanted = hashlib.sha256(content).hexdigest(), card.settings["weights"].get("sha256")
     if digest != wanted:
@@ -127,7 +127,7 @@ def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dic
             raise ValueError(f"{size:,} bytes, more than {MAX_BYTES:,}")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             return {key: file[key] for key in file.files}
-    except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, zlib.error, zipfile.BadZipFile) as error:
+    except (ValueError, MemoryError, *DAMAGED_ARCHIVE) as error:
         raise ValueError(
             f"The weights of a preset are NumPy arrays. Received: {path} ({error}). Make the preset anew: {card.make}"
         ) from None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._io import as_path, atomic_write
+from keras_interp_rnn._io import as_path, atomic_write, in_terminal
 from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.analysis import AffineMap
 from keras_interp_rnn.views import html, svg
@@ -106,7 +106,7 @@ def _at_a_display() -> bool:
     windows = sys.platform in ("win32", "darwin") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )
-    return sys.stdout.isatty() and windows
+    return in_terminal() and windows
 
 
 def _in_notebook() -> bool:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._results import visible
+from keras_interp_rnn._results import output_name, symbol_name, visible
 from keras_interp_rnn.analysis.isan.contributions import Contributions
+from keras_interp_rnn.analysis.isan.top_contributions import TopContributions
 from keras_interp_rnn.analysis.substitutions import Substitutions
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
@@ -27,6 +28,21 @@ def contributions(split: Contributions) -> Tag:
     """Of all targets of a text."""
     rows = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
     return np.concatenate([*rows, split.bias[None]]).astype(np.float32), _names_of(split)
+
+
+def top_contributions(split: TopContributions) -> Tag:
+    """Of the most probable outputs at each target, and of the others together."""
+    blocks = []
+    for top, values, norms, bias, others in zip(
+        split.top, split.values, split.norms, split.bias, split.others, strict=True
+    ):
+        first, last = np.array([*top, others, 0.0]), np.append(bias, 0.0)
+        blocks += [first[None], np.concatenate([values, norms[:, None]], axis=1), last[None]]
+    return np.concatenate(blocks).astype(np.float32), {
+        "symbols": [symbol_name(split.alphabet, int(symbol)) for symbol in split.symbols],
+        "outputs": [output_name(split.alphabet, output, split.num_outputs) for output in range(split.num_outputs)],
+        "top": split.top.shape[1],
+    }
 
 
 def shapley_values(values: ShapleyValues) -> Tag:

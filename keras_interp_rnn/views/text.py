@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
+from keras_interp_rnn._io import in_terminal
 from keras_interp_rnn._results import as_text, separator, text_of, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
@@ -135,7 +135,7 @@ def cell_fixed_points(result: CellFixedPoints) -> str:
 def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
     """The text, on a background that is the redder, the higher the probability; or with probabilities in brackets."""
     if colors is None:
-        colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        colors = in_terminal() and not os.environ.get("NO_COLOR")
     tokens = list(zip(map(visible, explained.tokens), explained.weights.tolist(), strict=True))
     if colors:
         text = " ".join(_on_red(token, weight) for token, weight in tokens)

@@ -154,6 +154,8 @@ class Logs:
                 with contextlib.suppress(errors.InvalidArgumentError):  # a damaged tag does not hide the others
                     tags.append(self._recording(context, experiment, run, entry["tag"]))
         state = {name: value for name, value in pane.items() if name not in ("run", "tag")}
+        if not tags[0].series["steps"]:
+            raise errors.NotFoundError(f"There is no step of {tag!r} in the run {run!r} that can be read.")
         if "step" in state and state["step"] not in tags[0].series["steps"]:
             raise errors.NotFoundError(f"There is no step {state['step']!r} of {tag!r} in the run {run!r}.")
         try:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from tensorboard_plugins.interp_rnn.checks import UnknownContent, parsed
 from tensorboard_plugins.interp_rnn.kinds._kind import Kind
 from tensorboard_plugins.interp_rnn.kinds.contributions import target_rows
+from tensorboard_plugins.interp_rnn.kinds.top_contributions import block_rows
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
-__all__ = ["KINDS", "PLUGIN", "VERSION", "described", "metadata", "target_rows", "views"]
+__all__ = ["KINDS", "PLUGIN", "VERSION", "block_rows", "described", "metadata", "target_rows", "views"]
 
 PLUGIN = "interp_rnn"
 VERSION = 1
@@ -31,6 +32,7 @@ KINDS: dict[str, Kind] = {
         "transition_probabilities",
         "outputs",
         "contributions",
+        "top_contributions",
         "shapley_values",
         "substitutions",
         "trace",

@@ -158,6 +158,17 @@ def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
 REPORT = TrainingReport(True, 1.0, 0.75, 0.5, 0.99, 1, 2, 3.5)
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("changed", [{"report": 3}, {"report": {"contradicted": 3}}, {"report": {}}, {"labels": 3}])
+def test_a_configuration_of_a_stranger_is_refused(changed):
+    model = network_of(tomita(1))
+    config = automata.Recognizer(model.layers).get_config()
+    with pytest.raises(ValueError, match="must be what get_config returned. Received: labels="):
+        automata.Recognizer.from_config({**config, **changed})
+    with pytest.raises(ValueError, match="must be what get_config returned. Received: one with the parts"):
+        automata.Recognizer.from_config({"name": "r"})
+
+
 def test_a_report_is_saved_with_its_model(tmp_path):
     model = network_of(tomita(4))
     assert model.report is None

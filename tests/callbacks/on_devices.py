@@ -39,9 +39,8 @@ words, labels = text[:60].reshape(12, 5), (text[:60].reshape(12, 5).sum(axis=1) 
 
 
 def language_model(stateful: bool = False) -> keras.Model:
-    """Without a constraint, which amplifies rounding: what differs between places is then the callback's doing."""
     lanes = {"batch_size": LANES // int(devices) if kind == "mirrored" else LANES} if stateful else {}
-    isan = layers.ISAN(6, SYMBOLS, return_sequences=True, stateful=stateful, recurrent_constraint=None)
+    isan = layers.ISAN(6, SYMBOLS, return_sequences=True, stateful=stateful)
     model = keras.Sequential([keras.Input((LENGTH,), dtype="int32", **lanes), isan, keras.layers.Dense(SYMBOLS)])
     model.compile(keras.optimizers.SGD(0.5), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
@@ -62,6 +61,8 @@ def run(name: str, build, callback, **more) -> None:
         data = (words, labels[:, None].astype("float32")) if build is regularized else (windows,)
         more = {"batch_size": LANES, **more} if build is regularized else more
         model.fit(*data, epochs=2, shuffle=False, verbose=0, callbacks=[callback], **more)
+        if kind == "model" and build is not regularized:  # or the layout named no weight, and nothing was split
+            assert not model.layers[0].cell.recurrent_kernel.value.sharding.is_fully_replicated
         if isinstance(callback, callbacks.Resumable):  # a fresh process would go on so
             again = callbacks.Resumable(callback.directory, "loss")
             with scope():

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.callbacks import Contributions
+from keras_interp_rnn.callbacks import Contributions, contributions
 from tensorboard_plugins.interp_rnn import checks, schema
 from tests.callbacks.events import described, look, points
 from tests.oracles import isan as oracle
+from tests.tensorboard_plugin.test_backend import cut, get, plugin_over
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
 
@@ -80,6 +81,88 @@ def test_a_head_that_does_not_split_stops_before_the_training(tmp_path):
     model = network(keras.layers.Activation("softmax"), keras.layers.Dense(3))
     with pytest.raises(ValueError, match="Logits split exactly if Dense layers alone"):
         look(model, Contributions(tmp_path, TEXTS))
+
+
+SYMBOLS = 9
+ROWS = 5 * (5 + 7) // 2  # of the blocks of five symbols
+
+
+@pytest.fixture(params=[0, 1])
+def large(request, tmp_path, monkeypatch):
+    """What is written of five symbols where each may have two outputs of nine, and the terms of all by the paper."""
+    rng = np.random.default_rng(request.param)
+    isan = layers.ISAN(4, SYMBOLS, return_sequences=True)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(SYMBOLS)])
+    model.set_weights([rng.normal(size=w.shape) * 0.7 for w in model.get_weights()])
+    text = rng.integers(0, SYMBOLS, 5)
+    monkeypatch.setattr(contributions, "MAX_NUMBERS", 4 * ROWS + 3)
+    monkeypatch.setattr(contributions.analysis, "contributions", None)  # splits all outputs
+    look(model, Contributions(tmp_path, [text], alphabet="abcdefghi"))
+    [(_, written)] = points(tmp_path / "contributions", "contributions/text_0/step_0")
+    content = described(tmp_path / "contributions", "contributions/text_0/step_0")
+    kernel, bias, start, readout, readout_bias = (np.array(w, np.float64) for w in model.get_weights())
+    terms = oracle.contributions(kernel.transpose(0, 2, 1), bias, start, readout.T, text)
+    return tmp_path / "contributions", written, content, terms, readout_bias
+
+
+class TestManyOutputs:
+    def test_the_most_probable_have_terms_and_the_others_their_sum(self, large):
+        _, written, content, terms, bias = large
+        assert written.shape == (ROWS, 2 + 2)
+        assert schema.described(json.dumps(content).encode()) == content
+        assert (content["kind"], content["top"]) == ("top_contributions", 2)
+        assert content["outputs"] == list("abcdefghi")
+        for t in range(1, 6):
+            block = written[schema.block_rows(t)]
+            expected = terms[: t + 1, t - 1]
+            logits = expected.sum(axis=0) + bias
+            probabilities = np.exp(logits) / np.exp(logits).sum()
+            order = np.argsort(-logits)
+            top, others = order[:2], order[2:]
+            np.testing.assert_array_equal(block[0, :2], top)
+            np.testing.assert_allclose(block[0, 2:], [probabilities[others].sum(), 0], rtol=1e-6)
+            np.testing.assert_allclose(block[1:-1, :2], expected[:, top], atol=1e-5)
+            np.testing.assert_allclose(block[1:-1, 2], expected[:, others].sum(axis=1), atol=1e-5)
+            np.testing.assert_allclose(block[1:-1, 3], np.linalg.norm(expected, axis=1), atol=1e-5)
+            np.testing.assert_allclose(block[-1], [*bias[top], bias[others].sum(), 0], atol=1e-6)
+
+    def test_the_residual_is_rounding(self, large):
+        [(_, residual)] = points(large[0], "contributions_residual")
+        assert 0 <= residual < 1e-12
+
+    def test_the_plugin_gives_the_block_of_a_target_and_the_norms_of_all(self, large):
+        folder, written, _, terms, _ = large
+        served, where = plugin_over(folder), {"run": ".", "tag": "interp_rnn/contributions/text_0"}
+        series = get(served, "/series", **where)
+        assert (series["top"], series["steps"], series["left_out"]) == (2, [0], [])
+        for t in range(1, 6):
+            np.testing.assert_array_equal(cut(served, **where, step=0, index=t), written[schema.block_rows(t)])
+        norms = cut(served, **where, step=0)
+        assert norms.shape == (6, 5)
+        for t in range(1, 6):
+            np.testing.assert_allclose(norms[: t + 1, t - 1], np.linalg.norm(terms[: t + 1, t - 1], axis=1), atol=1e-5)
+            assert not norms[t + 1 :, t - 1].any()
+
+    @pytest.mark.parametrize("length", [1, 20, 100, 500, Contributions.longest])
+    @pytest.mark.parametrize("outputs", [2, 27, 5_000])
+    def test_a_text_of_any_length_fits(self, length, outputs):
+        whole = (schema.target_rows(length).stop + 1) * outputs
+        rows = schema.block_rows(length).stop
+        top = contributions.MAX_NUMBERS // rows - 2
+        assert whole <= contributions.MAX_NUMBERS or 2 <= top < outputs - 1
+        assert rows * (top + 2) <= contributions.MAX_NUMBERS
+
+    def test_a_longer_text_is_refused(self, tmp_path):
+        with pytest.raises(ValueError, match="takes texts of 1 to 1444 symbols, at least one"):
+            Contributions(tmp_path, [np.zeros(1_445, int)])
+        longest = Contributions.longest + 1
+        assert 4 * schema.block_rows(longest).stop > contributions.MAX_NUMBERS
+
+    def test_blocks_follow_each_other(self):
+        blocks = [schema.block_rows(t) for t in range(1, 30)]
+        assert blocks[0] == slice(0, 4)
+        assert all(one.stop == other.start for one, other in zip(blocks, blocks[1:], strict=False))
+        assert all(rows.stop - rows.start == t + 3 for t, rows in enumerate(blocks, start=1))
 
 
 class TestSchema:

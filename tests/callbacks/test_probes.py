@@ -146,6 +146,11 @@ def test_rejects_a_folder_that_cannot_be_made(tmp_path):
         fit(small_model(), Weight(tmp_path / "file", "epoch"))
 
 
+def test_rejects_a_folder_whose_name_is_no_unicode(tmp_path):
+    with pytest.raises(ValueError, match=r"write into log_dir\. .*\(TensorFlow writes to folders whose"):
+        fit(small_model(), Weight(tmp_path / "\udcff", "epoch"))
+
+
 @pytest.mark.parametrize("inputs", [X[:0], [X[:0], X[:0]], [], 3])
 @pytest.mark.parametrize("kind", [callbacks.JacobianHistograms, callbacks.TransitionProbabilities, callbacks.Traces])
 def test_rejects_an_empty_batch(tmp_path, inputs, kind):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,9 +18,10 @@ import pytest
 
 from keras_interp_rnn import losses
 from keras_interp_rnn._network import carried_states
-from keras_interp_rnn.callbacks import CarriedState, Resumable
+from keras_interp_rnn.callbacks import CarriedState, Resumable, resumable
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.layers import ISAN
+from tests.archives import DAMAGES, spoiled
 
 BATCH, LENGTH, STEPS = 3, 7, 6
 WINDOWS = 4 * STEPS  # of the training text
@@ -429,9 +431,9 @@ def one_epoch(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(
             (name, damage)
             for name in ("resume-0001.keras", "resume-0001.npz")
-            for damage in ("missing", "empty", "half", "a bit")
+            for damage in ("missing", "empty", "half", "a bit", *DAMAGES)
         ),
-        *(("model.keras", damage) for damage in ("missing", "empty", "half")),
+        *(("model.keras", damage) for damage in ("missing", "empty", "half", *DAMAGES)),
     ],
 )
 def test_a_damaged_file_is_named(one_epoch: Path, tmp_path: Path, name: str, damage: str) -> None:
@@ -441,6 +443,8 @@ def test_a_damaged_file_is_named(one_epoch: Path, tmp_path: Path, name: str, dam
     middle = len(content) // 2
     if damage == "missing":
         path.unlink()
+    elif damage in DAMAGES:
+        path.write_bytes(spoiled(content, damage))
     else:
         changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
         path.write_bytes({"empty": b"", "half": content[:middle]}.get(damage, changed))
@@ -685,3 +689,55 @@ def test_an_interrupted_fit_leaves_the_directory_to_other_processes(tmp_path: Pa
     else:
         pytest.fail("still locked")
     os.close(descriptor)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_neither_shares_a_lock_nor_keeps_it(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    resumable._lock(tmp_path)
+    said, says = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            resumable._lock(tmp_path)
+            os.write(says, b"shares")
+        except ValueError:
+            os.write(says, b"refused")
+        time.sleep(600)
+        os._exit(0)
+    try:
+        assert os.read(said, 10) == b"refused"
+        resumable._unlock(tmp_path)
+        other = os.open(tmp_path, os.O_RDONLY)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # while the child lives
+        os.close(other)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid") or os.getuid() != 0, reason="becomes another user")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+def test_a_directory_that_cannot_be_written_is_refused_before_the_training(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents):  # as pytest's folders are the user's alone
+        if os.stat(folder).st_uid == os.getuid() and folder != Path("/"):
+            os.chmod(folder, 0o755)
+    model = new_model()
+    said, says = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            watch = Resumable(tmp_path)
+            watch.set_model(model)
+            watch.on_train_begin()
+        except BaseException as error:
+            os.write(says, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(says)
+    os.waitpid(child, 0)
+    sentence = os.read(said, 1000).decode()
+    expected = f"ValueError: A run must be able to write into its directory. Received: {tmp_path} (Permission denied)."
+    assert sentence == f"{expected} Give another, or the right to write."

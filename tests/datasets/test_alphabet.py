@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import DataError, text
+from keras_interp_rnn.datasets import DataError, text, words
 from keras_interp_rnn.datasets.text import Alphabet
 
 BOOK = "\tNAME:\nO, for a muse of fire — é 日\U0001f600\n" * 3
@@ -137,7 +137,24 @@ def test_an_alphabet_is_saved_and_loaded(alphabet, tmp_path):
     assert (loaded, loaded.unknown) == (alphabet, alphabet.unknown)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"symbols": "abc"}', '{"symbols": "aa", "unknown": null}'])
+def test_a_file_that_is_not_written_to_its_end_leaves_the_one_before(tmp_path, monkeypatch):
+    path = tmp_path / "alphabet.json"
+    Alphabet("abc").save(path)
+
+    def half(partial, content, **how):
+        partial.write_bytes(content[: len(content) // 2].encode())
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(type(path), "write_text", half)
+    for saved in (Alphabet("xyz"), words.Vocabulary((*words.SPECIAL, "x"))):
+        with pytest.raises(OSError, match="the disk is full"):
+            saved.save(path)
+    assert Alphabet.load(path).symbols == "abc"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"symbols": "abc"}', '{"symbols": "aa", "unknown": null}', "[" * 100_000]
+)
 def test_a_file_that_is_no_alphabet_is_refused(content, tmp_path):
     (tmp_path / "other").write_text(content)
     with pytest.raises(ValueError, match=r"JSON with `symbols` and `unknown`. Received: .*other, which is not"):
@@ -207,3 +224,10 @@ def test_a_model_carries_one_alphabet(alphabets):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), *(a.layer() for a in alphabets)])
     with pytest.raises(ValueError, match=rf"must have one alphabet. Received: .*, with {len(alphabets)}. Put"):
         Alphabet.of(model)
+
+
+@pytest.mark.parametrize("alphabet", [None, "abc", 3])
+def test_a_layer_without_an_alphabet_is_refused(alphabet):
+    config = {**Alphabet("abc").layer().get_config(), "alphabet": alphabet}
+    with pytest.raises(ValueError, match="An AlphabetLayer holds an Alphabet. Received: "):
+        type(Alphabet("abc").layer()).from_config(config)

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import DataError, _files, text
+from keras_interp_rnn.datasets import DataError, _files, text, words
+from tests.archives import DAMAGES, spoiled
 
 SAMPLE = " the cat sat on the mat and one two  three"
 
@@ -215,6 +216,23 @@ def test_read_needs_a_file(tmp_path: Path) -> None:
         text.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("a" * 5_000, r"`path` must be a file\. Received: a+, which does not exist"),
+        ("a\x00b", r"`path` must be a file\. Received: a\x00b, which does not exist"),
+        (
+            "~nosuchuser/x",
+            r"must begin with the home folder of a user\. Received: path='~nosuchuser/x'\. Write",
+        ),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_named(path: str, says: str) -> None:
+    for read in (text.load, text.read, text.Alphabet.load, words.Vocabulary.load):
+        with pytest.raises(ValueError, match=says):
+            read(path)
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 def test_read_needs_a_character(suffix: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"at least one character. Received: .*, an empty file. Give another"):
@@ -241,6 +259,15 @@ def test_read_needs_an_archive_that_unpacks(suffix: str, damage: str, tmp_path: 
     with pytest.raises(
         DataError, match=r"decompress to its end. Received: .*truncated, damaged or encrypted: download"
     ):
+        text.read(path)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_read_needs_a_zip_whose_directory_is_whole(damage: str, tmp_path: Path) -> None:
+    path = write(tmp_path, ".zip", b"one two")
+    path.write_bytes(spoiled(path.read_bytes(), damage))
+    with pytest.raises(DataError, match="decompress to its end. Received: .*truncated, damaged or encrypted"):
         text.read(path)
 
 

@@ -13,12 +13,14 @@ RUN = [
     "presets.md",
     "views.md",
     "ideas.md",
+    "linear-recurrences.md",
     "your-own-data.md",
     "your-own-cell.md",
     "training-with-centroids.md",
     "deploy.md",
     "shapley-values.md",
     "tensorboard.md",
+    "scaling.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -1,6 +1,7 @@
 """Every example as a stranger runs it: in a process of its own, from another folder."""
 
 import gzip
+import importlib.util
 import lzma
 import os
 import re
@@ -90,6 +91,31 @@ def test_the_text_example_says_all_it_promises(tmp_path):
         "--logdir",
     ):
         assert promised in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("distributed.py", ["--batch", 1, "--workers", "a:1", "b:2"], "--batch must be a multiple of the number of"),
+        ("devices.py", ["--batch", 7], "--batch must be a multiple of --devices, 2. Received: 7."),
+    ],
+)
+def test_a_batch_that_devices_do_not_divide_is_refused(tmp_path, name, arguments, says):
+    done = run(tmp_path, name, *arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+@pytest.mark.matrix
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+@pytest.mark.parametrize(("split", "part"), [("batch", "0.00173"), ("vocabulary", "0.000864")])
+def test_devices_of_jax_share_a_batch_or_a_vocabulary(tmp_path, split, part):
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    asked = command("devices.py", "--smoke", "--split", split)
+    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert f"each device holds {part} MB of the kernel's 0.00173" in done.stdout
+    assert float(done.stdout.split()[-1]) < 1e-6
 
 
 def bad_texts(folder):

@@ -129,6 +129,24 @@ MODELS: dict[str, Callable[[], keras.Model]] = {
     "factored_isan_of_reals": lambda: reals(layers.FactoredISAN(6, 2, return_sequences=True), head()),
     "factored_isan_not_shared": lambda: reals(layers.FactoredISAN(6, 3, shared=False, return_sequences=True)),
     "factored_isan_cell": lambda: reals(keras.layers.RNN(layers.FactoredISANCell(6, 2))),
+    "diagonal_isan": lambda: ids(layers.DiagonalISAN(6, SYMBOLS, block_size=2, return_sequences=True), head()),
+    "diagonal_isan_cell": lambda: keras.Sequential(
+        [keras.Input((TIME, 1), dtype="int32"), keras.layers.RNN(layers.DiagonalISANCell(6, SYMBOLS))]
+    ),
+    "min_gru": lambda: reals(layers.MinGRU(6, return_sequences=True), keras.layers.RNN(layers.MinGRUCell(5))),
+    "min_lstm": lambda: reals(
+        layers.MinLSTM(6, positive=True, return_sequences=True), keras.layers.RNN(layers.MinLSTMCell(5))
+    ),
+    "lru": lambda: reals(layers.LRU(6, state_dim=5, return_sequences=True), keras.layers.RNN(layers.LRUCell(6))),
+    "rg_lru": lambda: reals(layers.RGLRU(6, return_sequences=True), keras.layers.RNN(layers.RGLRUCell(6))),
+    "gated_linear_attention": lambda: reals(
+        layers.GatedLinearAttention(8, num_heads=2, decay_rank=3, return_sequences=True),
+        keras.layers.RNN(layers.GatedLinearAttentionCell(8, num_heads=2, decay_rank=None)),
+    ),
+    "delta_net": lambda: reals(
+        layers.DeltaNet(8, num_heads=2, gated=True, return_sequences=True),
+        keras.layers.RNN(layers.DeltaNetCell(8, num_heads=2, normalize=False)),
+    ),
     "minimal_rnn": lambda: reals(layers.MinimalRNN(6, return_sequences=True), head()),
     "minimal_rnn_of_ids": lambda: ids(
         layers.MinimalRNN(6, encoder=keras.layers.Embedding(SYMBOLS, 6), return_sequences=True), head()

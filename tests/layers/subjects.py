@@ -194,6 +194,17 @@ def run_matrix_state(layer: str, **settings: Any) -> Callable[..., list[np.ndarr
     return run
 
 
+def run_diagonal_isan(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
+    """As the ISAN whose matrices have the decays on their diagonal."""
+    decays = weights["recurrent_kernel"][:, :, 0, 0]
+    kernel = decays[:, :, None] * np.eye(decays.shape[1])
+    return run_isan({**weights, "recurrent_kernel": kernel}, inputs, starts, mask)
+
+
+def diagonal_isan_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
+    return {"recurrent_kernel": (f, n, 1, 1), "bias": (f, n), "initial_state": (n,)}
+
+
 def isan_shapes(n: int, f: int) -> dict[str, tuple[int, ...]]:
     return {"recurrent_kernel": (f, n, n), "bias": (f, n), "initial_state": (n,)}
 
@@ -366,6 +377,22 @@ ALL = [
         **{"path": "stepwise", **AFFINE},
     ),
     Subject(
+        "DiagonalISAN",
+        of("DiagonalISAN", symbols=True, **FREE),
+        diagonal_isan_shapes,
+        run_diagonal_isan,
+        "ids",
+        **{"path": LOOP, **AFFINE},
+    ),
+    Subject(
+        "DiagonalISAN of distributions",
+        of("DiagonalISAN", symbols=True, **FREE),
+        diagonal_isan_shapes,
+        run_diagonal_isan,
+        "distributions",
+        **{"path": LOOP, "variant": True, **AFFINE},
+    ),
+    Subject(
         "FactoredISAN",
         of("FactoredISAN", FACTORS),
         factored_shapes(),
@@ -430,7 +457,7 @@ ALL = [
         run_lru,
         **{"state_size": lambda units: 2 * UNITS, "path": LOOP, "features": 4, "variant": True},
     ),
-    Subject("RGLRU", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP, representative=True),
+    Subject("RGLRU", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP),
     Subject("RGLRU of its own size", of("RGLRU"), rg_lru_shapes, run_rg_lru, path=LOOP, features=4, variant=True),
     Subject(
         "GatedLinearAttention",

@@ -226,6 +226,8 @@ class TestGradients:
     @pytest.mark.parametrize("mask", [None, "inner", "trailing"])
     def test_keras_loops_over_the_cell(self, subject: Subject, mask: str | None) -> None:
         """A bare cell in `keras.layers.RNN` gives the layer's values, states and gradients."""
+        if BACKEND == "jax" and mask and subject.state_size:
+            pytest.skip("under a mask Keras's loop on JAX (3.15) takes no output of another size than the state's")
         some = begun(subject.sample(mask=mask))
         cell, layer = some.cell(), some.layer(return_sequences=True)
         stepwise = keras.layers.RNN(cell, return_sequences=True, return_state=True, dtype="float64")
@@ -883,7 +885,7 @@ NON_DEFAULT: dict[str, Any] = {
     **{"regularize_last_step": False, "return_sequences": True, "return_state": True, "go_backwards": True},
     **{"positive": True, "state_dim": 3, "min_radius": 0.1, "max_radius": 0.9, "max_phase": 3.0},
     **{"min_decay": 0.5, "max_decay": 0.9, "num_heads": 2, "key_dim": 6, "value_dim": 7, "decay_rank": None},
-    **{"output_gate": False, "normalize": False, "gated": True},
+    **{"output_gate": False, "normalize": False, "gated": True, "block_size": 2},
     **{"rate": 0.3, "unknown_id": 2, "padding_id": 3},
     **{"stateful": True, "unroll": True, "zero_output_for_mask": True},
     **{"name": "some_layer", "trainable": False, "dtype": "mixed_bfloat16"},

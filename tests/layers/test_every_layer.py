@@ -138,7 +138,7 @@ def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
     some = subject.sample()
     layer, after = some.layer(), some.inputs.shape[1] - lag
     run = subject.oracle
-    before = [states[:, after - 1] for states in run(some.weights, some.inputs, None, None)]
+    before = [states[:, after - 1] for states in some.states()]
     ends = np.cumsum([states.shape[1] for states in before])[:-1]
     if lag:
 
@@ -146,7 +146,7 @@ def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
             return run(some.weights, some.inputs[:, after:], np.split(state, ends, axis=1), None)[0][:, -1]
 
         found = analysis.input_output_jacobian(layer, some.inputs, lag=lag, with_respect_to="state")
-        assert found.method == "closed form"
+        assert (found.method == "closed form") is has_closed_form(subject)
         check(subject, found, diagonal(last_state, np.concatenate(before, axis=1)))
     if subject.reads == "features":
 
@@ -156,14 +156,20 @@ def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
             return run(some.weights, moved, None, None)[0][:, -1]
 
         found = analysis.input_output_jacobian(layer, some.inputs, lag=lag)
-        assert found.method == "closed form"
+        assert (found.method == "closed form") is has_closed_form(subject)
         check(subject, found, diagonal(last_output, some.inputs[:, after - 1]))
+
+
+def has_closed_form(subject: Subject) -> bool:
+    """Whether its steps are linearized by equations: those of matrix states are differentiated by the backend."""
+    return not subject.name.startswith(("GatedLinearAttention", "DeltaNet"))
 
 
 def check(subject: Subject, found: np.ndarray, expected: np.ndarray) -> None:
     assert np.abs(expected).max() > 1e-6
     # An encoder is a layer, and runs on the backend.
-    assert_close(np.asarray(found), expected, "float64", None if "MinimalRNN" in subject.name else "numpy")
+    by_backend = "MinimalRNN" in subject.name or not has_closed_form(subject)
+    assert_close(np.asarray(found), expected, "float64", None if by_backend else "numpy")
 
 
 @every_subject
@@ -173,7 +179,7 @@ def test_it_says_which_path_it_took_and_why(subject: Subject) -> None:
     assert layer.chosen_path is None
     subject.assert_close(layer(some.inputs), some.outputs())
     name, reason = layer.chosen_path
-    assert name in ("grouped", "static", "whole_sequence", "stepwise")
+    assert name in ("grouped", "blocks", "dense", "static", "loop", "parallel", "whole_sequence", "stepwise")
     assert len(reason) > 5
     if name != "stepwise":
         stepwise = some.layer(return_sequences=True, fused=False)
@@ -194,7 +200,7 @@ def test_fused_is_auto_or_a_bool() -> None:
     for name in LAYERS:
         taken = inspect.signature(getattr(layers, name)).parameters.values()
         needs = [one for one in taken if one.default is one.empty and one.name != "kwargs"]
-        arguments: tuple = (4, 3)[: len(needs)]
+        arguments: tuple = (8, 3)[: len(needs)]
         if name == "StateRegularizedRNN":
             arguments = (layers.StateRegularizedCell(keras.layers.GRUCell(4), 3),)
         for fused in ("yes", "grouped", None, 2):

@@ -35,9 +35,9 @@ def starts(subject: Subject, *shape: int) -> list[np.ndarray]:
 class TestInitialStates:
     @no_variant
     def test_of_another_width_or_number(self, subject: Subject) -> None:
-        layer, n = layer_of(subject), subject.units
+        layer, n = layer_of(subject), subject.width
         states = starts(subject, 3, n)
-        assert layer(sequences(subject), initial_state=states).shape == (3, n)
+        assert layer(sequences(subject), initial_state=states).shape == (3, subject.units)
         with pytest.raises(
             ValueError, match=rf"initial_state must be one array \(batch, size\).* Received: \[\(3, {n + 1}"
         ):
@@ -47,7 +47,7 @@ class TestInitialStates:
 
     @no_variant
     def test_of_another_batch(self, subject: Subject) -> None:
-        n = subject.units
+        n = subject.width
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
             states = starts(subject, *shape)
             sentence = says(
@@ -60,7 +60,7 @@ class TestInitialStates:
     @no_variant
     def test_of_another_shape_as_the_input_of_a_model(self, subject: Subject) -> None:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
-        for shape in ((4, subject.units), (3, subject.units + 1)):
+        for shape in ((4, subject.width), (3, subject.width + 1)):
             states = [keras.Input(batch_shape=shape) for _ in starts(subject)]
             with pytest.raises(ValueError, match=says("initial_state must be one array (batch, size)", f"[{shape}")):
                 layer_of(subject)(inputs, initial_state=states)
@@ -71,7 +71,7 @@ class TestInitialStates:
     def test_of_another_batch_where_the_batch_is_not_known(self, subject: Subject, known: int | None) -> None:
         import tensorflow as tf
 
-        layer, some, n = layer_of(subject), sequences(subject), subject.units
+        layer, some, n = layer_of(subject), sequences(subject), subject.width
         one = starts(subject, 1, n)
         layer(some)
         signature = [tf.TensorSpec((None, *some.shape[1:]), some.dtype), [tf.TensorSpec((known, n))] * subject.states]
@@ -202,9 +202,16 @@ class TestStateful:
 SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("ISAN", "ISANCell"), {"units": 4, "vocabulary_size": 5}),
     **dict.fromkeys(("FactoredISAN", "FactoredISANCell"), {"units": 4, "factors": 2, "vocabulary_size": 5}),
+    **dict.fromkeys(("DiagonalISAN", "DiagonalISANCell"), {"units": 4, "vocabulary_size": 5, "block_size": 2}),
     **dict.fromkeys(
         ("MinimalRNN", "MinimalRNNCell", "CFN", "CFNCell", "PeepholeLSTM", "PeepholeLSTMCell"), {"units": 4}
     ),
+    **{name + part: {"units": 4} for name in ("MinGRU", "MinLSTM", "LRU", "RGLRU") for part in ("", "Cell")},
+    **{
+        name + part: {"units": 8, "num_heads": 2, "key_dim": 3, "value_dim": 5}
+        for name in ("GatedLinearAttention", "DeltaNet")
+        for part in ("", "Cell")
+    },
     **dict.fromkeys(("SRSimpleRNN", "SRGRU", "SRLSTM", "SRPeepholeLSTM"), {"units": 4, "num_centroids": 3}),
     "StateRegularizedCell": {"num_centroids": 3},
 }
@@ -225,8 +232,9 @@ def test_no_class_with_sizes_is_forgotten() -> None:
 def test_sizes_are_positive_integers(kind: str) -> None:
     for name in SIZES[kind]:
         for value in (0, -3, 4.0, 2.5, True, False, "4", None, np.float64(4), [4]):
-            if value is None and kind.startswith("FactoredISAN") and name == "vocabulary_size":
-                continue  # for real-valued inputs
+            optional = ("vocabulary_size",) if kind.startswith("FactoredISAN") else ("key_dim", "value_dim")
+            if value is None and name in optional:
+                continue  # for real-valued inputs, or as many as fit
             sentence = says(f"`{name}` must be an integer of at least 1. Received: {name}={value!r}.")
             with pytest.raises(ValueError, match=sentence):
                 of_size(kind, **{name: value})

@@ -175,7 +175,7 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
         r"\(ShiftedISAN over ISANCell",
     ),
     "two ISANs": (two_isans, "with 2"),
-    "a way around the ISAN": (skipping, r"embedding.* \(Embedding\), on its symbols"),
+    "a way around the ISAN": (skipping, r"add.* \(Add\), on its logits"),
     "scaled states": (lambda: of_states(lambda x: dense()(2 * x)), r"multiply.* \(Multiply\), on its states"),
     "scaled logits": (lambda: of_states(lambda x: 2 * dense()(x)), r"multiply.* \(Multiply\), on its logits"),
     "normalized states": (

@@ -66,6 +66,14 @@ def test_what_is_no_record_is_named(content, tmp_path):
         records.read(path)
 
 
+@pytest.mark.parametrize("part", ["data", "result", "environment"])
+def test_a_record_whose_parts_are_no_objects_is_named(part, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text(f'{{"experiment": "mine", "run": "a", "{part}": 3}}')
+    with pytest.raises(ValueError, match=rf"{part} of a record must be objects. Received: .*mine.jsonl, line 1. Rem"):
+        records.read(path)
+
+
 @pytest.mark.parametrize("name", ["settings.json", "environments.json"])
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b"{", b'{"environments": {}}'])
 def test_a_damaged_folder_of_a_run_is_named(name, content, tmp_path):

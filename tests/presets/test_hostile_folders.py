@@ -11,6 +11,7 @@ import pytest
 from keras_interp_rnn import presets
 from keras_interp_rnn.presets import storage
 from keras_interp_rnn.presets.cards import FOLDER
+from tests.archives import DAMAGES, spoiled
 
 NAME = "tomita-4"
 
@@ -63,3 +64,11 @@ def test_weights_are_measured_before_they_are_unpacked(tmp_path):
             file.write(bytes(2**20))
     with pytest.raises(ValueError, match=r"bytes, more than 268,435,456\)\. Make the preset anew"):
         load(tmp_path, weights=packed.getvalue())
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_weights_whose_directory_is_damaged_are_refused(tmp_path, damage):
+    weights = spoiled((FOLDER / "tomita-4.npz").read_bytes(), damage)
+    with pytest.raises(ValueError, match="The weights of a preset are NumPy arrays. Received: "):
+        load(tmp_path, weights=weights)

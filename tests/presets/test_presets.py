@@ -171,6 +171,11 @@ def test_missing_weights_are_refused(copy):
     for source in (folder, folder / "other.npz"):
         with pytest.raises(ValueError, match=r"Received: .*No such file"):
             presets.load("tomita-4", source=source)
+    for source, says in (("a" * 5_000, "File name too long"), ("a\x00b", "null byte"), ("~nosuchuser", "home folder")):
+        with pytest.raises(ValueError, match=says):
+            presets.load("tomita-4", source=source)
+    with pytest.raises(ValueError, match="must have a card, NAME.json, for each. Received: .*, where none can be seen"):
+        presets.load("tomita-4", source=folder.parent)
     with pytest.raises(ValueError, match=r"The presets are tomita-4. Received: 'tomita-5'"):
         presets.load("tomita-5", source=folder)
 

@@ -262,6 +262,37 @@ def test_switching_a_source_off_gives_what_the_backend_says(tab):
     assert f"{name} {100 * probabilities[winner]:.1f}%" in tab.one(".now").text
 
 
+def test_contributions_to_the_most_probable_outputs_and_to_all_others_together(tmp_path):
+    import tensorflow as tf
+
+    from tensorboard_plugins.interp_rnn import schema
+
+    described = schema.metadata("top_contributions", symbols=["u", "v"], outputs=[*"abcdefghi"], top=2)
+    values = np.zeros((schema.block_rows(2).stop, 4), np.float32)
+    block = values[schema.block_rows(2)]
+    block[0] = [7, 3, 0.2, 0]  # h and d; the others have a fifth of the probability
+    block[1:4] = [[1, 0, -2, 3], [0.5, 0, -1, 2], [np.log(3) - 2, 0, -4, 9]]
+    block[4] = [0.5, 0, 5, 0]
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        tf.summary.write("interp_rnn/contributions", values, step=0, metadata=described)
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "contributions")) as opened:
+        said = opened.text()
+        assert "After uv: h 60.0%, then d 20.0%." in said  # 3 to 1 of four fifths
+        assert "Here the 2 most probable of 9 outputs have a term each." in said
+        assert "The other 7 have 20% of the probability, and one term, their sum." in said
+        rows = [text.text for text in opened.all("figure:last-of-type svg g text:not(.number)")]
+        assert rows == ["h₀", "u", "v", "bias"]
+        stack = opened.one("rect.pick")
+        opened.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", stack)
+        at = stack.size["width"] // 2 - 2, stack.size["height"] // 2 - 2  # the last source of the last target
+        ActionChains(opened.driver).move_to_element_with_offset(stack, *at).perform()
+        hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
+        assert hovered == "v → after v (2): norm 9 nats: h -0.9014, d 0, sum of 7 others -4"
+        opened.all("p.text span")[0].click()
+        assert "without the terms taken out, among the 2 outputs: h " in opened.one(".now").text
+        assert not opened.troubles()
+
+
 def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
     import tensorflow as tf
 

@@ -97,6 +97,14 @@ def test_a_pane_may_hold_anything(tmp_path, more, status):
     assert answer(tmp_path, "/page", view="states", panes=panes)[0] == status
 
 
+def test_there_is_no_page_of_a_tag_without_a_step_that_can_be_read(tmp_path):
+    write(tmp_path / "r", "transition_counts", -COUNTS, symbols=["a", "b"])
+    assert get(plugin_over(tmp_path), "/series", run="r", tag="tag")["steps"] == []
+    status, text = answer(tmp_path, "/page", view="states", panes=json.dumps([{"run": "r", "tag": "tag"}]))
+    assert status == 404
+    assert "no step of 'tag' in the run 'r' that can be read" in text
+
+
 def test_a_page_has_a_bounded_number_of_panes(tmp_path):
     write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
     panes = [{"run": "r", "tag": "tag"}] * (plugin.MAX_LISTED + 1)

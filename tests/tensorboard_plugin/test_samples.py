@@ -12,6 +12,8 @@ RNG = np.random.default_rng(0)
 WORDS = np.concatenate([np.ones((8, 1), int), RNG.integers(2, 5, (8, 6))], axis=1)
 NAMES = ["", "the", "a", "book", "film"]
 LABELS = np.array([0, 1] * 4)
+FOR_MANY_OUTPUTS = {"top_contributions"}
+"""What is written in place of another kind where networks have thousands of outputs; samples have few."""
 
 
 @pytest.mark.matrix
@@ -34,8 +36,8 @@ def test_the_sample_of_a_view_fills_it(view, names, tmp_path, monkeypatch):
     if "python_documentation" in sample:
         shortened(monkeypatch)
     exec(sample, dict(names))
-    written = [entry["kind"] for tags in get(plugin_over(tmp_path / "logs"), "/tags").values() for entry in tags]
-    assert set(schema.views()[view]) <= set(written)
+    written = {entry["kind"] for tags in get(plugin_over(tmp_path / "logs"), "/tags").values() for entry in tags}
+    assert set(schema.views()[view]) - FOR_MANY_OUTPUTS <= written
 
 
 def sample_of(view):

@@ -436,6 +436,14 @@ def test_show_opens_nothing_without_a_terminal_and_a_display(monkeypatch, tmp_pa
     assert len(asked) == opens
 
 
+def test_show_needs_no_output(monkeypatch, tmp_path):
+    asked = opening(monkeypatch, tmp_path, works=True)
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setenv("DISPLAY", ":0")
+    views.show(RESULTS["agreement"]())
+    assert not asked
+
+
 def test_without_a_browser_show_says_where_the_page_is(monkeypatch, tmp_path):
     opening(monkeypatch, tmp_path, works=False)
     with pytest.raises(RuntimeError, match=r"No browser can be opened here.*Agreement\.html yourself") as error:

@@ -1,7 +1,7 @@
-r"""Every logit of an input-switched affine network, split exactly among the symbols read so far.
+r"""Every logit of a network that is affine in its state, split exactly among the symbols read so far.
 
-The state is affine in its history, so the logits are a sum with one term per source (Foerster et al., ICML 2017,
-eqs. 4 to 6):
+The state is affine in its history, so the logits are a sum with one term per source (Foerster et al., ICML 2017, eqs. 4
+to 6). The matrices W and biases b are an ISAN's, or those that a linear recurrence makes of its inputs:
 
     l_t = c + sum_{s=0}^{t} kappa_s^t,        kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,        b_{x_0} = h_0.
 
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import alphabet_of, check_range, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
-from keras_interp_rnn._results import Result, Unpackable, as_text, symbol_name, text_of
+from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
 
@@ -183,8 +183,7 @@ class Contributions(Result):
 
     def output_name(self, output: int) -> str:
         """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
-        named = self.alphabet is None or len(self.alphabet) == self.logits.shape[1]
-        return self.name(output) if named else f"output {output}"
+        return output_name(self.alphabet, output, self.logits.shape[1])
 
     def source_name(self, source: int) -> str:
         """How a source is shown: "h_0" for 0, the initial state; else the name of its symbol."""
@@ -218,10 +217,12 @@ def contributions(
     r"""Splits the logits of one text among its symbols and the initial state.
 
     Args:
-        network: a model of an ISAN and a head of Dense layers without activations between them; or an ISAN layer or
-            cell. What is split are the logits: what comes before the head's activation, a softmax or a sigmoid for one.
+        network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, and a head of Dense layers
+            without activations between them; or such a layer or cell. What is split are the logits: what comes before
+            the head's activation, a softmax or a sigmoid for one.
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
-            is an alphabet.
+            is an alphabet. Ids of a linear recurrence are those of the Embedding before it, or of one-hot vectors;
+            without an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
             the state itself.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
@@ -234,8 +235,8 @@ def contributions(
         `recent_contributions`.
 
     Raises:
-        ValueError: if there is no ISAN, if the head has an activation inside, if a symbol is outside the vocabulary or
-            a target outside the text; if a contribution overflows.
+        ValueError: if there is no such layer, if its output is not affine in its state, if the head has an activation
+            inside, if a symbol is outside the vocabulary or a target outside the text; if a contribution overflows.
 
     Units: nats (logits).
     Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64
@@ -298,7 +299,7 @@ def recent_contributions(
 
     Args:
         network, readout, origin, alphabet: as `contributions`.
-        symbols: int (T,), of any length; or a string or a list of symbols, where there is an alphabet.
+        symbols: as `contributions`, of any length.
         window: number of symbols that have a term each; all earlier ones share one term.
 
     Yields:

@@ -73,8 +73,8 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
     r"""The ISAN of the fewest units that has the same logits on every text.
 
     Args:
-        network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head; a layer or a
-            cell; a pair (layer, readout); or a `WeightedAutomaton`, a `DFA`, a `Certificate` that holds.
+        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head; a layer
+            or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a `DFA`, a `Certificate` that holds.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
         tolerance: in [0, 1). Singular values at or below it, relative to the norms of what was mapped, count as zero,
             in coordinates in which all units move alike: a change of the units' scales changes no size. For weights

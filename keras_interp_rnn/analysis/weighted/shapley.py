@@ -74,8 +74,8 @@ def shapley_values(
     r"""The exact Shapley value of every symbol of a word, for every output.
 
     Args:
-        network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head (logits are explained,
-            before its activation); a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
+        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head (logits are
+            explained, before its activation); a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
             `DFA`, a `Certificate` that holds: the automaton of a network's centroids, whose output is 1 for words that
             it accepts, else 0.
         sequence: the word, T >= 1: ids; or symbols of the alphabet, where there is one.

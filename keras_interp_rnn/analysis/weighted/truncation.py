@@ -81,8 +81,8 @@ def truncate(
     r"""An ISAN of fewer units that has nearly the same logits on some texts, without training.
 
     Args:
-        network: a model of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head; a layer or a
-            cell; or a pair (layer, readout).
+        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head; a layer
+            or a cell; or a pair (layer, readout).
         units: int > 0, at most those of the network.
         sequences: texts of ids such as the network will read, thousands of symbols altogether; one text is [text].
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).

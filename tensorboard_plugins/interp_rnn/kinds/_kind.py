@@ -69,7 +69,13 @@ class Kind(abc.ABC):
 
 
 class ArrayKind(Kind):
-    """A kind whose values are arrays of real numbers; a slice is the whole, unless the kind has smaller ones."""
+    """A kind whose values are arrays of real numbers; a slice is the whole, unless the kind has smaller ones.
+
+    Attributes:
+        FINITE: whether NaN and infinities are refused: what is drawn as the length of a bar must be a number.
+    """
+
+    FINITE: ClassVar[bool] = False
 
     @abc.abstractmethod
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
@@ -81,6 +87,8 @@ class ArrayKind(Kind):
         axes, fits = self.form(description, tensor.shape)
         if not fits or not tensor.size:
             raise UnknownContent(f"{self.NAME} must have the shape {axes}. Received: {tensor.shape}.")
+        if self.FINITE and not np.isfinite(tensor).all():
+            raise UnknownContent(f"{self.NAME} must be finite. Received: {np.sum(~np.isfinite(tensor))} that are not.")
         return tensor
 
     def num_slices(self, description: Description, value: Any) -> int:

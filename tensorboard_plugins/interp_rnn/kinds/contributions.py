@@ -27,6 +27,7 @@ def target_rows(target: int) -> slice:
 class _Contributions(ArrayKind):
     NAME = "contributions"
     VIEW = "contributions"
+    FINITE = True
     RULES = (Rule("symbols", "a list of names", names), Rule("outputs", "a list of names", names))
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

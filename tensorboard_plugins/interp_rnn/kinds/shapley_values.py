@@ -14,6 +14,7 @@ from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 class _ShapleyValues(ArrayKind):
     NAME = "shapley_values"
     VIEW = "shapley"
+    FINITE = True
     RULES = (Rule("symbols", "a list of names", names), Rule("outputs", "a list of names", names))
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

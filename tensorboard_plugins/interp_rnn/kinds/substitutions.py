@@ -16,6 +16,7 @@ from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 class _Substitutions(ArrayKind):
     NAME = "substitutions"
     VIEW = "substitutions"
+    FINITE = True
     RULES = (
         Rule("symbols", "a list of names", names),
         Rule("alternatives", "a list of names", names),

@@ -12,7 +12,7 @@ const CONTEXT = 60;
 
 export async function draw(body, page) {
   const {series, state} = page;
-  const {symbols, outputs} = series;
+  const {symbols} = series;
   const steps = symbols.length;
   const off = new Set(state.off ?? []);
   let words = state.words ?? false;
@@ -22,7 +22,8 @@ export async function draw(body, page) {
   const column = html('figure');
   const prediction = html('p', {class: 'says', 'aria-live': 'polite'});
   const legend = html('p', {class: 'note'});
-  let slice = null;
+  const left = html('p', {class: 'note'});
+  let block = null;
 
   const slices = remembering(page.slice, 16);
   const sources = ['h₀', ...symbols];
@@ -45,7 +46,7 @@ export async function draw(body, page) {
     const [step, target] = [state.step, state.index];
     const [whole, one] = await Promise.all([slices(step, 0), slices(step, target)]);
     if (!page.current() || step !== state.step || target !== state.index) return;
-    slice = one;
+    block = blockOf(series, one, target);
     const largest = whole.values.subarray(0, (steps + 1) * steps).reduce((most, value) => Math.max(most, value), 1e-9);
     overview.replaceChildren(
       html('figcaption', {}, 'Norm of each contribution in nats: a row for each source, a column for each prediction. Click a column to select it.'),
@@ -70,9 +71,8 @@ export async function draw(body, page) {
 
   function paint() {
     const target = state.index;
+    const {outputs, others, value, bias} = block;
     const K = outputs.length;
-    const value = (source, output) => slice.values[source * K + output];
-    const bias = (output) => slice.values[(target + 1) * K + output];
     const logits = (kept) => outputs.map((_, o) => {
       let sum = bias(o);
       for (let s = 0; s <= target; s++) if (kept(s)) sum += value(s, o);
@@ -93,11 +93,13 @@ export async function draw(body, page) {
       };
     }, {dark: page.dark(), ontoggle: (i) => toggle(groupAt(i) ?? [i + 1])});
     for (const [i, span] of [...text.children].entries()) span.setAttribute('aria-pressed', String(!off.has(i + 1)));
-    const [first, then] = says(full, outputs);
+    const [first, then] = says(full, outputs, others ? 1 - others.probability : 1);
     const [now, nowThen] = says(logits((s) => !off.has(s)), outputs);
+    const among = others ? `, among the ${K} outputs` : '';
+    left.textContent = others ? `Here the ${K} most probable of ${K + others.count} outputs have a term each. The other ${others.count} have ${(100 * others.probability).toPrecision(2)}% of the probability, and one term, their sum.` : '';
     prediction.replaceChildren(
       `After ${target > CONTEXT ? '…' : ''}${symbols.slice(Math.max(0, target - CONTEXT), target).join(blank(symbols))}: `, html('b', {}, first), `${then}. `,
-      off.size ? html('span', {class: 'now'}, `From the sum without the terms taken out: ${now}${nowThen}.`) : '',
+      off.size ? html('span', {class: 'now'}, `From the sum without the terms taken out${among}: ${now}${nowThen}.`) : '',
     );
     legend.textContent = K === 1 ? 'Blue symbols raised the output, red ones lowered it.'
       : `Blue symbols speak for ${outputs[winner]}, red ones for ${outputs[runner]}.`;
@@ -110,9 +112,10 @@ export async function draw(body, page) {
 
   /** The outputs to which a source contributes most, at the selected target. */
   function strongestOutputs(source) {
-    const K = outputs.length;
-    const values = [...slice.values.subarray(source * K, (source + 1) * K).entries()].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-    return values.slice(0, 5).map(([o, value]) => `${outputs[o]} ${value > 0 ? '+' : ''}${shown(value)}`).join(', ');
+    const {outputs, others, value} = block;
+    const termOf = (name, term) => `${name} ${term > 0 ? '+' : ''}${shown(term)}`;
+    const values = outputs.map((name, o) => [name, value(source, o)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+    return [...values.slice(0, 5), ...(others ? [[others.name, value(source, outputs.length)]] : [])].map((one) => termOf(...one)).join(', ');
   }
 
   const byWord = html('button', {type: 'button', 'aria-pressed': String(words), onclick: () => {
@@ -128,8 +131,8 @@ export async function draw(body, page) {
     ...[page.slider(show)].filter(Boolean), html('label', {class: 'slider'}, 'Prediction', targets, chosen),
     html('p', {class: 'note'}, 'Click a symbol to take its term out of the sum. The network would read on differently without the symbol: its matrix still carries the earlier terms.'),
     html('div', {class: 'row'}, byWord, all),
-    text, legend, prediction, html('div', {class: page.width() >= 900 ? 'two' : 'side'}, overview, column),
-    page.downloads(() => overview.querySelector('svg'), () => rows(slice, sources, outputs, state), 'contributions'),
+    text, legend, prediction, left, html('div', {class: page.width() >= 900 ? 'two' : 'side'}, overview, column),
+    page.downloads(() => overview.querySelector('svg'), () => rows(block, sources, state), 'contributions'),
   );
   await show();
 }
@@ -166,12 +169,24 @@ function stack(whole, limit, sources, symbols, target, dark, onpick, detail, ava
   return root;
 }
 
-function rows(slice, sources, outputs, state) {
-  const K = outputs.length;
-  const table = [['step', 'target', 'source', 'symbol', ...outputs]];
-  for (let s = 0; s <= state.index + 1; s++) {
-    const name = s === state.index + 1 ? ['', 'bias'] : [s, sources[s]];
-    table.push([state.step, state.index, ...name, ...slice.values.slice(s * K, (s + 1) * K)]);
+/** The terms of one target: names of the outputs that have one each, and what the others have together, if not all do. */
+function blockOf({outputs, top}, {values}, target) {
+  if (top === undefined) {
+    const K = outputs.length;
+    return {outputs, others: null, value: (source, output) => values[source * K + output], bias: (output) => values[(target + 1) * K + output]};
   }
-  return table;
+  const count = outputs.length - top;
+  return {
+    outputs: [...values.subarray(0, top)].map((number) => outputs[number]),
+    others: {count, name: `sum of ${count} others`, probability: values[top]},
+    value: (source, output) => values[(source + 1) * (top + 2) + output],
+    bias: (output) => values[(target + 2) * (top + 2) + output],
+  };
+}
+
+function rows({outputs, others, value, bias}, sources, state) {
+  const names = [...outputs, ...(others ? [others.name] : [])];
+  const terms = sources.slice(0, state.index + 1).map((name, s) => [s, name, ...names.map((_, o) => value(s, o))]);
+  const table = [...terms, ['', 'bias', ...names.map((_, o) => bias(o))]];
+  return [['step', 'target', 'source', 'symbol', ...names], ...table.map((row) => [state.step, state.index, ...row])];
 }

@@ -106,10 +106,10 @@ export function best(probabilities) {
   return [order[0], order[1] ?? order[0]];
 }
 
-/** What a prediction says: the two most probable outputs; of a single output, its value. */
-export function says(values, outputs) {
+/** What a prediction says: the two most probable outputs, which share a probability; of a single output, its value. */
+export function says(values, outputs, shared = 1) {
   if (outputs.length === 1) return [`${shown(values[0])}`, ''];
-  const probabilities = softmax(values);
+  const probabilities = softmax(values).map((part) => part * shared);
   const [first, second] = best(probabilities);
   const part = (o) => `${outputs[o]} ${(100 * probabilities[o]).toFixed(1)}%`;
   return [part(first), `, then ${part(second)}`];

@@ -11,6 +11,7 @@ import pytest
 from keras_interp_rnn.analysis import CompositionTable, fixed_points
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation
 from tests.analysis.isan.networks import network
+from tests.archives import DAMAGES, spoiled
 from tests.oracles import composition as oracle
 
 pytestmark = pytest.mark.core(2)  # cases are seeds, sizes and budgets
@@ -204,6 +205,10 @@ def test_a_damaged_file_is_not_loaded(tmp_path):
             CompositionTable.load(path)  # some bytes of a zip file mean nothing
         except ValueError as error:
             said.append(str(error))
+    for damage in DAMAGES:
+        path.write_bytes(spoiled(whole, damage))
+        with pytest.raises(ValueError, match=message):
+            CompositionTable.load(path)
     assert len(said) > 10
     assert all(re.search(message, sentence) for sentence in said)
 

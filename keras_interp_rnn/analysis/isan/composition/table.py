@@ -22,8 +22,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._io import atomic_write
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write
 from keras_interp_rnn._network import (
     affine_readout,
     as_symbols,
@@ -51,8 +49,8 @@ Array = NDArray[Any]
 _VERSION = 1
 
 _DAMAGED = (
-    *(KeyError, ValueError, TypeError, AttributeError, EOFError, IndexError, OverflowError, MemoryError),
-    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+    *(KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, MemoryError),
+    *DAMAGED_ARCHIVE,
 )
 """What reading a file of a stranger raises."""
 
@@ -347,6 +345,8 @@ class CompositionTable:
                 )
                 _check_loaded(table._trie, table._maps, table.initial_state, table._readouts)
         except _DAMAGED as error:
+            if isinstance(error, OSError) and error.filename is not None:
+                raise
             raise ValueError(
                 f"A table is loaded from a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which "
                 "is damaged or something else. Build the table from the layer and save it."
