@@ -105,6 +105,21 @@ def test_a_network_of_symbols_is_a_weighted_automaton_and_an_isan(kind):
 
 
 @every_kind
+@pytest.mark.parametrize("seed", [2, 5])
+def test_a_network_is_proved_equal_to_its_smallest(kind, seed):
+    model = of_symbols(kind, seed)
+    automaton = automata.WeightedAutomaton.from_network(model)
+    for smallest in (automaton.minimize(), analysis.minimize(model)):
+        found = analysis.equivalent(automaton, smallest)
+        if kind == "DeltaNet":  # no norm contracts: a symbol that is repeated keeps what is orthogonal to its key
+            assert found.equal is None
+            assert found.max_length > 500
+        else:
+            assert found.equal
+            assert found.max_length is None
+
+
+@every_kind
 def test_shapley_values_are_those_of_brute_force(kind):
     model = of_symbols(kind)
     word = (2, 0, 3)

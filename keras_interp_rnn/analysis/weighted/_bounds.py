@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize
 
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
@@ -48,7 +49,16 @@ PERIOD = 32
 """Symbols of the longest words whose norms are computed, which are few over a single symbol."""
 
 ITERATIONS = 2e10
+"""Multiplications, about, that the iteration for a norm may take."""
+
+SEARCH = 4e10
 """Multiplications, about, that the search for a norm may take."""
+
+DOUBLINGS, STEPS = (0, 2, 4, 6), 40
+"""The powers p = 2^d by which the search takes the largest norm, and its steps for each."""
+
+SPREAD = 1e-4
+"""What the search counts the mean squares of L and of its inverse as, against the logarithm of the norm."""
 
 CONTRACTS = 0.98
 """Spectral norm of the matrices below which no better norm is looked for."""
@@ -153,11 +163,13 @@ def bounds_of(form: AffineForm, first: int = 0, loose: float = 0.0, *, search: b
     parts = [part for part in (slice(0, first), slice(first, form.units)) if part.start < part.stop]
     identity = np.eye(form.units)
     yield from _bounds_in(form, identity, loose)
-    norm = identity.copy()
-    for part in parts if search else ():
-        norm[part, part] = contracting_norm(form.kernel[:, part, part])
-    if (norm != identity).any():
-        yield from _bounds_in(form, norm, loose)
+    # The norm by iteration is the same for the same network in other coordinates; the one by descent contracts more.
+    for found in (averaged_norm, contracting_norm) if search else ():
+        norm = identity.copy()
+        for part in parts:
+            norm[part, part] = found(form.kernel[:, part, part])
+        if (norm != identity).any():
+            yield from _bounds_in(form, norm, loose)
 
 
 def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
@@ -257,7 +269,7 @@ def _norms(matrices: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
 
-def contracting_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -> Array:
+def averaged_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -> Array:
     """L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
 
     P with sum_x pi_x W_x P W_x^T = lambda P, by iteration, gives |W_x| <= (lambda / pi_x)^(1/2) for every symbol (after
@@ -283,3 +295,55 @@ def contracting_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -
         weights = weights * np.maximum(sizes / sizes.max(), 1e-2)
         weights /= weights.sum()
     return chosen
+
+
+def contracting_norm(kernel: Array) -> Array:
+    r"""L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
+
+    With M_x = L^{-1} W_x L, log (sum_x tr (M_x M_x^T)^p) / 2p tends to the largest log |M_x| as p rises. It is convex
+    along the geodesics of the matrices L L^T, so that descent has one least value to end at
+    (docs/notes/weighted-automata.md); each p begins where the last one ended. What L and its inverse grow by is added,
+    as rounding grows with them.
+    """
+    symbols, size = kernel.shape[:2]
+    best, left = float(_norms(kernel).max()), SEARCH
+    norm: Array = np.eye(size)
+    chosen = norm
+    for doublings in DOUBLINGS:
+        price = (2 * doublings + 4) * symbols * size**3
+        steps = int(min(STEPS, left / price))
+        if not steps or best < CONTRACTS:
+            break
+        try:
+            with np.errstate(all="ignore"):
+                options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20}
+                found = optimize.minimize(
+                    _contraction, norm.ravel(), (kernel, doublings), "L-BFGS-B", jac=True, options=options
+                )
+                norm = found.x.reshape(size, size)
+                largest = float(_norms(np.asarray(np.linalg.solve(norm, kernel @ norm))).max())
+        except np.linalg.LinAlgError:  # a step to a matrix that has no inverse, or to numbers beyond float64
+            break
+        left -= found.nfev * price
+        if largest < best:
+            best, chosen = largest, norm
+    return chosen
+
+
+def _contraction(entries: Array, kernel: Array, doublings: int) -> tuple[float, Array]:
+    """What `contracting_norm` minimizes over the entries of L, for p = 2^doublings, and its gradient."""
+    size = kernel.shape[1]
+    norm = entries.reshape(size, size)
+    inverse = np.linalg.inv(norm)
+    inside = inverse @ kernel @ norm
+    turned = np.swapaxes(inside, 1, 2)
+    left, right = inside @ turned, turned @ inside
+    scale = np.trace(left, axis1=1, axis2=2).max() or 1.0
+    left, right = left / scale, right / scale
+    for _ in range(doublings):
+        left, right = left @ left, right @ right
+    total = np.trace(left, axis1=1, axis2=2).sum() or 1.0
+    value = (np.log(total) / 2**doublings + np.log(scale)) / 2
+    value += SPREAD / 2 * ((norm**2).sum() + (inverse**2).sum()) / size
+    gradient = inverse.T @ (right - left).sum(axis=0) / total + SPREAD * (norm - inverse.T @ inverse @ inverse.T) / size
+    return float(value), gradient.ravel()

@@ -98,3 +98,42 @@ def test_a_norm_is_found_in_which_matrices_contract():
     assert np.linalg.norm(matrices, 2, axis=(1, 2)).max() > 10
     norm = _bounds.contracting_norm(matrices)
     assert np.linalg.norm(np.linalg.inv(norm) @ matrices @ norm, 2, axis=(1, 2)).max() < 0.95
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_norm_found_is_nearly_the_least_that_any_norm_can_give(seed):
+    """Triangular in a common basis: no norm is below the largest eigenvalue, and one comes close to it."""
+    rng = np.random.default_rng(seed)
+    matrices = np.triu(rng.normal(size=(3, 4, 4)), 1) + 0.96 * np.array(
+        [np.diag(rng.uniform(-1, 1, 4)) for _ in range(3)]
+    )
+    matrices[0, 1, 1] = 0.96
+    basis = np.linalg.qr(rng.normal(size=(4, 4)))[0] * np.linspace(1, 5, 4)
+    matrices = np.linalg.solve(basis, matrices @ basis)
+    norm = _bounds.contracting_norm(matrices)
+    assert 0.96 <= np.linalg.norm(np.linalg.solve(norm, matrices @ norm), 2, axis=(1, 2)).max() < 0.99
+
+
+@pytest.mark.parametrize("doublings", [0, 2, 6])
+def test_the_gradient_of_the_search_for_a_norm_is_that_of_finite_differences(doublings):
+    rng = np.random.default_rng(doublings)
+    matrices, norm, step = rng.normal(size=(3, 4, 4)), rng.normal(size=16), 1e-6
+    _, gradient = _bounds._contraction(norm, matrices, doublings)
+    expected = [
+        (
+            _bounds._contraction(norm + e, matrices, doublings)[0]
+            - _bounds._contraction(norm - e, matrices, doublings)[0]
+        )
+        / (2 * step)
+        for e in step * np.eye(16)
+    ]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("matrices", [np.zeros((2, 3, 3)), np.eye(2)[None] * 1e120, [[[1e-200, 1e150], [0.0, 1.0]]]])
+def test_the_search_for_a_norm_survives_extreme_matrices(matrices):
+    matrices = np.asarray(matrices)
+    norm = _bounds.contracting_norm(matrices)
+    assert np.isfinite(norm).all()
+    largest = np.linalg.norm(np.linalg.solve(norm, matrices @ norm), 2, axis=(1, 2)).max()
+    assert largest <= np.linalg.norm(matrices, 2, axis=(1, 2)).max()
