@@ -58,13 +58,7 @@ class LinearCell(Cell):
 
 
 class LinearRNN(MakesItsCell, SequenceRNN):
-    """A `LinearCell` over whole sequences.
-
-    Attributes:
-        outputs_are_states: whether the cell puts out its state as it is.
-    """
-
-    outputs_are_states: ClassVar[bool] = True
+    """A `LinearCell` over whole sequences."""
 
     def drive(self, sequences: Tensor) -> tuple[Tensor, ...]:
         """The drive of all steps, time-major."""
