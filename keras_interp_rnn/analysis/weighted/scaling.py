@@ -120,9 +120,10 @@ def without_rounding(sizes: Array, links: Array) -> Array:
     if not (np.isfinite(growth) and growth > 0):
         return sizes
     ahead, longer = sizes, np.zeros_like(sizes)
-    for _ in range(len(sizes)):
-        ahead = ahead @ links / growth
-        longer = np.maximum(longer, ahead)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(len(sizes)):
+            ahead = ahead @ (links / growth)
+            longer = np.fmax(longer, ahead)
     return np.where(sizes > ROUNDED * longer, sizes, 0.0)
 
 
