@@ -42,9 +42,13 @@ class LinearCell(Cell):
         return ops.cast(inputs, self.compute_dtype)
 
     def drive(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """The drive of inputs (..., features), in the variable dtype."""
-        drive = self.rounded_equations().drive(ops, self.encode(inputs))
-        return tuple(ops.cast(x, self.variable_dtype) for x in drive)
+        """The drive of inputs (..., features), in the variable dtype but for the products.
+
+        A decay is near 1: in half precision it would be one of few numbers, and its powers far off.
+        """
+        products = _Products(self.compute_dtype, self.variable_dtype)
+        drive = self.precise_equations().drive(products, ops.cast(self.encode(inputs), self.variable_dtype))
+        return tuple(drive)
 
     def output(self, states: list[Tensor], drive: tuple[Tensor, ...]) -> Tensor:
         """What steps put out, from the states after them."""
@@ -55,6 +59,19 @@ class LinearCell(Cell):
         drive = self.drive(inputs)
         new = list(self.precise_equations().step(ops, tuple(states), drive).states)
         return self.output(new, drive), new
+
+
+class _Products:
+    """`keras.ops`, with products in the compute dtype and all else in the variable dtype."""
+
+    def __init__(self, compute_dtype: str, variable_dtype: str) -> None:
+        self._compute, self._variable = compute_dtype, variable_dtype
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(ops, name)
+
+    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        return ops.cast(ops.matmul(ops.cast(a, self._compute), ops.cast(b, self._compute)), self._variable)
 
 
 class LinearRNN(MakesItsCell, SequenceRNN):

@@ -670,12 +670,16 @@ class TestPrecision:
         )
         # As the outputs round, so does what comes back through them.
         rounded = single(ops.cast(tensor(some.cotangent.astype("float32")), "bfloat16")).astype("float64")
-        for gradient, right in zip(found, some.gradients(cotangent=rounded), strict=True):
+        expected = some.gradients(cotangent=rounded)
+        largest = max(np.abs(right).max() for right in expected)
+        for gradient, right in zip(found, expected, strict=True):
             assert gradient.dtype == "float32"
             if subject.exact and subject.integers:
                 subject.assert_close(gradient, right, "float32")
             elif subject.smooth:
                 bound = 0.1 * max(1, np.abs(right).max()) if subject.settings else 0.03 * np.abs(right).max()
+                if subject.state_size:  # what decays do is small, and the readout rounds what is large
+                    bound = 0.03 * largest
                 np.testing.assert_allclose(gradient, right, atol=bound)
 
     @no_variant
