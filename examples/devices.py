@@ -1,8 +1,7 @@
 """Are the weights that several devices train together those of one device, and how much does each of them hold?
 
 The batch is split where one device is too slow: TensorFlow's MirroredStrategy, or DataParallel on JAX. The vocabulary
-is split where the matrices of an ISAN, one for each symbol, do not fit on one device: ModelParallel on JAX, which
-shards its kernel (symbols, units, units). Where there are no GPUs, the cores of this machine stand in for them.
+is split where the matrices of an ISAN do not fit on one device: ModelParallel on JAX. Cores stand in for missing GPUs.
 
     python examples/devices.py                                        # TensorFlow, the batch on two devices
     KERAS_BACKEND=jax python examples/devices.py --split vocabulary   # JAX, half of the symbols on each
@@ -10,7 +9,6 @@ shards its kernel (symbols, units, units). Where there are no GPUs, the cores of
 
 import contextlib
 import os
-import time
 from typing import Any
 
 import command_line
@@ -40,8 +38,7 @@ with command_line.quiet():
 BACKEND, LENGTH = keras.backend.backend(), 20
 
 
-def mirrored() -> contextlib.AbstractContextManager:
-    """The scope of TensorFlow's strategy over the GPUs, or over devices made of the CPU."""
+def mirrored() -> contextlib.AbstractContextManager:  # over the GPUs, or over devices made of the CPU
     import tensorflow as tf
 
     kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
@@ -52,12 +49,10 @@ def mirrored() -> contextlib.AbstractContextManager:
 
 
 def distribution() -> Any:  # keras.distribution names no base class
-    """Keras's on JAX."""
+    devices = keras.distribution.list_devices()[: args.devices]
     if args.split == "batch":
-        return keras.distribution.DataParallel(devices=keras.distribution.list_devices()[: args.devices])
-    mesh = keras.distribution.DeviceMesh(
-        (1, args.devices), ["batch", "model"], keras.distribution.list_devices()[: args.devices]
-    )
+        return keras.distribution.DataParallel(devices=devices)
+    mesh = keras.distribution.DeviceMesh((1, args.devices), ["batch", "model"], devices)
     layout = keras.distribution.LayoutMap(mesh)
     layout[".*isan.*kernel"] = ("model", None, None)
     return keras.distribution.ModelParallel(layout_map=layout, batch_dim_name="batch")
@@ -71,34 +66,23 @@ def trained(scope: contextlib.AbstractContextManager) -> keras.Model:
         model = keras.Sequential([keras.Input((LENGTH,), dtype="int32"), isan, keras.layers.Dense(args.symbols)])
         model.compile(keras.optimizers.SGD(0.5), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     text = np.random.default_rng(0).integers(0, args.symbols, args.batch * LENGTH * args.steps + 1)
-    started = time.perf_counter()
     model.fit(datasets.Windows(text, args.batch, length=LENGTH), shuffle=False, verbose=command_line.VERBOSE)
-    print(f"{args.steps} steps: {time.perf_counter() - started:.1f} s")
     return model
-
-
-def held(model: keras.Model) -> float:
-    """Megabytes of the kernel on a device."""
-    kernel = model.layers[0].cell.recurrent_kernel
-    whole = 4 * int(np.prod(kernel.shape)) / 1e6
-    if BACKEND != "jax":
-        return whole
-    [part, *_] = kernel.value.addressable_shards
-    return part.data.nbytes / 1e6
 
 
 def main() -> None:
     if BACKEND != "jax" and (args.split == "vocabulary" or BACKEND != "tensorflow"):
         parser.error(f"--split {args.split} must run on JAX. Received: the backend {BACKEND}. Set KERAS_BACKEND=jax.")
     several = mirrored() if BACKEND == "tensorflow" else contextlib.nullcontext()  # before anything is computed
-    print("one device,", end=" ")
     alone = trained(contextlib.nullcontext())
+    part = whole = 4 * int(np.prod(alone.layers[0].cell.recurrent_kernel.shape)) / 1e6
     if BACKEND == "jax":
         keras.distribution.set_distribution(distribution())
-    print(f"{args.devices} devices, the {args.split} split,", end=" ")
     together = trained(several)
     apart = max(abs(a - b).max() for a, b in zip(alone.get_weights(), together.get_weights(), strict=True))
-    print(f"each device holds {held(together):.3g} MB of the kernel's {held(alone):.3g}")
+    if BACKEND == "jax":
+        part = together.layers[0].cell.recurrent_kernel.value.addressable_shards[0].data.nbytes / 1e6
+    print(f"each device holds {part:.3g} MB of the kernel's {whole:.3g}")
     print(f"largest difference of a weight: {apart:.0e}")
 
 
