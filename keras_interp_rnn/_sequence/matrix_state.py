@@ -85,13 +85,11 @@ def matrix_outputs(
             def back(by_state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
                 before, by_output, query, key, written, value, decay = now
                 before = ops.reshape(before, matrices)
-                kept = decay[..., None] * before
-                if equations.erases:
-                    value = value - ops.matmul(key[..., None, :], kept)[..., 0, :]
-                after = kept + written[..., None] * value[..., None, :]
+                kept, new = equations.kept_and_new(ops, before, key, value, decay)
+                after = kept + written[..., None] * new[..., None, :]
                 by_query = ops.matmul(after, by_output[..., None])
                 by_after = ops.reshape(by_state, matrices) + query[..., None] * by_output[..., None, :]
-                by_written = ops.matmul(by_after, value[..., None])
+                by_written = ops.matmul(by_after, new[..., None])
                 by_value = ops.matmul(written[..., None, :], by_after)
                 by_kept, by_key = by_after, ops.zeros_like(by_query)
                 if equations.erases:

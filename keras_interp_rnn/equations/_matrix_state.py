@@ -79,10 +79,14 @@ class MatrixStateEquations(CellEquations):
         cls, xp: Any, before: Tensor, key: Tensor, written: Tensor, value: Tensor, decay: Tensor
     ) -> Tensor:
         """S_t (..., d_k, d_v) from S_{t-1}, k, beta k, v and alpha."""
+        kept, new = cls.kept_and_new(xp, before, key, value, decay)
+        return kept + written[..., None] * new[..., None, :]
+
+    @classmethod
+    def kept_and_new(cls, xp: Any, before: Tensor, key: Tensor, value: Tensor, decay: Tensor) -> tuple[Tensor, Tensor]:
+        """S' (..., d_k, d_v), and by what a step changes what its key reads (..., d_v)."""
         kept = decay[..., None] * before
-        if cls.erases:
-            value = value - xp.matmul(key[..., None, :], kept)[..., 0, :]
-        return kept + written[..., None] * value[..., None, :]
+        return kept, value - xp.matmul(key[..., None, :], kept)[..., 0, :] if cls.erases else value
 
     def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
         return self.read_out(xp, self.read(xp, states, drive), self.gate(drive))

@@ -198,6 +198,15 @@ class AffineCell(Cell):
         symbols = self.vocabulary_size is not None and is_integer(inputs)
         return inputs[..., 0] if symbols else super().encode(inputs)
 
+    def switch(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """What encoded inputs make of the step, in the variable dtype."""
+        known: Any = self.equations(ops.convert_to_tensor)
+        return tuple(known.drive(ops, inputs))
+
+    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
+        known: Any = self.equations(ops.convert_to_tensor)
+        return list(known.step(ops, tuple(states), self.switch(self.encode(inputs))).states)
+
     def add_initial_state(self) -> None:
         """Adds the weight h_0 (n,)."""
         self.initial_state = self.weight(

@@ -47,8 +47,9 @@ class LinearCell(Cell):
         A decay is near 1: in half precision it would be one of few numbers, and its powers far off.
         """
         products = _Products(self.compute_dtype, self.variable_dtype)
-        drive = self.precise_equations().drive(products, ops.cast(self.encode(inputs), self.variable_dtype))
-        return tuple(drive)
+        given = ops.cast(self.encode(inputs), self.variable_dtype)
+        drive: tuple[Tensor, ...] = self.precise_equations().drive(products, given)
+        return drive
 
     def output(self, states: list[Tensor], drive: tuple[Tensor, ...]) -> Tensor:
         """What steps put out, from the states after them."""

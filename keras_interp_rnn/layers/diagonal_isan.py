@@ -104,17 +104,12 @@ class DiagonalISANCell(AffineCell):
         each = blockwise(self.recurrent_initializer, stacked[0], stacked=True)
         return ops.reshape(each(stacked, dtype=dtype), shape)
 
-    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        drive = self.switch(self.encode(inputs))
-        return list(self.equations(ops.convert_to_tensor).step(ops, tuple(states), drive).states)
-
-    def switch(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def switch(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """What encoded inputs make of the step: the blocks (..., n m) and addends (..., n), in the variable dtype."""
         if is_integer(inputs):
             flat = ops.reshape(ops.convert_to_tensor(self.recurrent_kernel), (self.vocabulary_size, -1))
             return rows_of_table(flat, inputs), rows_of_table(self.bias, inputs)
-        blocks, addends = self.equations(ops.convert_to_tensor).drive(ops, inputs)
-        return blocks, addends
+        return super().switch(inputs)
 
     def equations(self, read: Callable[[Any], Any]) -> equations.DiagonalISAN:
         return equations.DiagonalISAN(read(self.recurrent_kernel), read(self.bias))

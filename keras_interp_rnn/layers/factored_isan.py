@@ -118,16 +118,11 @@ class FactoredISANCell(AffineCell):
         weights = (self.shared_kernel, self.into_factors, self.out_of_factors, self.switch_kernel, table, bias)
         return equations.FactoredISAN(*(None if weight is None else read(weight) for weight in weights))
 
-    def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        drive = self.switch(self.encode(inputs))
-        return list(self.equations(ops.convert_to_tensor).step(ops, tuple(states), drive).states)
-
-    def switch(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def switch(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """What encoded inputs make of the step: gains g (..., f) and addends b (..., n), in the variable dtype."""
         if self.vocabulary_size is not None and is_integer(inputs):
             return rows_of_table(self.switch_kernel, inputs), rows_of_table(self.bias, inputs)
-        gains, addends = self.equations(lambda weight: weight).drive(ops, inputs)
-        return gains, addends
+        return super().switch(inputs)
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of inputs: matrices W(x) (..., n, n) and biases b(x) (..., n), NumPy in float64.
