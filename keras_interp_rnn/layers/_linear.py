@@ -121,10 +121,25 @@ class MatrixStateCell(LinearCell):
     Returns: (output (batch, n), [state]).
     """
 
-    num_heads: int
     normalize: bool
-    value_dim: int
     gate_kernel: Any
+
+    def set_sizes(self, num_heads: Any, key_dim: Any, value_dim: Any, halves: int = 1) -> None:
+        """Sets H, d_k, d_v and the state's size; where they are not given, d_k is n / (H halves) and d_v n / H.
+
+        Raises:
+            ValueError: if they are not given and H does not divide n, or if one is no positive integer.
+        """
+        heads, units = at_least("num_heads", num_heads, 1), self.units
+        if None in (key_dim, value_dim) and units % (heads * (halves if key_dim is None else 1)):
+            raise ValueError(
+                f"units must be a multiple of num_heads{' times 2' if halves > 1 else ''}, unless key_dim and "
+                f"value_dim are given. Received: units={units}, num_heads={heads}. Pass both, the sizes of each head."
+            )
+        self.num_heads = heads
+        self.key_dim = at_least("key_dim", units // (heads * halves) if key_dim is None else key_dim, 1)
+        self.value_dim = at_least("value_dim", units // heads if value_dim is None else value_dim, 1)
+        self.state_size = heads * self.key_dim * self.value_dim
 
     def side_by_side(self, part: str, name: str, rows: Any, widths: tuple[int, ...]) -> Any:
         """A weight of several matrices (rows, width), each drawn by itself."""
@@ -154,24 +169,6 @@ class MatrixStateCell(LinearCell):
         """What steps put out, from the heads' readings o (..., H d_v) and the gate."""
         rounded = [None if x is None else ops.cast(x, self.compute_dtype) for x in (read, gate)]
         return self.rounded_equations().read_out(ops, *rounded)
-
-
-def head_sizes(
-    units: int, num_heads: int, key_dim: int | None, value_dim: int | None, halves: int = 1
-) -> tuple[int, int]:
-    """d_k and d_v: n / (H halves) and n / H where they are not given.
-
-    Raises:
-        ValueError: if they are not given and H does not divide n, or if they are no positive integers.
-    """
-    if None in (key_dim, value_dim) and units % (num_heads * (halves if key_dim is None else 1)):
-        raise ValueError(
-            f"units must be a multiple of num_heads{' times 2' if halves > 1 else ''}, unless key_dim and value_dim "
-            f"are given. Received: units={units}, num_heads={num_heads}. Pass both, the sizes of each head."
-        )
-    key_dim = units // (num_heads * halves) if key_dim is None else key_dim
-    value_dim = units // num_heads if value_dim is None else value_dim
-    return at_least("key_dim", key_dim, 1), at_least("value_dim", value_dim, 1)
 
 
 class MatrixStateRNN(LinearRNN):

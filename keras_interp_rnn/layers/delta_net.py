@@ -14,9 +14,8 @@ import keras
 from keras import initializers, ops
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN, head_sizes
+from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN
 
 RATES = (1e-3, 16.0)
 SHORTEST, LONGEST = 1e-3, 0.1
@@ -78,10 +77,8 @@ class DeltaNetCell(MatrixStateCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, **kwargs)
-        self.num_heads = at_least("num_heads", num_heads, 1)
-        self.key_dim, self.value_dim = head_sizes(self.units, self.num_heads, key_dim, value_dim)
+        self.set_sizes(num_heads, key_dim, value_dim)
         self.gated, self.normalize = bool(gated), bool(normalize)
-        self.state_size = self.num_heads * self.key_dim * self.value_dim
 
     def make_weights(self, shape: tuple[int | None, ...]) -> None:
         features, heads = shape[1], self.num_heads

@@ -14,7 +14,7 @@ import keras
 
 from keras_interp_rnn import equations
 from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN, head_sizes
+from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -70,11 +70,9 @@ class GatedLinearAttentionCell(MatrixStateCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, **kwargs)
-        self.num_heads = at_least("num_heads", num_heads, 1)
-        self.key_dim, self.value_dim = head_sizes(self.units, self.num_heads, key_dim, value_dim, halves=2)
+        self.set_sizes(num_heads, key_dim, value_dim, halves=2)
         self.decay_rank = None if decay_rank is None else at_least("decay_rank", decay_rank, 1)
         self.output_gate, self.normalize = bool(output_gate), bool(normalize)
-        self.state_size = self.num_heads * self.key_dim * self.value_dim
 
     def make_weights(self, shape: tuple[int | None, ...]) -> None:
         features, keys, values = shape[1], self.num_heads * self.key_dim, self.num_heads * self.value_dim
