@@ -6,6 +6,7 @@ epoch, and the weights with the lowest validation loss are evaluated on the test
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
 import time
@@ -32,6 +33,22 @@ from examples.papers._lazy import (
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 """Of the paper's table 1; `text8` has rows for each."""
 
+TWO_BLOCKS = ", two blocks"
+"""How the names of networks of two residual blocks end."""
+
+RECENT = {
+    "MinGRU": 2.4,
+    "LRU": 1.2,
+    "GLA": 2.4,
+    "DeltaNet": 1.2,
+    f"MinGRU{TWO_BLOCKS}": 2.4,
+    f"LRU{TWO_BLOCKS}": 1.2,
+    f"GLA{TWO_BLOCKS}": 0.6,
+    f"DeltaNet{TWO_BLOCKS}": 1.2,
+}
+"""Linear recurrences, which the paper does not have, with their rates: an Embedding and one layer, or two blocks
+(`linear_recurrence`). DeltaNet is the gated one: without a gate the state that windows hand on is never forgotten."""
+
 ABLATIONS = ("ISAN without biases", "linear", "linear, nonlinear readout")
 """An ISAN whose biases stay zero; a linear network without switching, under a linear readout or under one with a
 rectified layer of four times the number of units."""
@@ -39,11 +56,11 @@ rectified layer of four times the number of units."""
 COUNTED = ("unigrams", "bigrams", "naive Bayes")
 """Models that are counted, not trained."""
 
-RATES = {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35} | {
-    "ISAN without biases": 0.35,
-    "linear": 0.5,
-    "linear, nonlinear readout": 0.5,
-}
+RATES = (
+    {"RNN": 0.5, "IRNN": 0.1, "GRU": 1.5, "LSTM": 1.5, "ISAN": 0.35}
+    | {"ISAN without biases": 0.35, "linear": 0.5, "linear, nonlinear readout": 0.5}
+    | RECENT
+)
 """Adam's highest learning rate times the number of units. Adam changes every entry of a matrix by about its rate, and
 so the norm of an n x n matrix by up to n times as much."""
 
@@ -149,6 +166,8 @@ class Protocol:
 def settings(network: str, size: str, own: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a row: `own`, and what networks with switches, or without, have in common."""
     common = {"validation": 16} if network == "ISAN" else BASELINE
+    if network in RECENT:
+        common = {**common, "batch": 128, "validation": 32}
     return {"network": network, "size": size, **common, **own}
 
 
@@ -162,8 +181,12 @@ def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) ->
     """Weights of a network of n units that reads K symbols, with its readout to L outputs, L (n + 1).
 
     ISAN: K n (n + 1) + n. The others, of g gates (1, 1, 3, 4): g (n² + K n + n), and 3 n more for the GRU. A nonlinear
-    readout: 4 n (n + 1) + L (4 n + 1).
+    readout: 4 n (n + 1) + L (4 n + 1). Of `RECENT` they are counted on the network, built.
     """
+    if network in RECENT:
+        ids = keras.Input((None,), dtype="int32")
+        states = linear_recurrence(network, ids, units, inputs, {"return_sequences": True})
+        return int(keras.Model(ids, keras.layers.Dense(outputs)(states)).count_params())
     readout = outputs * (units + 1)
     if network.startswith("ISAN"):
         return inputs * units * (units + 1) + units + readout
@@ -174,20 +197,45 @@ def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) ->
 
 
 def largest_units(network: str, max_parameters: float, inputs: int = 27, outputs: int = 27) -> int:
-    """The largest number of units for which the network has at most this number of weights."""
-    return max(n for n in range(1, 4000) if parameters(network, n, inputs, outputs) <= max_parameters)
+    """The largest number of units, of `RECENT` a multiple of 8, for which the network has at most so many weights."""
+    possible = range(8, 1200, 8) if network in RECENT else range(1, 4000)
+    above = bisect.bisect_right(possible, max_parameters, key=lambda n: parameters(network, n, inputs, outputs))
+    return possible[above - 1]
+
+
+def linear_recurrence(network: str, ids: Any, units: int, inputs: int, flags: Mapping[str, Any]) -> Any:
+    """States of a network of `RECENT`: those of one layer over an Embedding, or of two blocks around such layers.
+
+    A block adds y W * sigmoid(y V) to its input x, where y is what the layer makes of the normalized x.
+    """
+    name = network.removesuffix(TWO_BLOCKS)
+    made = layers.GatedLinearAttention if name == "GLA" else getattr(layers, name)
+    own = {**flags, "gated": True} if name == "DeltaNet" else flags
+    x = keras.layers.Embedding(inputs, units)(ids)
+    if network == name:
+        return made(units, **own)(x)
+    for _ in range(2):
+        y = made(units, **own)(keras.layers.LayerNormalization()(x))
+        gated = keras.layers.Multiply()([keras.layers.Dense(units)(y), keras.layers.Dense(units, "sigmoid")(y)])
+        x = keras.layers.Add()([x, gated])
+    return keras.layers.LayerNormalization()(x)
 
 
 def build(text: Text, protocol: Protocol) -> keras.Model:
     """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
 
-    All networks except the ISAN read symbols one-hot. The ISAN has no constraint, as in the paper. IRNN: rectified, its
-    recurrent kernel initialized with the identity (Le, Jaitly and Hinton, 2015).
+    The paper's networks except the ISAN read symbols one-hot. The ISAN has no constraint, as in the paper. IRNN:
+    rectified, its recurrent kernel initialized with the identity (Le, Jaitly and Hinton, 2015).
     """
     network, units = protocol.network, protocol.units(text)
     scale = protocol.scale or (0.9 if network.startswith(("ISAN", "linear")) else 1.0)
+    inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
+    flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
+    if network in RECENT:
+        states = linear_recurrence(network, inputs, units, text.inputs, flags)
+        return compiled(keras.Model(inputs, keras.layers.Dense(text.outputs)(states)), protocol, units)
     start = keras.initializers.Identity if network == "IRNN" else keras.initializers.Orthogonal
-    flags: dict[str, Any] = {"return_sequences": True, "stateful": True, "recurrent_initializer": start(scale)}
+    flags["recurrent_initializer"] = start(scale)
     if network.startswith("ISAN"):
         if network == "ISAN without biases":
             flags |= {"bias_initializer": "zeros", "bias_constraint": constraints.Zero()}
@@ -200,8 +248,11 @@ def build(text: Text, protocol: Protocol) -> keras.Model:
         recurrent = [one_hot, gated.get(network, keras.layers.SimpleRNN)(units, **flags)]
         if network == "linear, nonlinear readout":
             recurrent.append(keras.layers.Dense(4 * units, "relu"))
-    inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
-    model = keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.outputs)])
+    return compiled(keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.outputs)]), protocol, units)
+
+
+def compiled(model: keras.Model, protocol: Protocol, units: int) -> keras.Model:
+    """The model with the protocol's optimizer and loss."""
     steps = protocol.epochs * protocol.steps
     rate = training.schedule(protocol.learning_rate / units, steps, protocol.warm_up, protocol.decay)
     if protocol.optimizer == "adagrad":
@@ -244,11 +295,13 @@ def train(text: Text, protocol: Protocol, run: Run) -> Record:
     )
     test = done.load_best().evaluate(text.windows("test", protocol), verbose=0)
     symbols = protocol.epochs * protocol.steps * protocol.batch * protocol.length
+    of_model = ("network", "size")
+    settings = {k: v for k, v in dataclasses.asdict(protocol).items() if k not in of_model}
     return {
         "environment": environment,
         "data": dict(text.info),
         "model": {"layer": protocol.network, "units": units, "parameters": weights, "size": protocol.size},
-        "protocol": {**dataclasses.asdict(protocol), "seed": run.seed},
+        "protocol": {**settings, "seed": run.seed},
         "result": Result(
             test=test / text.characters_per_symbol,
             validation=min(entry["val_loss"] for entry in done.history) / text.characters_per_symbol,

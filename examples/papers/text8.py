@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _characters
-from examples.papers._characters import EQUAL_TEXT, LONG, NETWORKS, SEARCHED, equal_text
+from examples.papers._characters import EQUAL_TEXT, LONG, NETWORKS, RECENT, SEARCHED, equal_text
 from examples.papers._experiment import (
     Claim,
     Finding,
@@ -36,7 +36,9 @@ PAPER = {
 
 OTHERS = tuple(network for network in PAPER if network != "ISAN")
 
-EACH = [(network, size) for size in SIZES for network in NETWORKS]
+EACH = [(network, size) for size in SIZES for network in NETWORKS] + [
+    (network, size) for size in SIZES[1:] for network in RECENT
+]
 
 
 class Text8(_characters.CharacterTable):
